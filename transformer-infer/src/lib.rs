@@ -7,8 +7,8 @@
 //! # Where to begin
 //!
 //! - [`Translator`]: translates lines of text with the model of a directory.
-//! - [`scheduler::Scheduler`]: the lines of many callers, translated together; finished lines by callback.
-//! - [`scheduler::JobStream`]: each token as it is decoded, and cancelling.
+//! - [`scheduler::Scheduler`]: translates the lines of many callers together; finished lines come by callback.
+//! - [`scheduler::JobStream`]: each token as it is decoded, and cancellation.
 //! - [`search::Search`]: greedy and beam search (§6.1 of the paper) and sampling, over any [`search::NextToken`].
 //! - [`Translator::score`]: the log-probability of given translations.
 //! - [`Glossary`]: terms of the source, each with the term that its translation must contain.
@@ -17,8 +17,8 @@
 //! - [`metrics`]: BLEU, chrF and TER, equal to sacreBLEU's, with tests of statistical significance.
 //! - [`allocator::keep_freed_memory`]: speeds up programs that compute on the CPU.
 //!
-//! Programs that tokenize themselves use [`translate_ids`] and [`score_ids`], and the [`Scorer`], which is the
-//! Transformer as a `NextToken`.
+//! Programs that tokenize their own text use [`translate_ids`] and [`score_ids`], and the [`Scorer`], a Transformer as
+//!a `NextToken`.
 //!
 //! The translation of a sentence does not depend on its batch, on the order of the input or on padding, except for the
 //! rounding of the backend's matrix products.

@@ -63,7 +63,7 @@ fn main() -> ExitCode {
 fn run(command: Command) -> Result<(), CommandError> {
     match &command {
         Command::Bleu(_) | Command::Compare(_) | Command::Inspect(_) => {}
-        // Beside the pool there is a thread that reads standard input. All others can be done without.
+        // A separate thread reads standard input. All other threads are optional.
         _ => start_global_pool(1)?,
     }
     let backend = env::var("BURN_DEVICE").ok();

@@ -1,6 +1,6 @@
 //! Text inside of XML and HTML.
 
-/// Escapes text for XML and HTML, so that none of it becomes markup: in content and in quoted attributes.
+/// Escapes text for XML and HTML, in content and in quoted attributes, so that none of it becomes markup.
 ///
 /// Tabs and line breaks become spaces, and characters that XML does not allow become U+FFFD.
 ///

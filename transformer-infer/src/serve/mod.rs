@@ -1,11 +1,11 @@
-//! A server that translates over HTTP. Compiled with the feature `serve` only.
+//! A server that translates over HTTP (feature `serve`).
 //!
 //! ```text
 //! connection ─ server/ ─▶ http/ (who, how much) ─▶ v1/ and other interfaces ─ translate/ ─▶ Scheduler of a model
 //! ```
 //!
-//! - [`ServeOptions`], [`Limits`]: what is served, and to whom.
-//! - [`Server`]: listens, loads models, answers, and stops when it is told to.
+//! - [`ServeOptions`], [`Limits`]: the models, the address, and the limits of the server.
+//! - [`Server`]: listens, loads models, answers, and stops on a signal.
 
 mod config;
 mod deepl;

@@ -1,4 +1,4 @@
-//! [`Parameters`]: what a request says, in whichever way it says it.
+//! [`Parameters`]: the parameters of a request in any of its forms.
 
 use axum::body::Bytes;
 use axum::extract::{FromRequest, Multipart, Request};
@@ -8,9 +8,9 @@ use serde_json::{Map, Value};
 
 use crate::serve::http::ApiError;
 
-/// The parameters of a request: of a JSON object, of a form, or of the address.
+/// The parameters of a request, from a JSON object, a form, or the query.
 ///
-/// Other servers take them in all these ways, and clients use all. What the body says counts before the address.
+/// Other servers accept all these forms, and clients use all of them. The body takes precedence over the query.
 #[derive(Debug, Default)]
 pub(crate) struct Parameters {
     values: Map<String, Value>,
@@ -20,7 +20,7 @@ pub(crate) struct Parameters {
 /// The file of a form.
 #[derive(Clone, Debug)]
 pub(crate) struct UploadedFile {
-    /// The name that the client gave it; may be empty.
+    /// The name given by the client; may be empty.
     pub(crate) name: String,
     pub(crate) bytes: Bytes,
 }
@@ -28,7 +28,7 @@ pub(crate) struct UploadedFile {
 /// The texts of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Texts {
-    /// A single text, whose reply is not a list.
+    /// A single text; its reply is not a list.
     One(String),
     Many(Vec<String>),
 }
@@ -67,7 +67,7 @@ impl BodyKind {
 }
 
 impl Parameters {
-    /// Reads the parameters of a request, whose body is limited.
+    /// Reads the parameters of a request. The body is limited.
     pub(crate) async fn of(request: Request) -> Result<Self, ApiError> {
         let query = request.uri().query().unwrap_or_default().to_owned();
         let content_type = request.headers().get(CONTENT_TYPE);
@@ -145,7 +145,7 @@ impl Parameters {
         }
     }
 
-    /// Adds a value of a form; a name that comes several times has a list. Names such as `text[]` are those of lists.
+    /// Adds a value of a form; a name that occurs several times has a list. Names such as `text[]` always have lists.
     fn push(&mut self, name: &str, value: &str) {
         let name = name.strip_suffix("[]").unwrap_or(name);
         let value = Value::String(value.replace("\r\n", "\n"));
@@ -163,7 +163,7 @@ impl Parameters {
         self.file.as_ref()
     }
 
-    /// Returns a text that is not empty.
+    /// Returns a text, if it is not empty.
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
         let value = self.values.get(name)?;
         let value = match value {
@@ -173,11 +173,11 @@ impl Parameters {
         value.as_str().filter(|text| !text.is_empty())
     }
 
-    /// Returns the texts of a name: one, or a list; `None` if it is missing.
+    /// Returns the texts of a name: one, or a list; `None` if the name is missing.
     ///
     /// # Errors
     ///
-    /// Returns an error if it is anything else.
+    /// Returns an error for any other type.
     pub(crate) fn texts(&self, name: &str) -> Result<Option<Texts>, ApiError> {
         let wrong = || {
             ApiError::request(format!(
@@ -196,7 +196,7 @@ impl Parameters {
         }
     }
 
-    /// Returns a list of texts, which forms may write with commas; empty if it is missing.
+    /// Returns a list of texts, separated by commas in forms; empty if it is missing.
     pub(crate) fn list(&self, name: &str) -> Vec<String> {
         let of_text = |text: &str| -> Vec<String> {
             let parts = text
@@ -216,11 +216,11 @@ impl Parameters {
         }
     }
 
-    /// Returns a number, which forms write as text; `None` if it is missing.
+    /// Returns a number, which is text in forms; `None` if it is missing.
     ///
     /// # Errors
     ///
-    /// Returns an error if it is anything else.
+    /// Returns an error for any other type.
     pub(crate) fn number(&self, name: &str) -> Result<Option<usize>, ApiError> {
         let number = match self.values.get(name) {
             None | Some(Value::Null) => return Ok(None),
@@ -238,7 +238,8 @@ impl Parameters {
         number.map(Some).ok_or_else(wrong)
     }
 
-    /// Returns whether a name is true, as JSON and forms write it; `None` if it is missing or neither.
+    /// Returns whether a flag is true, in the notation of JSON and of forms; `None` if it is missing or neither true
+    /// nor false.
     pub(crate) fn flag(&self, name: &str) -> Option<bool> {
         match self.values.get(name)? {
             Value::Bool(flag) => Some(*flag),
@@ -253,7 +254,7 @@ impl Parameters {
     }
 }
 
-/// Returns the character encoding that a media type names, if it names one.
+/// Returns the character encoding that a media type names, if any.
 fn charset(content_type: &str) -> Option<&str> {
     let parameters = content_type.split(';').skip(1);
     let mut parameters = parameters.filter_map(|it| it.split_once('='));
@@ -272,7 +273,8 @@ fn pairs<'a>(
     Ok(form_urlencoded::parse(form))
 }
 
-/// Returns text that must be UTF-8, or ASCII in another encoding; not in those that write other text in bytes of ASCII.
+/// Returns text that must be UTF-8, or ASCII in another encoding; not in encodings that write other text in ASCII
+/// bytes.
 fn utf8<'a>(bytes: &'a [u8], charset: Option<&str>) -> Result<&'a str, ApiError> {
     let charset = charset.unwrap_or("utf-8").to_ascii_lowercase();
     let is_utf8 = matches!(charset.as_str(), "utf-8" | "utf8");

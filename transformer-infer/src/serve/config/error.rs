@@ -1,4 +1,4 @@
-//! [`ServeError`]: why the server cannot start.
+//! [`ServeError`]: errors at the start of the server.
 
 use std::io;
 use std::net::SocketAddr;
@@ -8,7 +8,7 @@ use crate::attention::AttentionError;
 use crate::scheduler::SchedulerError;
 use transformer_translate::TranslatorError;
 
-/// Why the server cannot start, and how to fix it.
+/// Error at the start of the server, with its remedy.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServeError {
@@ -33,7 +33,7 @@ pub enum ServeError {
     /// A model cannot be loaded.
     #[error(transparent)]
     Translator(#[from] TranslatorError),
-    /// The program failed while it loaded a model.
+    /// The program panicked while it loaded a model.
     #[error("loading a model panicked; report the message above with the model")]
     Panic,
     /// The attention of a model cannot be read.
@@ -52,7 +52,7 @@ pub enum ServeError {
         name: String,
         /// The folder of the first model.
         first: PathBuf,
-        /// The folder of the second one.
+        /// The folder of the second model.
         other: PathBuf,
     },
     /// Two models translate between the same languages.
@@ -63,7 +63,7 @@ pub enum ServeError {
     SamePair {
         /// The name of the first model.
         first: String,
-        /// The name of the second one.
+        /// The name of the second model.
         other: String,
         /// The source language.
         source_language: String,
@@ -95,15 +95,15 @@ pub enum ServeError {
         path: PathBuf,
         /// Number of the line, from 1.
         line: usize,
-        /// What was found and expected, without the key.
+        /// The fault and the expectation, without the key.
         problem: &'static str,
     },
-    /// An origin of pages is none.
+    /// A text is not the origin of a page.
     #[error(
         "invalid origin `{origin}`; give `*`, or a scheme and a host such as https://example.org"
     )]
     Origin {
-        /// The text given.
+        /// The given text.
         origin: String,
     },
 }

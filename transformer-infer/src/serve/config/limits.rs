@@ -1,24 +1,24 @@
-//! [`Limits`]: how much the server accepts.
+//! [`Limits`]: the limits of the server.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-/// How much the server accepts. What is beyond a limit is refused at once, with a reply that says which limit it is.
+/// The limits of the server. A request beyond a limit is refused at once, with a reply that names the limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Most characters of all texts of a request, in Unicode code points. Default: 100,000.
+    /// Maximum number of characters of all texts of a request, in Unicode code points. Default: 100,000.
     pub max_chars: usize,
-    /// Most texts of a request. Default: 1000.
+    /// Maximum number of texts of a request. Default: 1000.
     pub max_texts: usize,
-    /// Most bytes of the body of a request. Default: 4 MiB.
+    /// Maximum size of the body of a request. Default: 4 MiB.
     pub max_body_bytes: usize,
-    /// Most bytes of all bodies that the server holds at a time. Default: 256 MiB.
+    /// Maximum size of all bodies in memory at a time. Default: 256 MiB.
     pub max_buffered_bytes: usize,
-    /// Most requests that are being answered at a time. Default: 512.
+    /// Maximum number of requests answered at a time. Default: 512.
     pub max_in_flight: usize,
-    /// Most source tokens that wait for a model. Default: 262,144.
+    /// Maximum number of source tokens that wait for a model. Default: 262,144.
     pub max_queue_tokens: usize,
-    /// Most connections. Default: 10,000, or as many as the system lets the process open.
+    /// Maximum number of connections. Default: 10,000, or as many as the operating system allows the process.
     pub max_connections: usize,
     /// Longest time from a request's last byte to its reply. Default: 120 seconds.
     pub request_time: Duration,
@@ -26,16 +26,16 @@ pub struct Limits {
     pub header_time: Duration,
     /// Longest time for the body of a request to arrive. Default: 30 seconds.
     pub body_time: Duration,
-    /// How long a connection may stay open without a request. Default: 75 seconds.
+    /// Maximum time that a connection may stay open without a request. Default: 75 seconds.
     pub idle_time: Duration,
-    /// How long a client may take none of a reply that is ready. Default: 30 seconds.
+    /// Maximum time in which a client takes no bytes of a reply that is ready. Default: 30 seconds.
     pub write_time: Duration,
-    /// Most requests a minute for each API key, or for each address if there are no keys. Default: no limit.
+    /// Maximum number of requests per minute for each API key, or for each address without keys. Default: no limit.
     pub requests_per_minute: Option<NonZeroU32>,
 }
 
 impl Limits {
-    /// The largest number of hypotheses that a request may ask for.
+    /// Maximum number of hypotheses of a request.
     pub const MOST_HYPOTHESES: usize = 32;
 }
 

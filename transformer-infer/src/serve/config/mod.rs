@@ -1,4 +1,4 @@
-//! The settings of the server, and why it cannot start.
+//! The settings of the server, and the errors at its start.
 
 mod error;
 mod limits;

@@ -4,15 +4,15 @@ use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 
-/// An IP address, or a range of them in the notation of CIDR, such as `10.0.0.0/8`.
+/// An IP address, or a range of addresses in CIDR notation, such as `10.0.0.0/8`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Network {
     address: IpAddr,
-    /// Number of leading bits that count.
+    /// Number of leading bits that are compared.
     n_bits: u32,
 }
 
-/// A text is no address and no range of addresses.
+/// A text is neither an address nor a range of addresses.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{given}` is neither an IP address nor a range of them; give one such as 127.0.0.1, ::1 or 10.0.0.0/8"
@@ -22,8 +22,7 @@ pub struct NetworkError {
 }
 
 impl Network {
-    /// Returns whether an address is in the range. An IPv4 address in the form of IPv6 (`::ffff:1.2.3.4`) counts as the
-    /// former.
+    /// Returns whether an address is in the range. An IPv4 address mapped to IPv6 (`::ffff:1.2.3.4`) counts as IPv4.
     pub fn contains(&self, address: IpAddr) -> bool {
         let ((network, n_all), (address, n_bits)) = (
             number(self.address.to_canonical()),

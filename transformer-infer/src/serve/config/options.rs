@@ -1,4 +1,4 @@
-//! [`ServeOptions`]: what the server serves, and to whom.
+//! [`ServeOptions`]: the models and the network settings of the server.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
@@ -8,29 +8,29 @@ use transformer_core::text::LanguageCode;
 use super::{Limits, Network};
 use transformer_translate::OpenOptions;
 
-/// What the server serves, and to whom.
+/// The models and the network settings of the server.
 #[derive(Clone, Debug)]
 pub struct ServeOptions {
-    /// Directories of the models. The name of each is that of its folder.
+    /// Directories of the models. The name of each model is the name of its folder.
     pub models: Vec<PathBuf>,
-    /// How the models are opened.
+    /// Options for opening the models.
     pub open: OpenOptions,
-    /// The language through which the server translates between two languages that no model connects.
+    /// The third language for translating between two languages that no model connects.
     pub pivot: Option<LanguageCode>,
-    /// The address to listen on. Default: 127.0.0.1, which only programs on the same machine reach.
+    /// The address to listen on. Default: 127.0.0.1, reachable only by programs on the same machine.
     pub host: IpAddr,
     /// The port to listen on; 0 lets the system choose. Default: 5000.
     pub port: u16,
     /// File with the API keys. Default: no key is required.
     pub api_keys: Option<PathBuf>,
-    /// Origins of pages that may call the server, such as `https://example.org`, or `*` for all. Default: only pages
-    /// that come from the server itself.
+    /// Origins of pages that may call the server, such as `https://example.org`, or `*` for all. Default: only the
+    /// server's own pages.
     pub cors_origins: Vec<String>,
-    /// Names in the `Host` header that are accepted on loopback addresses, beside `localhost` and addresses.
+    /// Names in the `Host` header that are accepted on loopback addresses, besides `localhost` and addresses.
     pub allowed_hosts: Vec<String>,
-    /// Proxies whose `X-Forwarded-For` is believed. Default: none.
+    /// Proxies with a trusted `X-Forwarded-For` header. Default: none.
     pub trusted_proxies: Vec<Network>,
-    /// How much is accepted.
+    /// The limits of requests and connections.
     pub limits: Limits,
 }
 

@@ -25,11 +25,11 @@ pub(super) struct DocumentRequest {
     /// The file. The extension of its name says its format.
     #[schema(content_media_type = "application/octet-stream")]
     file: String,
-    /// The name of the file, instead of the one in the header of its part.
+    /// The name of the file, instead of the one in its part's header.
     filename: Option<String>,
     /// The code of the target language.
     target_lang: String,
-    /// The code of the source language; detected if it is missing.
+    /// The code of the source language; detected if missing.
     source_lang: Option<String>,
 }
 
@@ -39,26 +39,26 @@ pub(super) struct DocumentRequest {
 pub(super) struct DocumentReply {
     /// Part of the address of the document.
     document_id: String,
-    /// What must be shown to ask for it.
+    /// The key that is required to access the document.
     document_key: String,
 }
 
-/// How far a document is.
+/// The progress of a document.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = deepl::DocumentStatus)]
 pub(super) struct DocumentStatus {
     document_id: String,
     /// `translating`, `done` or `error`.
     status: &'static str,
-    /// Number of characters, if it is done.
+    /// Number of characters, once it is translated.
     #[serde(skip_serializing_if = "Option::is_none")]
     billed_characters: Option<usize>,
-    /// Why it could not be translated.
+    /// The reason why it could not be translated.
     #[serde(skip_serializing_if = "Option::is_none")]
     error_message: Option<String>,
 }
 
-/// Takes a document, which is then translated.
+/// Accepts a document for translation.
 #[utoipa::path(
     post,
     path = "/v2/document",
@@ -120,7 +120,7 @@ fn checked(shared: &Shared, caller: &Caller, parameters: &Parameters) -> Result<
     }
 }
 
-/// Returns how far a document is.
+/// Returns the progress of a document.
 #[utoipa::path(
     post,
     path = "/v2/document/{id}",

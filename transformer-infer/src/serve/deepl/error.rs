@@ -12,7 +12,7 @@ use crate::serve::http::ApiError;
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = deepl::DeeplError)]
 pub(super) struct DeeplError {
-    /// Why the request is refused.
+    /// The reason of the refusal.
     message: String,
 }
 
@@ -24,12 +24,12 @@ impl DeeplError {
     }
 }
 
-/// Writes the reply of an error anew; leaves others as they are.
+/// Rewrites the reply of an error; leaves others unchanged.
 pub(super) async fn rewrite(response: Response) -> Response {
     match response.extensions().get::<ApiError>().cloned() {
         Some(error) => {
             let status = match error {
-                // DeepL's clients take 403 for a key that is missing, and know no 401.
+                // DeepL's clients expect 403 for a missing key, and do not know 401.
                 ApiError::MissingKey => StatusCode::FORBIDDEN,
                 _ => error.status(),
             };
@@ -48,12 +48,12 @@ pub(super) async fn rewrite(response: Response) -> Response {
     }
 }
 
-/// Refuses what of DeepL's interface is not here.
+/// Refuses requests to parts of DeepL's interface that are not supported.
 pub(super) async fn unknown() -> ApiError {
     ApiError::NotFound
 }
 
-/// Makes the error of a value that is not taken, in DeepL's words.
+/// Creates the error of an unsupported value, in DeepL's words.
 pub(super) fn unsupported(name: &str) -> ApiError {
     ApiError::request(format!("Value for '{name}' not supported."))
 }

@@ -1,4 +1,4 @@
-//! Glossaries: there are none.
+//! Glossaries, which are not supported: the lists are empty.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::request::admitted;
 use crate::serve::http::ApiError;
 use crate::serve::state::Shared;
 
-/// Lists the glossaries: none.
+/// Lists the glossaries: always empty.
 #[utoipa::path(
     get,
     path = "/v2/glossaries",
@@ -25,7 +25,7 @@ pub(super) async fn glossaries(
     Ok(Json(json!({ "glossaries": [] })))
 }
 
-/// Lists the languages for which glossaries can be made: none.
+/// Lists the languages with glossaries: always empty.
 pub(super) async fn language_pairs(
     State(shared): State<Arc<Shared>>,
     request: Request,

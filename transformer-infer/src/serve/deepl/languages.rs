@@ -16,7 +16,7 @@ use crate::serve::languages::pairs;
 use crate::serve::models::LanguageNames;
 use crate::serve::state::Shared;
 
-/// Languages of which DeepL's clients accept only variants as targets: the code, and the variants with their names.
+/// Languages that DeepL's clients accept as targets only as variants: the code, and the variants with their names.
 const VARIANTS: [(&str, [(&str, &str); 2]); 2] = [
     (
         "EN",
@@ -42,7 +42,7 @@ pub(super) struct Language {
     language: String,
     /// The name in English.
     name: String,
-    /// Whether translations can be more or less formal: never. For targets only.
+    /// True if translations can be more or less formal: never. Only for targets.
     #[serde(skip_serializing_if = "Option::is_none")]
     supports_formality: Option<bool>,
 }

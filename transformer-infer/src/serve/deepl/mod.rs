@@ -1,4 +1,4 @@
-//! DeepL's interface, so that programs that speak it can use this server: see docs/serving.md.
+//! DeepL's interface, for programs that use it; see docs/serving.md.
 
 mod document;
 mod error;

@@ -1,4 +1,4 @@
-//! What all requests of the interface have in common.
+//! The common parts of all requests of the interface.
 
 use axum::extract::{FromRequestParts, Request};
 use axum::http::HeaderMap;
@@ -33,8 +33,8 @@ fn key(headers: &HeaderMap) -> Option<String> {
         .then(|| key.trim().to_owned())
 }
 
-/// Checks the options that change what a translation is: those that cannot be met are refused, as DeepL refuses them for
-/// languages without them. Preferences, and options that only improve translations there, are ignored.
+/// Checks the options that change the result of a translation. Those that cannot be met are refused, as DeepL refuses
+/// them for languages without them. Preferences, and options that only improve translations there, are ignored.
 pub(super) fn check_options(parameters: &Parameters) -> Result<(), ApiError> {
     if matches!(parameters.text("formality"), Some("more" | "less")) {
         let text = "'formality' is not supported for given 'target_lang'.";
@@ -62,7 +62,7 @@ pub(super) fn target(parameters: &Parameters) -> Result<&str, ApiError> {
         .ok_or_else(|| unsupported("target_lang"))
 }
 
-/// Returns an error as DeepL words it, which names the parameter with the language.
+/// Returns an error in DeepL's words, which names the parameter with the language.
 pub(super) fn of_languages(error: ApiError, parameters: &Parameters) -> ApiError {
     let is_source = |code: &str| {
         parameters

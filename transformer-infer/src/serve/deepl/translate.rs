@@ -26,17 +26,17 @@ pub(super) struct TranslateRequest {
     text: Vec<String>,
     /// The code of the target language, such as `DE` or `EN-US`.
     target_lang: String,
-    /// The code of the source language; detected if it is missing.
+    /// The code of the source language; detected if missing.
     source_lang: Option<String>,
     /// `html` or `xml`, if the texts have tags.
     tag_handling: Option<String>,
     /// For XML: elements that are not translated.
     ignore_tags: Option<Vec<String>>,
-    /// For XML: elements whose tags end a sentence.
+    /// For XML: elements with tags that end a sentence.
     splitting_tags: Option<Vec<String>>,
-    /// For XML: elements whose tags do not.
+    /// For XML: elements with tags that do not end a sentence.
     non_splitting_tags: Option<Vec<String>>,
-    /// For XML: whether the structure of a document ends sentences; true unless it is false.
+    /// For XML: if true, the structure of a document ends sentences; the default.
     outline_detection: Option<bool>,
     /// Formal translations: `more` and `less` are refused, preferences are ignored.
     formality: Option<String>,
@@ -46,7 +46,7 @@ pub(super) struct TranslateRequest {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = deepl::TranslateReply)]
 pub(super) struct TranslateReply {
-    /// One for each text.
+    /// One translation for each text.
     translations: Vec<Translation>,
 }
 
@@ -117,7 +117,7 @@ pub(super) async fn translate(
     Ok(Json(TranslateReply { translations }))
 }
 
-/// Returns how the texts are written.
+/// Returns the format of the texts.
 fn format(parameters: &Parameters) -> Result<AskedFormat, ApiError> {
     Ok(match parameters.text("tag_handling") {
         None => AskedFormat::Text,
@@ -132,7 +132,7 @@ fn format(parameters: &Parameters) -> Result<AskedFormat, ApiError> {
     })
 }
 
-/// Returns how texts are split: `0` keeps them whole, as far as the model takes them.
+/// Returns the splitting of texts: `0` keeps them whole, as far as the model allows.
 fn split(parameters: &Parameters) -> Result<Split, ApiError> {
     match parameters.text("split_sentences") {
         None | Some("1" | "nonewlines") => Ok(Split::Sentences),
@@ -141,7 +141,7 @@ fn split(parameters: &Parameters) -> Result<Split, ApiError> {
     }
 }
 
-/// Returns the code of a source language, which has no region here.
+/// Returns the code of a source language, without a region.
 fn source_code(code: &str) -> String {
     code.split('-').next().unwrap_or(code).to_ascii_uppercase()
 }

@@ -1,4 +1,4 @@
-//! `GET /v2/usage`: how many characters were translated.
+//! `GET /v2/usage`: the number of translated characters.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,20 +13,20 @@ use super::request::admitted;
 use crate::serve::http::ApiError;
 use crate::serve::state::{Caller, Shared};
 
-/// The limit that DeepL shows for accounts without one.
+/// The limit that DeepL reports for accounts without one.
 const NO_LIMIT: u64 = 1_000_000_000_000;
 
-/// The characters of each key since the server started, or of all callers if there are no keys.
+/// The number of characters of each key since the server started, or of all callers if there are no keys.
 #[derive(Debug, Default)]
 pub(super) struct Usage(Mutex<BTreeMap<u64, u64>>);
 
-/// How many characters were translated, of how many.
+/// The number of translated characters, and its limit.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = deepl::UsageReply)]
 pub(super) struct UsageReply {
     /// Characters since the server started.
     character_count: u64,
-    /// There is no limit: a number that nobody reaches.
+    /// The limit. There is none, so this is a number that cannot be reached.
     character_limit: u64,
 }
 
@@ -43,7 +43,8 @@ impl Usage {
     }
 }
 
-/// Returns the number of the caller's key; without keys all callers have the same, since addresses have no end.
+/// Returns the number of the caller's key. Without keys all callers share one, since the number of addresses is
+/// unbounded.
 fn account(shared: &Shared, caller: &Caller) -> u64 {
     if shared.requires_key() { caller.id } else { 0 }
 }

@@ -11,13 +11,13 @@ use tokio::task::spawn_blocking;
 
 use crate::serve::http::ApiError;
 
-/// Replies with a file, which browsers save and do not show: a page among these files must not act for this server.
+/// Replies with a file, which browsers save and do not show: a page among the files must not act for this server.
 pub(crate) async fn download(path: &Path, name: &str) -> Result<Response, ApiError> {
     let path = path.to_owned();
     let read = spawn_blocking(move || std::fs::read(path)).await;
     let bytes = match read {
         Ok(Ok(bytes)) => bytes,
-        // Something that cleans the temporary folder was faster.
+        // A program that cleans the temporary folder was faster.
         Ok(Err(error)) if error.kind() == ErrorKind::NotFound => return Err(ApiError::NotFound),
         _ => return Err(ApiError::Internal),
     };

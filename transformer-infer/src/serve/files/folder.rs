@@ -1,4 +1,4 @@
-//! [`PrivateFolder`]: a temporary folder for this user alone, which is removed even if its server is killed.
+//! [`PrivateFolder`]: a temporary folder that only this user can open, removed even if its server is killed.
 
 use std::fs;
 use std::io;
@@ -6,14 +6,14 @@ use std::path::Path;
 
 use tempfile::{Builder, NamedTempFile, TempDir};
 
-/// The beginning of the names of such folders.
+/// The prefix of the names of such folders.
 const PREFIX: &str = "transformer-infer-files-";
 
-/// Number of random characters after it.
+/// Number of random characters after the prefix.
 const N_RANDOM: usize = 6;
 
-/// A temporary folder for this user alone, whatever the umask. It is removed on drop; that of a killed server, by
-/// [`remove_abandoned`](Self::remove_abandoned).
+/// A temporary folder that only this user can open, whatever the umask. It is removed on drop; the folder of a killed
+/// server is removed by [`remove_abandoned`](Self::remove_abandoned).
 #[derive(Debug)]
 pub(super) struct PrivateFolder {
     folder: TempDir,
@@ -28,7 +28,7 @@ impl PrivateFolder {
             let mut builder = Builder::new();
             builder.prefix(PREFIX).rand_bytes(N_RANDOM);
             let folder = system::private_folder(&mut builder, parent)?;
-            // A server that starts at this moment may hold the folder, or have removed it, as an abandoned one.
+            // A server that starts at this moment may hold or have removed the folder as an abandoned one.
             if let Some(lock) = system::lock(folder.path())? {
                 return Ok(Self {
                     folder,
@@ -50,7 +50,7 @@ impl PrivateFolder {
         Ok(file)
     }
 
-    /// Removes the folders in `parent` that belong to this user and that no running server holds.
+    /// Removes the folders in `parent` that belong to this user and are not held by a running server.
     pub(super) fn remove_abandoned(parent: &Path) -> io::Result<()> {
         let own = tempfile::tempfile_in(parent)?;
         for entry in fs::read_dir(parent)?.flatten() {
@@ -78,7 +78,7 @@ mod system {
 
     use tempfile::{Builder, TempDir};
 
-    /// Makes a temporary folder that others can never open.
+    /// Makes a temporary folder that other users can never open.
     pub(super) fn private_folder(builder: &mut Builder, parent: &Path) -> io::Result<TempDir> {
         let folder = builder
             .permissions(Permissions::from_mode(0o700))
@@ -92,11 +92,11 @@ mod system {
         fs::set_permissions(path, Permissions::from_mode(mode))
     }
 
-    /// An open folder that is locked.
+    /// A locked open folder.
     #[derive(Debug)]
     pub(super) struct Lock(File);
 
-    /// Opens and locks a folder, without following links; returns `None` if it vanished or another process holds it.
+    /// Opens and locks a folder without following links; returns `None` if it has vanished or another process holds it.
     pub(super) fn lock(path: &Path) -> io::Result<Option<Lock>> {
         let mut options = OpenOptions::new();
         options
@@ -111,7 +111,7 @@ mod system {
             Err(TryLockError::WouldBlock) => return Ok(None),
             Err(TryLockError::Error(error)) => return Err(error),
         }
-        // Before it was locked, it may have been removed, and another have got its name.
+        // Before it was locked, it may have been removed, and another folder may have been given its name.
         let opened = folder.metadata()?;
         let is_same = fs::symlink_metadata(path)
             .is_ok_and(|it| (it.dev(), it.ino()) == (opened.dev(), opened.ino()));

@@ -18,7 +18,7 @@ use crate::serve::http::ApiError;
 /// The limits of a store.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FileLimits {
-    /// Maximum number of files, those that are being translated included.
+    /// Maximum number of files, including those that are being translated.
     max_files: usize,
     /// Maximum number of files that are being translated.
     max_pending: usize,
@@ -26,7 +26,7 @@ pub(crate) struct FileLimits {
     max_pending_of_caller: usize,
     /// Maximum number of bytes of all files.
     max_bytes: u64,
-    /// Time for which a file is kept after it was translated.
+    /// Time that a file is kept after its translation.
     max_age: Duration,
 }
 
@@ -44,7 +44,8 @@ impl Default for FileLimits {
 
 /// Keeps translated files in a temporary folder, which is removed with the store.
 ///
-/// A file that is too old is removed at the next call. If there are too many, or too many bytes, the oldest ones go first.
+/// A file that is too old is removed at the next call. If there are too many files or bytes, the oldest files are
+/// removed first.
 #[derive(Debug)]
 pub(crate) struct FileStore {
     limits: FileLimits,
@@ -57,26 +58,26 @@ pub(crate) struct FileStore {
     slots: Mutex<Vec<Weak<u64>>>,
 }
 
-/// A slot among the files that are being translated, with the id of its caller. It is taken as long as there is a clone of
-/// it, for example in a thread that has not noticed yet that its client hung up.
+/// A slot among the files that are being translated, with the id of its caller. It is occupied as long as a clone
+/// exists, for example in a thread that has not yet noticed that its client hung up.
 pub(crate) type Slot = Arc<u64>;
 
-/// A file that is being translated. Dropped before it ends, it leaves nothing.
+/// A file that is being translated. Dropping it before its end leaves no file.
 #[derive(Debug)]
 pub(crate) struct PendingFile {
     store: Arc<FileStore>,
-    /// The id, which nobody can guess.
+    /// The id, which cannot be guessed.
     pub(crate) id: String,
-    /// The key, which nobody can guess.
+    /// The key, which cannot be guessed.
     pub(crate) key: String,
     pub(crate) slot: Slot,
 }
 
-/// A file that was accepted.
+/// An accepted file.
 #[derive(Debug)]
 struct StoredFile {
     id: String,
-    /// What the client must show to get it, in interfaces that have such keys.
+    /// The key that the client needs for access, in interfaces with such keys.
     key: String,
     name: String,
     since: Instant,
@@ -93,7 +94,7 @@ pub(crate) enum FileState {
     Ready {
         /// Name for the client.
         name: String,
-        /// Where it is, until it is dropped.
+        /// The path; the file is removed when this is dropped.
         path: Arc<TempPath>,
         /// Number of characters of its source.
         n_chars: usize,
@@ -109,7 +110,7 @@ impl FileState {
 }
 
 impl FileStore {
-    /// Makes a store with a folder in `parent`, and removes what killed servers left there.
+    /// Makes a store with a folder in `parent`, and removes the folders that killed servers left there.
     pub(crate) fn new(parent: PathBuf) -> Self {
         if let Err(error) = PrivateFolder::remove_abandoned(&parent) {
             tracing::warn!(%error, "cannot look for files of killed servers");
@@ -123,11 +124,11 @@ impl FileStore {
         }
     }
 
-    /// Accepts a file of a caller, which clients will call by `name`.
+    /// Accepts a file of a caller under this name.
     ///
     /// # Errors
     ///
-    /// Returns [`ApiError::Busy`] if as many are being translated as allowed, or as many of this caller.
+    /// Returns [`ApiError::Busy`] if the maximum number is being translated, for all callers or for this one.
     pub(crate) fn accept(
         self: &Arc<Self>,
         caller: u64,
@@ -169,14 +170,15 @@ impl FileStore {
         Ok(slot)
     }
 
-    /// Removes the folder with all files, at the end of the server. Threads that still hold the store store nothing more.
+    /// Removes the folder with all files, at the end of the server. Threads that still hold the store cannot store
+    /// more.
     pub(crate) fn remove_folder(&self) {
         if let Some(folder) = self.folder.get() {
             let _ = fs::remove_dir_all(folder.path());
         }
     }
 
-    /// Stores the translation of a file that was accepted.
+    /// Stores the translation of an accepted file.
     fn finish(&self, id: &str, bytes: &[u8], n_chars: usize) -> io::Result<()> {
         let n_bytes = bytes.len() as u64;
         if n_bytes > self.limits.max_bytes {
@@ -206,7 +208,7 @@ impl FileStore {
         Ok(())
     }
 
-    /// Returns how far a file is; `None` if there is none of this id and, if one is given, this key.
+    /// Returns the progress of a file; `None` if no file has this id and, if one is given, this key.
     pub(crate) fn state(&self, id: &str, key: Option<&str>) -> Option<FileState> {
         let files = self.lock();
         let has_key =
@@ -215,7 +217,7 @@ impl FileStore {
         files.iter().find(is_it).map(|file| file.state.clone())
     }
 
-    /// Removes what is too old, and returns the files.
+    /// Removes files that are too old, and returns the others.
     fn lock(&self) -> MutexGuard<'_, VecDeque<StoredFile>> {
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         let max_age = self.limits.max_age;
@@ -223,7 +225,7 @@ impl FileStore {
         files
     }
 
-    /// Removes the oldest files that are not pending until so many bytes more fit.
+    /// Removes the oldest files that are not pending until `n_bytes` more fit.
     fn make_room(&self, files: &mut VecDeque<StoredFile>, n_bytes: u64) {
         let mut n_stored: u64 = files.iter().map(|file| file.n_bytes).sum();
         while files.len() > self.limits.max_files || n_stored + n_bytes > self.limits.max_bytes {
@@ -241,8 +243,8 @@ impl PendingFile {
     ///
     /// # Errors
     ///
-    /// Returns [`ApiError::Internal`], with a line in the log, if it cannot be written, or is larger than everything that
-    /// may be stored.
+    /// Returns [`ApiError::Internal`], with a line in the log, if it cannot be written, or is larger than the limit of
+    /// all stored bytes.
     pub(crate) async fn finish(&self, bytes: Bytes, n_chars: usize) -> Result<(), ApiError> {
         let (store, id, slot) = (self.store.clone(), self.id.clone(), self.slot.clone());
         let finish = move || {
@@ -257,7 +259,7 @@ impl PendingFile {
         })
     }
 
-    /// Says why there will be no translation.
+    /// Records the reason why there will be no translation.
     pub(crate) fn fail(&self, error: &ApiError) {
         let mut files = self.store.lock();
         if let Some(file) = files.iter_mut().find(|file| file.id == self.id) {
@@ -278,7 +280,7 @@ impl Drop for PendingFile {
 fn random_name() -> String {
     let mut bytes = [0; 16];
     if getrandom::fill(&mut bytes).is_err() {
-        // There is a system without randomness: hashers are seeded with what it has.
+        // Some systems have no random bytes; this uses the seed of the standard library's hashers.
         use std::hash::{BuildHasher, RandomState};
         let (low, high) = bytes.split_at_mut(8);
         low.copy_from_slice(&RandomState::new().hash_one(0).to_le_bytes());

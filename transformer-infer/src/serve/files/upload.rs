@@ -1,4 +1,4 @@
-//! [`Upload`]: a file to translate, with everything checked that can be checked before.
+//! [`Upload`]: a file to translate, after every possible check in advance.
 
 use axum::body::Bytes;
 
@@ -17,22 +17,23 @@ const MAX_NAME_CHARS: usize = 100;
 /// A file to translate.
 #[derive(Debug)]
 pub(crate) struct Upload {
-    /// Name of the translated file: the given one, with the target language.
+    /// Name of the translated file: the given name with the target language.
     pub(crate) name: String,
     /// Number of characters, markup included.
     pub(crate) n_chars: usize,
     bytes: Bytes,
     format: Format,
-    /// The models; none if the file is in the target language already.
+    /// The models; `None` if the file is already in the target language.
     route: Option<Route>,
 }
 
 impl Upload {
-    /// Checks a file. Without a source language, it is detected.
+    /// Checks a file. Its source language is detected if it is not given.
     ///
     /// # Errors
     ///
-    /// Returns an error if the format or a language is not known, if the file is too long, or if too much waits already.
+    /// Returns an error if the format or a language is unknown, if the file is too long, or if too many tokens wait
+    /// already.
     pub(crate) fn new(
         shared: &Shared,
         caller: &Caller,
@@ -72,7 +73,7 @@ impl Upload {
         })
     }
 
-    /// Translates the file, which was accepted, whatever else waits.
+    /// Translates the accepted file, regardless of the queue.
     pub(crate) async fn translate(
         self,
         caller: &Caller,
@@ -89,7 +90,7 @@ impl Upload {
     }
 }
 
-/// Returns the language of a file that can be translated.
+/// Returns the detected language of a file, if it can be translated.
 fn detected(models: &Models, text: &str) -> Result<String, ApiError> {
     let found = detector(models).detect(&without_tags(text));
     let found = found.ok_or_else(|| {
@@ -98,7 +99,7 @@ fn detected(models: &Models, text: &str) -> Result<String, ApiError> {
     Ok(found.code)
 }
 
-/// Returns a name that needs no escape in an address or a header.
+/// Returns a name that needs no escaping in an address or a header.
 fn plain(name: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     // Of a path, the name.

@@ -18,7 +18,7 @@ pub(crate) struct Peer(pub(crate) SocketAddr);
 /// Where a request comes from.
 #[derive(Clone, Debug)]
 pub(crate) struct Client {
-    /// The address: that of the connection, or, if it is of a trusted proxy, the one that the proxy forwards.
+    /// The address of the connection, or the one that a trusted proxy forwards.
     pub(crate) address: IpAddr,
     /// The id of the request in the log.
     pub(crate) id: Arc<str>,
@@ -49,13 +49,13 @@ impl<S: Sync> FromRequestParts<S> for Client {
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
         let client = parts.extensions.get::<Self>().cloned();
-        // Without the outermost layer, as in a test of one interface.
+        // Without the outermost layer, as in a test of a single interface.
         Ok(client.unwrap_or_else(|| Self::of(&parts.headers, &parts.extensions, &[], "".into())))
     }
 }
 
-/// Returns the address of the client behind trusted proxies: the last one in `X-Forwarded-For` that is of no proxy. What
-/// stands before it, the client may have written itself.
+/// Returns the address of the client behind trusted proxies: the last one in `X-Forwarded-For` that is not a trusted
+/// proxy's. The client may have forged those before it.
 fn forwarded(peer: IpAddr, headers: &HeaderMap, trusted: &[Network]) -> IpAddr {
     let is_trusted = |address: IpAddr| trusted.iter().any(|it| it.contains(address));
     let values = headers.get_all("x-forwarded-for").into_iter();

@@ -1,4 +1,4 @@
-//! [`ApiError`]: why a request is refused, as a reply.
+//! [`ApiError`]: the refusal of a request, as a reply.
 
 use axum::Json;
 use axum::http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
@@ -7,16 +7,16 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// Why a request is refused.
+/// The reason why a request is refused.
 ///
-/// The texts contain no path of this machine and nothing of a model; of the request only what is needed to find the
-/// fault. The reply has the error among its extensions, so that an interface of another form can write it anew.
+/// The texts contain no path of this machine and nothing about a model, and only as much of the request as is needed to
+/// find the fault. The reply has the error among its extensions, so that another interface can rewrite it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ApiError {
-    /// The request is not what the interface takes.
+    /// The interface does not accept the request.
     #[error("{text}")]
     Request {
-        /// What was given, what is expected.
+        /// The given and the expected value.
         text: String,
     },
     /// The type of the body is another.
@@ -25,7 +25,7 @@ pub(crate) enum ApiError {
     /// No model knows the language.
     #[error("{code} is not supported")]
     Language {
-        /// The code given.
+        /// The given code.
         code: String,
     },
     /// The models do not translate between the two languages.
@@ -39,7 +39,7 @@ pub(crate) enum ApiError {
     /// There is no such model.
     #[error("there is no model `{name}`; GET /v1/models lists the models")]
     Model {
-        /// The name given.
+        /// The given name.
         name: String,
     },
     /// The texts are too long.
@@ -49,15 +49,15 @@ pub(crate) enum ApiError {
     TooLong {
         /// Number of characters of all texts.
         n_chars: usize,
-        /// Most characters.
+        /// Maximum number of characters.
         limit: usize,
     },
-    /// The texts have more tokens than may wait.
+    /// The texts have more tokens than can wait.
     #[error("the request has {n_tokens} tokens, more than the limit of {limit}; send it in parts")]
     TooManyTokens {
         /// Number of source tokens.
         n_tokens: usize,
-        /// Most source tokens that wait.
+        /// Maximum number of source tokens that wait.
         limit: usize,
     },
     /// There are too many texts.
@@ -65,13 +65,13 @@ pub(crate) enum ApiError {
     TooManyTexts {
         /// Number of texts.
         n_texts: usize,
-        /// Most texts.
+        /// Maximum number of texts.
         limit: usize,
     },
     /// The body is too large.
     #[error("the body has more than {limit} bytes; send it in parts")]
     BodyTooLarge {
-        /// Most bytes.
+        /// Maximum size in bytes.
         limit: usize,
     },
     /// The body did not arrive in time.
@@ -83,7 +83,7 @@ pub(crate) enum ApiError {
     /// The connection ended before the body.
     #[error("the connection ended before the whole body arrived")]
     BrokenBody,
-    /// A key is required, and there is none.
+    /// A key is required and missing.
     #[error("this server requires an API key; send `Authorization: Bearer KEY`")]
     MissingKey,
     /// The key is not known.
@@ -92,15 +92,15 @@ pub(crate) enum ApiError {
     /// The client sends too many requests.
     #[error("more than {limit} requests per minute; try again in {retry_after} seconds")]
     TooManyRequests {
-        /// Most requests a minute.
+        /// Maximum number of requests per minute.
         limit: u32,
-        /// Seconds until the next one is accepted.
+        /// Seconds until the next request is accepted.
         retry_after: u64,
     },
     /// Too much work waits.
     #[error("the server is busy; try again in {retry_after} seconds")]
     Busy {
-        /// Seconds until it is probably less.
+        /// Seconds until the load is probably lower.
         retry_after: u64,
     },
     /// The models are not loaded yet.
@@ -120,7 +120,7 @@ pub(crate) enum ApiError {
     /// The name of the server in the request is another.
     #[error("unknown host `{host}`; allow it with --allow-host")]
     Host {
-        /// The name given.
+        /// The given name.
         host: String,
     },
     /// A page of another origin called.
@@ -135,7 +135,7 @@ pub(crate) enum ApiError {
     /// The path takes other methods.
     #[error("method not allowed")]
     Method,
-    /// The server failed; the log says why.
+    /// The server failed; the reason is in the log.
     #[error("internal error; see the log of the server")]
     Internal,
 }
@@ -143,12 +143,12 @@ pub(crate) enum ApiError {
 /// The body of a refusal.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ErrorBody {
-    /// Why the request is refused.
+    /// The reason of the refusal.
     pub(crate) error: String,
 }
 
 impl ApiError {
-    /// Makes the error of a request that the interface does not take.
+    /// Creates the error of a request that the interface does not accept.
     pub(crate) fn request(text: impl Into<String>) -> Self {
         Self::Request { text: text.into() }
     }
@@ -170,7 +170,7 @@ impl ApiError {
             Self::MissingKey => StatusCode::UNAUTHORIZED,
             Self::WrongKey | Self::Origin { .. } => StatusCode::FORBIDDEN,
             Self::TooManyRequests { .. } | Self::Busy { .. } => StatusCode::TOO_MANY_REQUESTS,
-            // Not 504, which is for proxies, and not 408, by which clients send the same again at once.
+            // Not 504, which is for proxies, and not 408, which makes clients repeat the request at once.
             Self::Loading | Self::Stopping | Self::Timeout { .. } => {
                 StatusCode::SERVICE_UNAVAILABLE
             }
@@ -181,7 +181,7 @@ impl ApiError {
         }
     }
 
-    /// Returns after how many seconds the same request may be accepted.
+    /// Returns the number of seconds after which the same request may be accepted.
     pub(crate) fn retry_after(&self) -> Option<u64> {
         match self {
             Self::TooManyRequests { retry_after, .. } | Self::Busy { retry_after } => {
@@ -193,7 +193,7 @@ impl ApiError {
         }
     }
 
-    /// Returns the word for the metric of refusals; `None` for what is no refusal of the server's own.
+    /// Returns the label for the metric of refusals; `None` for errors that are not the server's own refusals.
     pub(crate) fn reason(&self) -> Option<&'static str> {
         Some(match self {
             Self::TooLong { .. } => "characters",
@@ -213,7 +213,7 @@ impl ApiError {
         })
     }
 
-    /// Returns a reply with the status and headers of this error and a body of the interface's own.
+    /// Returns a reply with the status and headers of this error and an interface's own body.
     pub(crate) fn with_body(self, body: impl IntoResponse) -> Response {
         let mut response = (self.status(), body).into_response();
         let headers = response.headers_mut();

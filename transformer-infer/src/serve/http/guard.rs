@@ -1,4 +1,4 @@
-//! [`guarded`]: limits that hold for the requests of every interface.
+//! [`guarded`]: limits for the requests of every interface.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -17,16 +17,16 @@ use tokio::time::{Instant, timeout, timeout_at};
 use super::{ApiError, Client, guarded_body};
 use crate::serve::state::{Share, Shared};
 
-/// How long the rest of a body that is too large is read and dropped, so that the client sees the reply.
+/// Maximum time to read and discard the rest of a body that is too large, so that the client sees the reply.
 const DRAIN_TIME: Duration = Duration::from_secs(2);
 
-/// Most bytes that are read so.
+/// Maximum number of bytes that are discarded this way.
 const DRAIN_BYTES: usize = 64 << 20;
 
-/// Adds the limits of a request to the routes of an interface: how many are answered at a time, the size and time of the
-/// body, and the time of the reply. A panic ends one request only.
+/// Adds the limits of a request to the routes of an interface: the number answered at a time, the size and time of the
+/// body, and the time of the reply. A panic ends only one request.
 ///
-/// Handlers get the whole body, as [`Bytes`].
+/// Handlers receive the whole body, as [`Bytes`].
 pub(crate) fn guarded(router: Router<Arc<Shared>>, shared: &Arc<Shared>) -> Router<Arc<Shared>> {
     guarded_with(router, shared, shared.options.limits.max_body_bytes)
 }
@@ -91,7 +91,7 @@ struct BodyReader<'a> {
 }
 
 impl BodyReader<'_> {
-    /// Reads the body, of which the client says that it has `n_bytes`.
+    /// Reads the body; by its header it has `n_bytes`.
     async fn read(&mut self, n_bytes: usize) -> Result<Bytes, ApiError> {
         let limit = self.limit;
         if n_bytes > limit {
@@ -125,7 +125,7 @@ impl BodyReader<'_> {
         }
     }
 
-    /// Reads and drops what follows, for a moment: a connection that is closed with unread bytes loses the reply.
+    /// Reads and discards the rest for a moment: closing a connection with unread bytes would lose the reply.
     async fn drain(&mut self) {
         let end = Instant::now() + DRAIN_TIME;
         let mut n_bytes = 0;

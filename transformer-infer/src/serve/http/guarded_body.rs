@@ -1,4 +1,4 @@
-//! [`guarded_body`]: something that is held until a reply was sent.
+//! [`guarded_body`]: holds a value until a reply has been sent.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -7,7 +7,7 @@ use axum::body::{Body, Bytes, HttpBody};
 use axum::response::Response;
 use hyper::body::{Frame, SizeHint};
 
-/// A body that drops its guard with itself.
+/// A body that drops its guard when it is dropped.
 struct GuardedBody<G> {
     body: Body,
     _guard: G,

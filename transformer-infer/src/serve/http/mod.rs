@@ -1,4 +1,4 @@
-//! What holds for requests of every interface: who calls, how much is accepted, and what a refusal looks like.
+//! The common parts of all interfaces: the client, the limits, and the replies to refused requests.
 
 mod client;
 mod error;

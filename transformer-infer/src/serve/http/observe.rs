@@ -15,13 +15,13 @@ use crate::serve::state::Shared;
 /// The header with the id of a request.
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// Longest id that a client may choose.
+/// Maximum length of an id that a client may choose.
 const MAX_ID_LEN: usize = 64;
 
 /// Number of requests so far.
 static N_REQUESTS: AtomicU64 = AtomicU64::new(0);
 
-/// Finds out where a request comes from, gives it an id, logs it and counts it. The log has no text of a request.
+/// Determines the address of a request, gives it an id, logs it and counts it. The log contains no text of a request.
 pub(crate) async fn observe(
     State(shared): State<Arc<Shared>>,
     mut request: Request,
@@ -48,7 +48,7 @@ pub(crate) async fn observe(
     response
 }
 
-/// A request whose reply has not begun. If it is dropped before, the client hung up.
+/// A request before its reply begins. If it is dropped then, the client hung up.
 struct Observation {
     shared: Arc<Shared>,
     start: Instant,
@@ -106,7 +106,7 @@ fn request_id(headers: &HeaderMap, shared: &Shared) -> Arc<str> {
     }
 }
 
-/// Returns the name of a method; there are not arbitrarily many, since metrics remember each.
+/// Returns the name of a method. The number of names is bounded, because metrics remember each.
 fn method(method: &Method) -> &'static str {
     match *method {
         Method::GET => "GET",

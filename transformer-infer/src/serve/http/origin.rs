@@ -1,8 +1,8 @@
-//! [`check_origin`] and [`cors`]: which web pages may call.
+//! [`check_origin`] and [`cors`]: the web pages that may call the server.
 //!
-//! A page from anywhere can send requests to a server on the reader's own machine. Browsers tell by `Origin` which page
-//! it is; a page can lie about its address only by a name of its own that resolves to 127.0.0.1 (DNS rebinding), and
-//! then this name is in `Host`.
+//! A page from anywhere can send requests to a server on the reader's own machine. Browsers name the page in `Origin`.
+//! A page can only lie about it with its own host name that resolves to 127.0.0.1 (DNS rebinding), and then this name
+//! is in `Host`.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -18,11 +18,11 @@ use super::ApiError;
 use crate::serve::config::{ServeError, ServeOptions};
 use crate::serve::state::Shared;
 
-/// Most characters of a name that an error repeats.
+/// Maximum number of characters of a name that an error repeats.
 const MAX_SHOWN_CHARS: usize = 100;
 
-/// Refuses requests of pages from other origins than the server's own and those in the options, and on loopback
-/// addresses requests to other names than `localhost` and those in the options.
+/// Refuses requests of pages from origins other than the server's own and those in the options. On loopback addresses,
+/// also refuses requests to names other than `localhost` and those in the options.
 pub(crate) async fn check_origin(
     State(shared): State<Arc<Shared>>,
     request: Request,
@@ -77,7 +77,7 @@ fn check(options: &ServeOptions, host: Option<&str>, headers: &HeaderMap) -> Res
         return Err(ApiError::Host { host: shown(host) });
     }
     let Some(origin) = headers.get(ORIGIN) else {
-        return Ok(()); // no browser, or a page of the server itself
+        return Ok(()); // not a browser, or a page of the server itself
     };
     let origin = origin.to_str().unwrap_or_default();
     let is_own = origin
@@ -92,7 +92,7 @@ fn check(options: &ServeOptions, host: Option<&str>, headers: &HeaderMap) -> Res
     })
 }
 
-/// Returns the name and port to which a request was sent.
+/// Returns the name and port that a request was sent to.
 fn host(uri: &Uri, headers: &HeaderMap) -> Option<String> {
     let header = headers.get(HOST).map(|host| host.to_str().unwrap_or("?"));
     let authority = uri.authority().map(|it| it.as_str());
@@ -108,7 +108,7 @@ fn name(host: &str) -> &str {
 }
 
 fn is_own_name(name: &str, options: &ServeOptions) -> bool {
-    // No name that resolves to another address is an address itself.
+    // A name that resolves to another address is not an address itself.
     name.parse::<IpAddr>().is_ok()
         || name.eq_ignore_ascii_case("localhost")
         || options

@@ -11,25 +11,25 @@ use subtle::ConstantTimeEq;
 
 use crate::serve::config::ServeError;
 
-/// Most bytes of a file of keys.
+/// Maximum size of a key file, in bytes.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// Fewest characters of a key, so that nobody finds it by trying.
+/// Minimum number of characters of a key, so that it cannot be found by trial.
 const MIN_CHARS: usize = 16;
 
-/// The keys of a file: one in a line, and behind it, separated by spaces, `name=…`, `chars=…` and
-/// `requests-per-minute=…`, all optional. Lines that begin with `#` are comments.
+/// The keys of a file: one per line, optionally followed by `name=…`, `chars=…` and `requests-per-minute=…`, separated
+/// by spaces. Lines that begin with `#` are comments.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Keys(Vec<Arc<Key>>);
 
-/// A key, and what is allowed with it.
+/// A key with its permissions.
 pub(crate) struct Key {
     hash: [u8; 32],
     /// Its name in logs: `key N` of line N, unless the file has another.
     pub(crate) name: String,
-    /// Most characters of a request; the server's limit if absent.
+    /// Maximum number of characters of a request; the server's limit if absent.
     pub(crate) max_chars: Option<usize>,
-    /// Most requests a minute; the server's limit if absent.
+    /// Maximum number of requests per minute; the server's limit if absent.
     pub(crate) requests_per_minute: Option<NonZeroU32>,
 }
 
@@ -95,7 +95,7 @@ impl Keys {
         }
     }
 
-    /// Returns the key that was sent. The time does not depend on how much of a key is right.
+    /// Returns the key that was sent, in a time that does not depend on how much of it is right.
     pub(crate) fn find(&self, given: &str) -> Option<&Arc<Key>> {
         let hash = sha256(given.as_bytes());
         let mut found = None;

@@ -1,4 +1,4 @@
-//! API keys: who may call, and how often.
+//! API keys: the permitted callers, and their rates.
 
 mod file;
 mod rates;

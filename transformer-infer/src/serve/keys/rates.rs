@@ -1,14 +1,14 @@
-//! [`Rates`]: how many requests each caller may still send.
+//! [`Rates`]: the number of requests that each caller may still send.
 
 use std::collections::HashMap;
 use std::num::NonZeroU32;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-/// Most callers that are remembered.
+/// Maximum number of callers that are remembered.
 const MAX_CALLERS: usize = 100_000;
 
-/// Counts the requests of each caller: a bucket of as many as are allowed in a minute, which fills again evenly.
+/// Counts the requests of each caller with a token bucket: it holds the requests of a minute, and refills evenly.
 #[derive(Debug, Default)]
 pub(crate) struct Rates(Mutex<HashMap<u64, Bucket>>);
 
@@ -22,7 +22,7 @@ struct Bucket {
 }
 
 impl Rates {
-    /// Counts a request of a caller; if there are too many, returns the seconds until the next is accepted.
+    /// Counts a request of a caller; if there are too many, returns the seconds until the next one is accepted.
     pub(crate) fn count(
         &self,
         caller: u64,
@@ -32,7 +32,7 @@ impl Rates {
         let most = f64::from(per_minute.get());
         let mut buckets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if buckets.len() >= MAX_CALLERS && !buckets.contains_key(&caller) {
-            // A full bucket is as good as none.
+            // A full bucket is equivalent to none.
             buckets.retain(|_, bucket| bucket.filled(now) < bucket.most);
             if buckets.len() >= MAX_CALLERS {
                 return Err(60);

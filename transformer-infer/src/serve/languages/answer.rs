@@ -1,4 +1,4 @@
-//! [`answer`]: translations of texts whose language is given or detected.
+//! [`answer`]: translations of texts in a given or detected language.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::serve::translate::{
 
 /// Translates texts, and returns an answer for each, in the same order.
 ///
-/// A text that is in the target language already, or in which no language can be detected, comes back as it is.
+/// A text that is already in the target language, or without a detectable language, is returned unchanged.
 pub(crate) async fn answer(
     shared: &Shared,
     caller: &Caller,
@@ -89,7 +89,7 @@ async fn translate(
     Ok(translated.into_iter().map(with_alternatives).collect())
 }
 
-/// Returns the next best translations of a text, without those that are equal to others.
+/// Returns the next best translations of a text, without duplicates.
 fn alternatives(text: &TextTranslation, n_best: usize) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for alternative in (1..n_best).map_while(|n| text.alternative(n)) {

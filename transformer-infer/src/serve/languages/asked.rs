@@ -1,11 +1,11 @@
-//! [`Asked`] and [`Answer`]: what requests of other servers' interfaces ask for, and get.
+//! [`Asked`] and [`Answer`]: requests of other servers' interfaces, and their results.
 
 use std::sync::Arc;
 
 use crate::document::Split;
 use crate::document::format::XmlOptions;
 
-/// What a request of another server's interface asks for.
+/// A request of another server's interface.
 #[derive(Clone, Debug)]
 pub(crate) struct Asked<'a> {
     pub(crate) texts: &'a [String],
@@ -19,7 +19,7 @@ pub(crate) struct Asked<'a> {
     pub(crate) n_best: usize,
 }
 
-/// How texts are written.
+/// The format of texts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum AskedFormat {
     /// Plain text.
@@ -39,6 +39,6 @@ pub(crate) struct Answer {
     pub(crate) alternatives: Vec<String>,
     /// The code of the source language.
     pub(crate) source: String,
-    /// How sure the source language is, from 0 to 1.
+    /// The confidence of the source language, from 0 to 1.
     pub(crate) confidence: f64,
 }

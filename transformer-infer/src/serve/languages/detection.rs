@@ -1,50 +1,50 @@
-//! [`LanguageDetector`]: which of the served languages a text is in.
+//! [`LanguageDetector`]: detects the language of a text among the served ones.
 
 use whatlang::{Detector, Lang};
 
 use crate::serve::models::{ISO_639_3, base_language};
 
-/// Number of bytes of a text that are looked at: a sentence is enough.
+/// Maximum number of bytes of a text that are examined: a sentence is enough.
 const MAX_BYTES: usize = 4096;
 
-/// From which confidence on a text is believed by itself, and not together with the others of its request.
+/// Minimum confidence at which a text is judged by itself, and not together with the others of its request.
 const SURE: f64 = 0.9;
 
-/// The languages that whichlang knows.
+/// The languages of whichlang.
 const WHICHLANG: [&str; 16] = [
     "ara", "cmn", "deu", "eng", "fra", "hin", "ita", "jpn", "kor", "nld", "por", "rus", "spa",
     "swe", "tur", "vie",
 ];
 
-/// Detects languages with two crates, since each knows something that the other does not.
+/// Detects languages with two crates, because each knows something that the other does not.
 ///
-/// whichlang is right more often, but knows 16 languages only and always answers one of them; whatlang knows 70, and
-/// can be told which ones to choose from. So whichlang's answer counts, if it is a served language, against the served
-/// languages that it does not know. Measured in docs/decisions.md.
+/// whichlang is right more often, but knows only 16 languages and always answers one of them. whatlang knows 70, and
+/// can be limited to a set. So whichlang's answer, if it is a served language, is compared with the served languages
+/// that whichlang does not know. Measured in docs/decisions.md.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LanguageDetector {
-    /// The code of each language that is served and can be detected.
+    /// The code of each served language that can be detected.
     languages: Vec<(String, Lang)>,
 }
 
 /// The language of a text.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Detection {
-    /// The code, as a model has it.
+    /// The code, as in the model.
     pub(crate) code: String,
-    /// From 0 to 1, where 0 is no more than a guess.
+    /// From 0, a mere guess, to 1.
     pub(crate) confidence: f64,
 }
 
 impl Detection {
-    /// Whether the text can be believed by itself.
+    /// Returns whether the text can be judged by itself.
     pub(crate) fn is_sure(&self) -> bool {
         self.confidence >= SURE
     }
 }
 
 impl LanguageDetector {
-    /// Detects these languages, as codes of BCP 47; those that are not known are never found.
+    /// Creates a detector of these languages, given as codes of BCP 47; unknown ones are never detected.
     pub(crate) fn new<'a>(codes: impl IntoIterator<Item = &'a str>) -> Self {
         let mut languages: Vec<(String, Lang)> = Vec::new();
         for code in codes {
@@ -57,7 +57,7 @@ impl LanguageDetector {
         Self { languages }
     }
 
-    /// Returns the language of a text, or `None` if it has no letters of a served language.
+    /// Returns the language of a text, or `None` without letters of a served language.
     pub(crate) fn detect(&self, text: &str) -> Option<Detection> {
         let text = &text[..text.floor_char_boundary(MAX_BYTES)];
         if !text.contains(char::is_alphabetic) {
@@ -92,7 +92,8 @@ impl LanguageDetector {
         })
     }
 
-    /// Returns the languages of texts that belong together: of those that are not sure by themselves, that of all.
+    /// Returns the languages of texts that belong together: texts that are uncertain by themselves get the language of
+    /// all.
     pub(crate) fn detect_each(&self, texts: &[&str]) -> Vec<Option<Detection>> {
         let mut found: Vec<Option<Detection>> =
             texts.iter().map(|text| self.detect(text)).collect();

@@ -1,10 +1,10 @@
-//! [`pairs`]: what can be translated into what, by codes.
+//! [`pairs`]: the source languages with their targets, as codes.
 
 use std::collections::BTreeMap;
 
 use crate::serve::models::Models;
 
-/// Returns the codes of the source languages, each with those of the languages that it can be translated into.
+/// Returns the codes of the source languages, each with the codes of its targets.
 pub(crate) fn pairs(models: &Models) -> BTreeMap<&str, Vec<&str>> {
     let targets = models.targets().into_iter();
     targets

@@ -12,18 +12,18 @@ use crate::serve::models::{Models, Selection};
 /// The language of a text.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Source {
-    /// The code, as a model has it.
+    /// The code, as in the model.
     pub(super) code: String,
-    /// How sure it is, from 0 to 1.
+    /// The confidence, from 0 to 1.
     pub(super) confidence: f64,
-    /// Whether the text has letters of a language that is served.
+    /// True if the text has letters of a served language.
     pub(super) is_translatable: bool,
 }
 
 /// Returns the language of each text: the given one, or the detected one.
 pub(super) fn sources(models: &Models, asked: &Asked<'_>) -> Result<Vec<Source>, ApiError> {
     if pairs(models).is_empty() {
-        // Nothing can be named or detected; the error says what to do.
+        // No language can be named or detected; the error says what to do.
         models.route(Selection {
             source: asked.source,
             target: Some(asked.target),
@@ -41,7 +41,7 @@ pub(super) fn sources(models: &Models, asked: &Asked<'_>) -> Result<Vec<Source>,
     Ok(vec![source; asked.texts.len()])
 }
 
-/// Returns what detects all languages of the models.
+/// Returns the detector of all languages of the models.
 pub(crate) fn detector(models: &Models) -> LanguageDetector {
     let targets = pairs(models);
     let codes = targets.keys().chain(targets.values().flatten());
@@ -68,7 +68,7 @@ fn detected(models: &Models, asked: &Asked<'_>) -> Result<Vec<Source>, ApiError>
     let likely = LanguageDetector::new(of_target.iter().copied()).detect_each(&texts);
     let fallback = of_target.first().or(targets.keys().next());
     let fallback = fallback.copied().unwrap_or("en");
-    // Who asks for a translation has a text in another language, unless it surely is in this one.
+    // A text to translate is in another language than the target, unless it surely is in that one.
     let choose = |(found, likely): (Option<Detection>, Option<Detection>)| match (found, likely) {
         (Some(found), Some(likely)) if !found.is_sure() && !translated(&found.code) => Some(likely),
         (found, _) => found,
@@ -86,10 +86,10 @@ fn detected(models: &Models, asked: &Asked<'_>) -> Result<Vec<Source>, ApiError>
         .collect())
 }
 
-/// Number of bytes of a text with tags that are looked at.
+/// Maximum number of bytes of a text with tags that are examined.
 const MAX_BYTES: usize = 1 << 14;
 
-/// Removes what looks like tags.
+/// Removes everything that looks like a tag.
 pub(crate) fn without_tags(text: &str) -> String {
     let mut rest = &text[..text.floor_char_boundary(MAX_BYTES)];
     let mut visible = String::with_capacity(rest.len());

@@ -1,4 +1,4 @@
-//! `POST /detect`: which language a text is in.
+//! `POST /detect`: detects the language of a text.
 
 use std::sync::Arc;
 
@@ -16,14 +16,14 @@ use crate::serve::state::Shared;
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 #[schema(as = libretranslate::DetectedLanguage)]
 pub(super) struct DetectedLanguage {
-    /// How sure it is, from 0 to 100.
+    /// The confidence, from 0 to 100.
     confidence: f64,
     /// The code of the language.
     language: String,
 }
 
 impl DetectedLanguage {
-    /// Makes the language of a text, given its confidence from 0 to 1.
+    /// Creates the language of a text with its confidence from 0 to 1.
     pub(super) fn new(language: String, confidence: f64) -> Self {
         Self {
             confidence: (100.0 * confidence).round(),

@@ -1,4 +1,4 @@
-//! [`rewrite`]: refusals in the words of LibreTranslate, for which clients look.
+//! [`rewrite`]: refusals in the words of LibreTranslate, which clients look for.
 
 use axum::Json;
 use axum::http::StatusCode;
@@ -6,7 +6,7 @@ use axum::response::Response;
 
 use crate::serve::http::{ApiError, ErrorBody};
 
-/// Writes the reply of an error anew; leaves others as they are.
+/// Rewrites the reply of an error; leaves others unchanged.
 pub(super) async fn rewrite(response: Response) -> Response {
     match response.extensions().get::<ApiError>().cloned() {
         Some(error) => {

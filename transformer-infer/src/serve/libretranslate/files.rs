@@ -1,4 +1,4 @@
-//! `POST /translate_file`, and the download of what it translated.
+//! `POST /translate_file`, and the download of translated files.
 
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ pub(super) struct FileReply {
     translated_file_url: String,
 }
 
-/// Translates a file, and returns the address from which it can be fetched for half an hour.
+/// Translates a file, and returns an address where it can be fetched for half an hour.
 #[utoipa::path(
     post,
     path = "/translate_file",
@@ -76,10 +76,10 @@ pub(super) async fn translate_file(
     }))
 }
 
-/// Returns the beginning of the address by which the client reached the server.
+/// Returns the start of the address that the client used for the server.
 fn origin(headers: &HeaderMap) -> String {
     let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-    // Who sends a wrong header gets a wrong address, and nobody else does.
+    // A forged header affects only its sender.
     let scheme = match header("x-forwarded-proto") {
         Some("https") => "https",
         _ => "http",

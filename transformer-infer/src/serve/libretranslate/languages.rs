@@ -1,4 +1,4 @@
-//! `GET /languages`: what can be translated into what.
+//! `GET /languages`: the source languages with their targets.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -22,8 +22,8 @@ pub(super) struct Language {
     code: String,
     /// The name in English.
     name: String,
-    /// The codes of the languages into which it can be translated. Each language is among its own: its texts come back as
-    /// they are.
+    /// The codes of the languages that it can be translated into. Each language is among its own targets: texts in it
+    /// are returned unchanged.
     targets: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! LibreTranslate's interface, so that programs that speak it can use this server: see docs/serving.md.
+//! LibreTranslate's interface, for programs that use it; see docs/serving.md.
 
 mod detect;
 mod error;

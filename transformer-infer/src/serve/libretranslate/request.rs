@@ -1,4 +1,4 @@
-//! What all requests of the interface have in common.
+//! The common parts of all requests of the interface.
 
 use axum::extract::{FromRequestParts, Request};
 
@@ -19,7 +19,7 @@ pub(super) async fn admitted(
     Ok((caller, parameters))
 }
 
-/// Makes the error of a parameter that is missing.
+/// Creates the error of a missing parameter.
 pub(super) fn missing(name: &str) -> ApiError {
     ApiError::request(format!("Invalid request: missing {name} parameter"))
 }

@@ -1,4 +1,4 @@
-//! `GET /frontend/settings`: what pages and programs need to know before they ask.
+//! `GET /frontend/settings`: the settings that pages and programs need in advance.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use crate::serve::http::{ApiError, ErrorBody};
 use crate::serve::languages::pairs;
 use crate::serve::state::Shared;
 
-/// Milliseconds that a page waits after a key before it asks: LibreTranslate's default.
+/// Milliseconds that a page waits after a keystroke before it sends a request: LibreTranslate's default.
 const FRONTEND_TIMEOUT: u32 = 500;
 
-/// What the server offers.
+/// The settings and features of the server.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = libretranslate::Settings)]
 #[serde(rename_all = "camelCase")]
@@ -25,17 +25,17 @@ const FRONTEND_TIMEOUT: u32 = 500;
     reason = "the fields are LibreTranslate's"
 )]
 pub(super) struct Settings {
-    /// Most characters of a request.
+    /// Maximum number of characters of a request.
     char_limit: usize,
-    /// Milliseconds that a page should wait after a key before it asks.
+    /// Milliseconds that a page should wait after a keystroke before it sends a request.
     frontend_timeout: u32,
-    /// Whether there are API keys.
+    /// True if there are API keys.
     api_keys: bool,
-    /// Whether a request needs one.
+    /// True if a request needs a key.
     key_required: bool,
-    /// Whether suggestions are accepted: never.
+    /// True if suggestions are accepted: never.
     suggestions: bool,
-    /// Whether files are translated: always.
+    /// True if files are translated: always.
     files_translation: bool,
     /// The extensions of these files.
     supported_files_format: Vec<String>,
@@ -57,7 +57,7 @@ struct SettingsLanguage {
     name: String,
 }
 
-/// Returns what the server offers.
+/// Returns the settings and features of the server.
 #[utoipa::path(
     get,
     path = "/frontend/settings",

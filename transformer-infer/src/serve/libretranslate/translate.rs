@@ -35,7 +35,7 @@ pub(super) struct TranslateRequest {
     api_key: Option<String>,
 }
 
-/// Translations. All are arrays if the texts were one.
+/// Translations. All fields are arrays if `q` was one.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = libretranslate::TranslateReply)]
 #[serde(rename_all = "camelCase")]
@@ -45,7 +45,7 @@ pub(super) struct TranslateReply {
     /// The languages of the texts, if `source` was `auto`.
     #[serde(skip_serializing_if = "Option::is_none")]
     detected_language: Option<OneOrMany<DetectedLanguage>>,
-    /// Further translations, if there should be any.
+    /// Further translations, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     alternatives: Option<OneOrMany<Vec<String>>>,
 }

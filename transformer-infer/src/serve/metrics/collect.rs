@@ -1,4 +1,4 @@
-//! [`Metrics`]: what the server counts, and what it asks the models' schedulers.
+//! [`Metrics`]: the counts of the server, and the numbers of the models' schedulers.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ const SECONDS: [f64; 13] = [
     0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 120.0,
 ];
 
-/// What the server counts.
+/// The counts of the server.
 #[derive(Debug)]
 pub(crate) struct Metrics {
     registry: Registry,
@@ -31,11 +31,11 @@ pub(crate) struct Metrics {
     reloads: Family<ResultLabel, Counter>,
     /// Number of characters of texts to translate.
     pub(crate) chars: Counter,
-    /// Number of requests whose client hung up.
+    /// Number of requests that ended because the client hung up.
     pub(crate) hang_ups: Counter,
     /// Number of open connections.
     pub(crate) connections: Gauge,
-    /// Number of connections that were refused.
+    /// Number of refused connections.
     pub(crate) refused_connections: Counter,
 }
 
@@ -79,7 +79,7 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// Counts a request that was answered.
+    /// Counts an answered request.
     pub(crate) fn answered(&self, method: &'static str, route: &str, status: u16, time: Duration) {
         let route = || route.to_owned();
         let labels = RequestLabels {
@@ -92,12 +92,12 @@ impl Metrics {
         latency.observe(time.as_secs_f64());
     }
 
-    /// Counts a request that was refused.
+    /// Counts a refused request.
     pub(crate) fn refused(&self, reason: &'static str) {
         self.refusals.get_or_create(&ReasonLabel { reason }).inc();
     }
 
-    /// Counts that models and keys were read again; `ok` says whether all could be.
+    /// Counts a reload of models and keys; `ok` is true if all could be read.
     pub(crate) fn reloaded(&self, ok: bool) {
         let result = if ok { "ok" } else { "failed" };
         self.reloads.get_or_create(&ResultLabel { result }).inc();

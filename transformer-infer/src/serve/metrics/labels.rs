@@ -2,7 +2,7 @@
 
 use prometheus_client::encoding::EncodeLabelSet;
 
-/// A kind of request, and how it ended.
+/// A kind of request with its result.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(super) struct RequestLabels {
     pub(super) method: &'static str,
@@ -35,7 +35,7 @@ pub(super) struct StageLabels {
     pub(super) stage: &'static str,
 }
 
-/// How something ended.
+/// The result of an operation.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(super) struct ResultLabel {
     pub(super) result: &'static str,

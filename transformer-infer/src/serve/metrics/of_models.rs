@@ -1,4 +1,4 @@
-//! [`of_models`]: what the schedulers of the models do at this moment.
+//! [`of_models`]: the current numbers of the models' schedulers.
 
 use std::fmt;
 use std::sync::atomic::AtomicU64;
@@ -13,10 +13,10 @@ use prometheus_client::registry::{Registry, Unit};
 use super::labels::{ModelLabel, StageLabels};
 use crate::scheduler::{ROW_BORDERS, SchedulerStats, SchedulerTotals};
 
-/// A metric: its name, what it is, and its value.
+/// A metric: its name, its description, and its value.
 type Metric<T> = (&'static str, &'static str, fn(&SchedulerStats) -> T);
 
-/// What goes up and down.
+/// Values that go up and down.
 const GAUGES: [Metric<usize>; 4] = [
     ("queued_lines", "Lines that wait for a model", |stats| {
         stats.n_queued_lines
@@ -32,7 +32,7 @@ const GAUGES: [Metric<usize>; 4] = [
     }),
 ];
 
-/// What only goes up.
+/// Values that only go up.
 const COUNTERS: [Metric<u64>; 4] = [
     ("source_tokens", "Tokens of sources", |stats| {
         stats.totals.n_src_tokens
@@ -81,7 +81,7 @@ impl EncodeMetric for StepRows {
     }
 }
 
-/// Adds the metrics of models, given their names, to a registry.
+/// Adds the metrics of models, given with their names, to a registry.
 pub(super) fn of_models(registry: &mut Registry, models: &[(&str, SchedulerStats)]) {
     let label = |name: &str| ModelLabel {
         model: name.to_owned(),

@@ -1,4 +1,4 @@
-//! [`ModelFacts`]: what people may want to know about a model.
+//! [`ModelFacts`]: facts about a model for its users.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 use crate::search::Search;
 use transformer_translate::Translator;
 
-/// The sizes of a model, its number format, and how it searches and scored.
+/// The sizes of a model, its number format, its search, and its scores.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub(crate) struct ModelFacts {
     /// Number of encoder layers.
@@ -24,14 +24,14 @@ pub(crate) struct ModelFacts {
     pub(crate) n_heads: usize,
     /// Number of parameters.
     pub(crate) n_parameters: usize,
-    /// Number format of the matrix products, such as `f32` or `int8`; absent on devices that are no CPUs.
+    /// Number format of the matrix products, such as `f32` or `int8`; absent on devices other than CPUs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) precision: Option<String>,
     /// Size of the source vocabulary, in tokens.
     pub(crate) src_vocab_size: usize,
     /// Size of the target vocabulary, in tokens.
     pub(crate) tgt_vocab_size: usize,
-    /// Whether source and target share a vocabulary.
+    /// True if source and target share a vocabulary.
     pub(crate) joint_vocabulary: bool,
     /// Number of hypotheses of beam search, unless the request has another; 1 is greedy search.
     pub(crate) beam_size: usize,
@@ -41,7 +41,7 @@ pub(crate) struct ModelFacts {
     /// BLEU on the validation data, if the manifest has it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) bleu: Option<f64>,
-    /// How BLEU was computed: sacreBLEU's signature.
+    /// SacreBLEU's signature of the BLEU score.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) bleu_signature: Option<String>,
 }

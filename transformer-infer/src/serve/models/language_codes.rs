@@ -1,11 +1,11 @@
-//! [`closest`] and [`closeness`]: codes of models that mean the same language as the code of a request.
+//! [`closest`] and [`closeness`]: the model's code for the language of a request.
 
 use std::cmp::Reverse;
 
 use transformer_core::text::LanguageCode;
 
-/// Languages by their codes of ISO 639-1 and ISO 639-3; of Persian and Chinese, the one that crates that detect languages
-/// use.
+/// Languages by their codes of ISO 639-1 and ISO 639-3. For Persian and Chinese the latter is the one that language
+/// detection crates use.
 pub(crate) const ISO_639_3: [(&str, &str); 103] = [
     ("af", "afr"),
     ("ak", "aka"),
@@ -112,7 +112,8 @@ pub(crate) const ISO_639_3: [(&str, &str); 103] = [
     ("zu", "zul"),
 ];
 
-/// Other codes of languages: deprecated ones, members of macrolanguages that stand for the whole, and LibreTranslate's own.
+/// Other codes of languages: deprecated ones, members of macrolanguages that represent the whole, and LibreTranslate's
+/// own.
 const ALIASES: [(&str, &str); 25] = [
     ("als", "sq"),
     ("arb", "ar"),
@@ -141,7 +142,7 @@ const ALIASES: [(&str, &str); 25] = [
     ("zt", "zh"),
 ];
 
-/// The parts of a code that tell languages apart, in one spelling of each.
+/// The parts of a code that distinguish languages, in a single spelling.
 struct Parts<'a> {
     language: &'a str,
     script: Option<&'a str>,
@@ -184,10 +185,10 @@ pub(crate) fn base_language(code: &str) -> &str {
 }
 
 /// Equality of two codes of a language, then agreement of their scripts and of their regions: 2 if they are the same, 1
-/// if one code has none, 0 if they differ. The greater, the closer.
+/// if one code has none, 0 if they differ. A greater value is closer.
 pub(super) type Closeness = (bool, u8, u8);
 
-/// Returns how close a code is to the code of a request; `None` if its language is another.
+/// Returns the closeness of a code to the code of a request; `None` for another language.
 pub(super) fn closeness(wanted: &str, code: &LanguageCode) -> Option<Closeness> {
     let wanted: LanguageCode = wanted.replace('_', "-").parse().ok()?;
     let (a, b) = (Parts::of(&wanted), Parts::of(code));

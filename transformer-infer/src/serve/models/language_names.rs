@@ -1,4 +1,4 @@
-//! [`LanguageNames`]: what languages are called in English and by those who speak them.
+//! [`LanguageNames`]: the names of languages in English and in the language itself.
 
 use transformer_core::text::LanguageCode;
 
@@ -123,7 +123,7 @@ const NAMES: [(&str, &str, &str); 105] = [
 ];
 
 impl<'a> LanguageNames<'a> {
-    /// Returns the names of a language; of one that is not in the list, the code.
+    /// Returns the names of a language, or its code if it is not in the list.
     pub(crate) fn of(code: &'a LanguageCode) -> Self {
         let find = |code: &str| {
             let index = NAMES

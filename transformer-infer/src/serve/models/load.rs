@@ -1,4 +1,4 @@
-//! [`Loader`]: loads the models, and loads those again that changed.
+//! [`Loader`]: loads the models, and reloads those that changed.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,12 +13,12 @@ use crate::serve::config::{ServeError, ServeOptions};
 use transformer_core::text::one_line;
 use transformer_translate::{Translator, TranslatorError};
 
-/// Loads the models that the options name, onto a device.
+/// Loads the models of the options onto a device.
 #[derive(Debug)]
 pub(crate) struct Loader {
     options: Arc<ServeOptions>,
     device: Device,
-    /// Locked while models are loaded again, so that this happens once at a time.
+    /// Locked during a reload, so that only one runs at a time.
     reloading: Mutex<()>,
 }
 
@@ -26,7 +26,7 @@ pub(crate) struct Loader {
 #[derive(Debug)]
 pub(crate) struct Reloaded {
     pub(crate) models: Models,
-    /// Whether some could not be, and are the old ones.
+    /// True if some models could not be loaded and are still the old ones.
     pub(crate) has_failed: bool,
 }
 
@@ -47,7 +47,7 @@ impl Loader {
         Models::new(models, self.options.pivot.clone())
     }
 
-    /// Loads the models whose directories changed, and keeps the others. A model that cannot be loaded stays as it is,
+    /// Loads the models with changed directories, and keeps the others. A model that cannot be loaded stays unchanged,
     /// with a line in the log. Takes seconds.
     pub(crate) fn reload(&self, old: &Models) -> Result<Reloaded, ServeError> {
         let _reloading = self
@@ -82,7 +82,7 @@ impl Loader {
         })
     }
 
-    /// Loads a model if its directory is not what it was.
+    /// Loads a model if its directory has changed.
     fn changed(&self, old: &Served) -> Result<Option<Served>, ServeError> {
         let directory = ModelDirectory::open(old.path())?;
         match directory.manifest() == old.manifest() {
@@ -93,13 +93,13 @@ impl Loader {
 
     fn open(&self, path: &Path) -> Result<Served, ServeError> {
         let options = &self.options.open;
-        // The facts are read from a directory, and must be those of the model that is loaded: if training replaces it
-        // meanwhile, both are read again.
+        // The facts are read from a directory, and must belong to the loaded model: if training replaces it meanwhile,
+        // both are read again.
         let (directory, translator) = loop {
             let before = ModelDirectory::open(path)?;
             let translator = Translator::open_ensemble(&[path], &self.device, options)?;
-            // Alignments and attention need the model in another form. Loaded now, it is of the same files, and the
-            // first request that needs it does not wait.
+            // Alignments and attention need the model in another form. Loaded now, it comes from the same files, and
+            // the first request for it does not wait.
             let model = translator.model().map(|_| ());
             let after = ModelDirectory::open(path)?;
             if before.manifest() == after.manifest() {
@@ -125,8 +125,7 @@ impl Loader {
     }
 }
 
-/// Returns the name of the folder of a model, or of the link to it. For `RUN/model`, which is called so in every run, it
-/// is `RUN`.
+/// Returns the name of a model's folder, or of the link to it. For `RUN/model`, the name in every run, it is `RUN`.
 fn name_of(given: &Path, resolved: &Path) -> String {
     let name = |path: &Path| {
         // Of `.` and `..`, only the system knows the name.

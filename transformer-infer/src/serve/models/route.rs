@@ -1,4 +1,4 @@
-//! [`Route`]: the model, or the two models, that translate between two languages.
+//! [`Route`]: the one or two models that translate between two languages.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use transformer_core::text::LanguageCode;
 
 use super::Served;
 
-/// The models that translate, one after the other.
+/// The models that translate in turn.
 #[derive(Clone, Debug)]
 pub(crate) enum Route {
     /// One model.
@@ -15,7 +15,7 @@ pub(crate) enum Route {
     Pivot {
         /// Translates into the third language.
         first: Arc<Served>,
-        /// Translates from it.
+        /// Translates from the third language.
         second: Arc<Served>,
     },
 }
@@ -35,12 +35,12 @@ impl Route {
         }
     }
 
-    /// Returns the language of the source, if it is known.
+    /// Returns the language of the source, if known.
     pub(crate) fn source(&self) -> Option<&LanguageCode> {
         self.first().translator().languages().src.as_ref()
     }
 
-    /// Returns the language of the translation, if it is known.
+    /// Returns the language of the translation, if known.
     pub(crate) fn target(&self) -> Option<&LanguageCode> {
         self.last().translator().languages().tgt.as_ref()
     }

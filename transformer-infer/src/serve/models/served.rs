@@ -1,4 +1,4 @@
-//! [`Served`]: a model that the server translates with.
+//! [`Served`]: a model of the server.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,14 +11,14 @@ use super::ModelFacts;
 use crate::scheduler::Scheduler;
 use transformer_translate::Translator;
 
-/// A model with the threads that translate. The threads end when the last request with it does.
+/// A model with its translation threads. They end with the last request that uses it.
 #[derive(Debug)]
 pub(crate) struct Served {
     name: String,
     path: PathBuf,
     manifest: Manifest,
     facts: ModelFacts,
-    /// Present until it is dropped.
+    /// Present until this is dropped.
     scheduler: Option<Scheduler>,
 }
 
@@ -39,22 +39,22 @@ impl Served {
         }
     }
 
-    /// Returns the name: that of the model's folder.
+    /// Returns the name, which is that of the model's folder.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// Returns the path that the server was given.
+    /// Returns the path in the server's options.
     pub(super) fn path(&self) -> &PathBuf {
         &self.path
     }
 
-    /// Returns the manifest of the files that were loaded.
+    /// Returns the manifest of the loaded files.
     pub(super) fn manifest(&self) -> &Manifest {
         &self.manifest
     }
 
-    /// Returns what is known about the model.
+    /// Returns the facts about the model.
     pub(crate) fn facts(&self) -> &ModelFacts {
         &self.facts
     }
@@ -65,11 +65,11 @@ impl Served {
         Some((languages.src.as_ref()?, languages.tgt.as_ref()?))
     }
 
-    /// Returns what translates lines of many requests at once.
+    /// Returns the scheduler, which translates lines of many requests at once.
     ///
     /// # Panics
     ///
-    /// Never: the scheduler is there until this value is dropped.
+    /// Never panics: the scheduler is there until this value is dropped.
     pub(crate) fn scheduler(&self) -> &Scheduler {
         let scheduler = self.scheduler.as_ref();
         scheduler.expect("only `drop` takes the scheduler")
@@ -83,7 +83,8 @@ impl Served {
 
 impl Drop for Served {
     fn drop(&mut self) {
-        // Waiting for its threads would stop a thread that answers requests. If no thread can be started, this one waits.
+        // Waiting for its threads would block a thread that answers requests. If no thread can be started, this one
+        // waits.
         let scheduler = self.scheduler.take();
         let _ = thread::Builder::new().spawn(move || drop(scheduler));
     }

@@ -69,17 +69,17 @@ impl Models {
         Ok(models)
     }
 
-    /// Returns all models, in the order in which they were given.
+    /// Returns all models, in the order of the options.
     pub(crate) fn all(&self) -> &[Arc<Served>] {
         &self.all
     }
 
-    /// Returns the pairs of languages of the models whose languages are known.
+    /// Returns the language pairs of the models with known languages.
     fn pairs(&self) -> impl Iterator<Item = Pair<'_>> + Clone {
         self.all.iter().filter_map(|served| served.languages())
     }
 
-    /// Returns the source languages, each with the languages that it can be translated into, pivot included, in the
+    /// Returns the source languages, each with the languages that it can be translated into, including by pivot, in the
     /// order of their codes.
     pub(crate) fn targets(&self) -> Vec<(&LanguageCode, Vec<&LanguageCode>)> {
         let mut all: BTreeMap<&str, (&LanguageCode, BTreeMap<&str, &LanguageCode>)> =
@@ -103,10 +103,10 @@ impl Models {
 
     /// Returns the models for a request.
     ///
-    /// A language is found by its code, such as `pt-BR`, or else by the closest one, such as `pt`, or `nb` for `no`, of
-    /// those between which a model translates. Without a source or target language, there must be one possibility only.
-    /// A model whose languages are unknown is found by its name, or if it is the only model, and then only by requests
-    /// that name no language.
+    /// A language is found by its code, such as `pt-BR`, or else by the closest code among those that a model
+    /// translates between, such as `pt`, or `nb` for `no`. Without a source or target language, there must be only one
+    /// possibility. A model with unknown languages is found by its name, or if it is the only model, and then only by
+    /// requests that name no language.
     pub(crate) fn route(&self, selection: Selection<'_>) -> Result<Route, ApiError> {
         let source = selection.source.filter(|code| *code != "auto");
         if let Some(name) = selection.model {
@@ -183,7 +183,7 @@ impl Models {
     }
 }
 
-/// Returns the first of the models with the closest pair of languages, and the pair; `None` for a language is any.
+/// Returns the first of the models with the closest language pair, and the pair; `None` matches any language.
 fn closest_model<'a>(
     models: &'a [Arc<Served>],
     is_possible: impl Fn(Pair<'a>) -> bool,
@@ -213,7 +213,7 @@ fn find<'a>(
     })
 }
 
-/// Checks that a model translates between the languages that a request names.
+/// Checks that a model translates between the languages of a request.
 fn check_languages(
     served: &Served,
     source: Option<&str>,

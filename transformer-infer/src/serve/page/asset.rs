@@ -4,18 +4,18 @@ use std::borrow::Cow;
 
 use super::attention_frame;
 
-/// What a document may load and do: only this server, no inline script or style, no HTML made of text, no frame
-/// around it.
+/// The policy of documents: they load only from this server, without inline scripts or styles, without HTML made of
+/// text, and without a frame around them.
 const PAGE_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
     img-src 'self' data:; frame-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
     require-trusted-types-for 'script'";
 
-/// The same for the frame with the attention, whose script writes colors and sizes into attributes. It may be in a
-/// frame of this server, and calls nothing.
+/// The policy of the frame with the attention, for a script that writes colors and sizes into attributes. The document
+/// may be in a frame of this server, and calls nothing.
 const FRAME_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; \
     base-uri 'none'; form-action 'none'; frame-ancestors 'self'";
 
-/// The policy of what is no document.
+/// The policy of files that are not documents.
 const FILE_POLICY: &str = "default-src 'none'; frame-ancestors 'none'";
 
 /// A file of the page.
@@ -64,7 +64,7 @@ impl Asset {
     }
 }
 
-/// Makes an asset of a script in `static/js/`, which has the same path below `/page/`.
+/// Makes an asset of a script in `static/js/`, with the same path below `/page/`.
 macro_rules! script {
     ($name:literal) => {
         Asset::script(

@@ -1,5 +1,5 @@
-//! The page of the `attention` command without its data, for a frame: style and script are files of their own, which
-//! a strict Content-Security-Policy allows.
+//! The page of the `attention` command without its data, for a frame. Style and script are separate files, as a strict
+//! Content-Security-Policy requires.
 
 use crate::attention::TEMPLATE;
 /// The style, and the script, which runs once the data is in the document.
@@ -9,7 +9,7 @@ pub(super) use crate::attention::{SCRIPT, STYLE};
 ///
 /// # Panics
 ///
-/// Never: the template is constant, and a test calls this.
+/// Never panics: the template is constant, and a test calls this.
 pub(super) fn document() -> String {
     let (start, end) = TEMPLATE
         .split_once("<meta http-equiv=\"Content-Security-Policy\"")

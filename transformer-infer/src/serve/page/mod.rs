@@ -1,7 +1,7 @@
 //! The page of the server: plain HTML, style and scripts, compiled into the program.
 //!
-//! - `static/`: the files as browsers read them.
-//! - [`router`]: their addresses, with the headers that forbid them everything else.
+//! - `static/`: the files for browsers.
+//! - [`router`]: their addresses, with headers that forbid everything else.
 
 mod asset;
 mod attention_frame;

@@ -14,7 +14,7 @@ use axum::routing::get;
 
 use super::asset::{Asset, assets};
 
-/// Keeps pages that this page opens, or that open it, apart from it.
+/// Isolates the page from pages that it opens or that open it.
 const CROSS_ORIGIN_OPENER_POLICY: HeaderName =
     HeaderName::from_static("cross-origin-opener-policy");
 
@@ -36,7 +36,7 @@ pub(crate) fn router<S: Clone + Send + Sync + 'static>() -> Router<S> {
 #[derive(Debug)]
 struct PageFile {
     asset: Asset,
-    /// Identifies the content, so that browsers load it again only if it is another.
+    /// Identifies the content, so that browsers load it again only if it has changed.
     tag: String,
 }
 
@@ -51,7 +51,7 @@ impl PageFile {
 
     fn reply(&self, request: &HeaderMap) -> Response {
         let known = request.get(IF_NONE_MATCH).and_then(|it| it.to_str().ok());
-        // A proxy that compresses makes the tag a weak one.
+        // A proxy that compresses makes the tag weak.
         let is_known = known.is_some_and(|tags| {
             tags.split(',')
                 .any(|tag| tag.trim().trim_start_matches("W/") == self.tag)

@@ -21,11 +21,11 @@ use super::timed_stream::TimedStream;
 use crate::serve::config::Limits;
 use crate::serve::http::{Peer, guarded_body};
 
-/// Most bytes of the head of a request.
+/// Maximum size of the head of a request, in bytes.
 const MAX_HEAD_BYTES: usize = 64 << 10;
 
-/// Answers the requests of a connection, one after the other. When `stopping` becomes true, the request that is being
-/// answered is the last one, and the client is told so by `Connection: close`.
+/// Answers the requests of a connection in turn. When `stopping` becomes true, the current request is the last one, and
+/// `Connection: close` tells the client.
 pub(super) async fn serve_connection(
     stream: TcpStream,
     peer: SocketAddr,
@@ -54,7 +54,7 @@ pub(super) async fn serve_connection(
     let mut is_told = false;
     loop {
         tokio::select! {
-            // An error is the client's: it hung up, or sent no HTTP.
+            // An error is the client's: it hung up, or did not send HTTP.
             _ = connection.as_mut() => return,
             _ = stopping.wait_for(|is_stopping| *is_stopping), if !is_told => {
                 is_told = true;

@@ -1,4 +1,4 @@
-//! [`Connections`]: the open connections, and the other tasks that a stop waits for.
+//! [`Connections`]: the open connections, and the other tasks that the server waits for when it stops.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -15,13 +15,13 @@ use super::idle_phase::SharedPhase;
 use super::refuse::refuse;
 use crate::serve::state::Shared;
 
-/// Most connections that are refused at a time, each for a second; others end at once.
+/// Maximum number of connections that are refused at a time, each within a second; others are closed at once.
 const MAX_REFUSALS: usize = 64;
 
-/// How long a connection must have been idle to be closed in favor of a new one.
+/// Minimum idle time of a connection that is closed in favor of a new one.
 const IDLE_ENOUGH: Duration = Duration::from_secs(1);
 
-/// The open connections, and the other tasks that a stop waits for.
+/// The open connections, and the other tasks that the server waits for when it stops.
 #[derive(Debug)]
 pub(super) struct Connections {
     shared: Arc<Shared>,
@@ -37,11 +37,11 @@ pub(super) struct Connections {
 #[derive(Debug)]
 struct Open {
     phase: SharedPhase,
-    /// Closes it.
+    /// Closes the connection.
     handle: AbortHandle,
 }
 
-/// A connection that is counted as long as it is open.
+/// A connection that counts as long as it is open.
 struct Counted(Arc<Shared>);
 
 impl Drop for Counted {
@@ -51,7 +51,7 @@ impl Drop for Counted {
 }
 
 impl Connections {
-    /// Serves at most `most` connections.
+    /// Creates a set of at most `most` connections.
     pub(super) fn new(shared: &Arc<Shared>, router: Router, most: usize) -> Self {
         Self {
             shared: shared.clone(),
@@ -64,8 +64,8 @@ impl Connections {
         }
     }
 
-    /// Serves a connection. If there are too many, closes the one that has been idle longest; if all are busy, refuses
-    /// the new one.
+    /// Serves a connection. If there are too many, closes the one that has been idle longest, or refuses the new one if
+    /// all are busy.
     pub(super) fn add(&mut self, stream: TcpStream, peer: SocketAddr) {
         if self.open.len() >= self.most && !self.close_idle() {
             self.shared.metrics.refused_connections.inc();
@@ -90,7 +90,7 @@ impl Connections {
         self.open.insert(handle.id(), Open { phase, handle });
     }
 
-    /// Closes the connection that has been idle longest; returns whether there was one.
+    /// Closes the connection that has been idle longest; returns whether one was idle.
     fn close_idle(&mut self) -> bool {
         let idle = self.open.iter().filter_map(|(id, open)| {
             let time = open.phase.idle_time()?;
@@ -109,7 +109,7 @@ impl Connections {
         self.tasks.spawn(task);
     }
 
-    /// Waits until a connection or a task ends; returns `None` if there is none.
+    /// Waits until a connection or a task ends; returns `None` if there are none.
     pub(super) async fn next_end(&mut self) -> Option<()> {
         let ended = self.tasks.join_next_with_id().await?;
         let id = ended.map_or_else(|error| error.id(), |(id, ())| id);
@@ -122,7 +122,7 @@ impl Connections {
         self.open.len()
     }
 
-    /// Lets every connection end after the request that it answers, and waits until all have.
+    /// Lets every connection end after its current request, and waits until all have ended.
     pub(super) async fn stop(&mut self) {
         self.stop.send_replace(true);
         while self.next_end().await.is_some() {}

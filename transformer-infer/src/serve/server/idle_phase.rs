@@ -1,4 +1,4 @@
-//! [`Phase`]: what a connection waits for, which decides how long.
+//! [`Phase`]: the phase of a connection, which decides its time limit.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
@@ -11,17 +11,17 @@ const IDLE: u8 = 0;
 const HEADER: u8 = 1;
 const REQUEST: u8 = 2;
 
-/// The time from which idle connections count.
+/// The start of time for idle connections.
 static START: LazyLock<Instant> = LazyLock::new(Instant::now);
 
-/// What a connection waits for.
+/// The event that a connection waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     /// The first byte of a request.
     Idle,
     /// The rest of the head.
     Header,
-    /// Nothing: a request is being answered, which has limits of its own.
+    /// None: a request is being answered, with its own limits.
     Request,
 }
 
@@ -34,11 +34,11 @@ struct State {
     phase: AtomicU8,
     /// When the connection became idle, in milliseconds.
     idle_since: AtomicU64,
-    /// The task that reads, which has to begin to count the time when a request ends.
+    /// The reading task, which must start its time limit when a request ends.
     reader: AtomicWaker,
 }
 
-/// Ends the phase [`Phase::Request`] when it is dropped, after the reply.
+/// Ends the phase [`Phase::Request`] when dropped, after the reply.
 #[derive(Debug)]
 pub(super) struct RequestPhase(SharedPhase);
 
@@ -69,7 +69,8 @@ impl SharedPhase {
         self.0.reader.register(reader);
     }
 
-    /// Returns how long the connection has been without a whole head of a request; `None` while one is answered.
+    /// Returns the time that the connection has been without a complete head of a request; `None` while a request is
+    /// answered.
     pub(super) fn idle_time(&self) -> Option<Duration> {
         let since = self.0.idle_since.load(Ordering::Relaxed);
         let is_answered = self.get() == Phase::Request;
@@ -79,7 +80,7 @@ impl SharedPhase {
     /// Notes that bytes arrived.
     pub(super) fn read(&self) {
         let phase = &self.0.phase;
-        // In the other phases, bytes change nothing.
+        // In the other phases, bytes have no effect.
         let _ = phase.compare_exchange(IDLE, HEADER, Ordering::Relaxed, Ordering::Relaxed);
     }
 

@@ -1,4 +1,4 @@
-//! [`Server`]: accepts connections until it is told to stop.
+//! [`Server`]: accepts connections until it is stopped.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -20,13 +20,13 @@ use crate::serve::models::{Loader, Models};
 use crate::serve::state::Shared;
 use transformer_core::text::one_line;
 
-/// How long the server waits after the system refused a connection, for lack of files for example.
+/// Pause after the operating system refused a connection, for lack of files for example.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// A server that listens, and answers as soon as it [runs](Self::run).
+/// A server that listens, and answers once it [runs](Self::run).
 ///
-/// It is a library's part of the program `transformer-infer serve`: it installs no handler of signals and prints
-/// nothing, but logs by the crate `tracing`.
+/// It is the program `transformer-infer serve` as a library: it installs no signal handlers and prints nothing, but
+/// logs through the crate `tracing`.
 #[derive(Debug)]
 pub struct Server {
     listener: TcpListener,
@@ -36,7 +36,7 @@ pub struct Server {
     max_connections: usize,
 }
 
-/// What happens while the server runs.
+/// An event while the server runs.
 enum Event {
     Accepted(std::io::Result<(TcpStream, SocketAddr)>),
     Signal(Option<ServerSignal>),
@@ -44,7 +44,7 @@ enum Event {
 }
 
 impl Server {
-    /// Listens on the address of the options. Models are loaded when the server runs.
+    /// Listens on the address of the options. The models are loaded later, when the server runs.
     ///
     /// # Errors
     ///
@@ -76,24 +76,24 @@ impl Server {
         })
     }
 
-    /// Returns the address on which the server listens.
+    /// Returns the address that the server listens on.
     ///
     /// # Errors
     ///
-    /// Returns the system's error.
+    /// Returns the error of the operating system.
     pub fn local_addr(&self) -> std::io::Result<SocketAddr> {
         self.listener.local_addr()
     }
 
-    /// Returns the routes, for calls without a connection. They answer [`run`](Self::run)'s way once it has loaded the
+    /// Returns the routes, for calls without a connection. They answer as in [`run`](Self::run) once it has loaded the
     /// models.
     pub fn router(&self) -> Router {
         self.router.clone()
     }
 
-    /// Loads the models and answers requests, until the first [`ServerSignal::Stop`] and the last reply to a request that
-    /// has arrived, or until the second one. Translated files, and files that are still being translated, are given up:
-    /// nobody can fetch them any longer.
+    /// Loads the models and answers requests, until the first [`ServerSignal::Stop`] and the last reply to a request
+    /// that has arrived, or until the second one. Translated files, and files that are still being translated, are
+    /// discarded: they can no longer be fetched.
     ///
     /// # Errors
     ///

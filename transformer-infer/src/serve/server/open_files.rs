@@ -1,11 +1,11 @@
-//! [`raise_limit`]: how many connections the system lets the process open.
+//! [`raise_limit`]: the number of connections that the operating system allows.
 
-/// Files that the process needs beside connections: models, logs, threads.
+/// Number of files that the process needs besides connections: models, logs, threads.
 #[cfg(unix)]
 const N_OTHERS: u64 = 128;
 
-/// Raises the limit of open files to what the system allows, and returns how many connections fit in it, at most
-/// `wanted`.
+/// Raises the limit of open files as far as the operating system allows, and returns the number of connections that fit
+/// in it, at most `wanted`.
 #[cfg(unix)]
 pub(super) fn raise_limit(wanted: usize) -> usize {
     use nix::sys::resource::{Resource, getrlimit, setrlimit};
@@ -24,7 +24,7 @@ pub(super) fn raise_limit(wanted: usize) -> usize {
     usize::try_from(fitting).map_or(wanted, |fitting| fitting.min(wanted))
 }
 
-/// Returns `wanted`: this system has no such limit.
+/// Returns `wanted`, because this system has no such limit.
 #[cfg(not(unix))]
 pub(super) fn raise_limit(wanted: usize) -> usize {
     wanted

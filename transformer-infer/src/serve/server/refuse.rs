@@ -6,7 +6,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-/// How long the request of such a connection is waited for.
+/// Maximum wait for the request of such a connection.
 const TIME: Duration = Duration::from_secs(1);
 
 const REPLY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\n\
@@ -22,7 +22,7 @@ pub(super) async fn refuse(mut stream: TcpStream) {
     let _ = timeout(TIME, async {
         let _ = stream.write_all(REPLY).await;
         let _ = stream.shutdown().await;
-        // A connection that is closed with unread bytes loses the reply.
+        // Closing a connection with unread bytes would lose the reply.
         let mut buffer = [0; 4096];
         while matches!(stream.read(&mut buffer).await, Ok(1..)) {}
     })

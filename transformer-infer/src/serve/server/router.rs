@@ -30,14 +30,14 @@ const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset
 )]
 struct Paths;
 
-/// Whether the server translates.
+/// Readiness of the server.
 #[derive(Debug, Serialize, ToSchema)]
 struct HealthReply {
     /// `ok`, `loading` or `stopping`.
     status: &'static str,
 }
 
-/// Returns the routes of all interfaces, and what is around them.
+/// Returns the routes of all interfaces, with the layers around them.
 pub(super) fn router(shared: &Arc<Shared>) -> Result<Router, ServeError> {
     let router = Router::new()
         .route("/health", get(health))
@@ -56,7 +56,7 @@ pub(super) fn router(shared: &Arc<Shared>) -> Result<Router, ServeError> {
         .with_state(shared.clone()))
 }
 
-/// Says whether the server translates.
+/// Replies whether the server is ready to translate.
 #[utoipa::path(
     get,
     path = "/health",

@@ -1,27 +1,27 @@
-//! [`ServerSignal`]: what a running server is told.
+//! [`ServerSignal`]: signals to a running server.
 
 use std::io;
 
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-/// What a running server is told.
+/// A signal to a running server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServerSignal {
     /// Read the API keys and the models again.
     Reload,
-    /// Accept no more, answer the requests that have arrived, and end; the second time, end at once.
+    /// Accept no more connections, answer the requests that have arrived, and end; the second time, end at once.
     Stop,
 }
 
-/// Returns the signals of the system: SIGHUP reloads, SIGTERM and SIGINT stop.
+/// Returns the signals of the operating system: SIGHUP reloads, SIGTERM and SIGINT stop.
 ///
 /// # Errors
 ///
-/// Returns an error if the system refuses a handler.
+/// Returns an error if the operating system refuses a handler.
 ///
 /// # Panics
 ///
-/// Panics outside of a runtime of tokio.
+/// Panics outside of a tokio runtime.
 #[cfg(unix)]
 pub fn os_signals() -> io::Result<UnboundedReceiver<ServerSignal>> {
     use tokio::signal::unix::{SignalKind, signal};
@@ -40,7 +40,7 @@ pub fn os_signals() -> io::Result<UnboundedReceiver<ServerSignal>> {
     Ok(signals)
 }
 
-/// Returns the signals of the system: Ctrl+C stops.
+/// Returns the signals of the operating system: Ctrl+C stops.
 ///
 /// # Errors
 ///
@@ -48,7 +48,7 @@ pub fn os_signals() -> io::Result<UnboundedReceiver<ServerSignal>> {
 ///
 /// # Panics
 ///
-/// Panics outside of a runtime of tokio.
+/// Panics outside of a tokio runtime.
 #[cfg(not(unix))]
 pub fn os_signals() -> io::Result<UnboundedReceiver<ServerSignal>> {
     let (sender, signals) = unbounded_channel();

@@ -17,7 +17,7 @@ use crate::serve::config::Limits;
 pub(super) struct TimedStream {
     stream: TcpStream,
     phase: SharedPhase,
-    /// The phase for which `reading` was set.
+    /// The phase that `reading` was set for.
     timed_phase: Option<Phase>,
     reading: Pin<Box<Sleep>>,
     /// Set while the other side takes nothing.
@@ -43,7 +43,7 @@ impl TimedStream {
 
     /// Is ready when the time of the phase is over.
     fn poll_read_time(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        // Before the phase is read, so that no end of a request is missed.
+        // Registered before the phase is read, so that no end of a request is missed.
         self.phase.register(context.waker());
         let phase = self.phase.get();
         let time = match phase {
@@ -61,7 +61,7 @@ impl TimedStream {
         self.reading.as_mut().poll(context)
     }
 
-    /// Notes whether the other side took something; fails if it took nothing for too long.
+    /// Records whether the other side took any bytes; fails if it took none for too long.
     fn check_write<T>(
         &mut self,
         context: &mut Context<'_>,

@@ -1,16 +1,16 @@
-//! [`Budget`]: something of which there is so much, such as memory for bodies.
+//! [`Budget`]: a limited quantity, such as memory for bodies.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Something of which there is so much; clones share it.
+/// A limited quantity; clones share it.
 #[derive(Clone, Debug)]
 pub(crate) struct Budget {
     used: Arc<AtomicUsize>,
     most: usize,
 }
 
-/// A part of a budget, given back when it is dropped.
+/// A part of a budget, returned when dropped.
 #[derive(Debug)]
 pub(crate) struct Share {
     budget: Budget,
@@ -34,14 +34,14 @@ impl Budget {
         share.grow(n).then_some(share)
     }
 
-    /// Returns how much is taken.
+    /// Returns the amount in use.
     pub(crate) fn used(&self) -> usize {
         self.used.load(Ordering::Relaxed)
     }
 }
 
 impl Share {
-    /// Takes `n` more, if so much is left; returns whether it was.
+    /// Takes `n` more, if that much is left; returns whether it was.
     pub(crate) fn grow(&mut self, n: usize) -> bool {
         let Budget { used, most } = &self.budget;
         let add = |used: usize| used.checked_add(n).filter(|sum| sum <= most);

@@ -1,4 +1,4 @@
-//! What all requests share.
+//! The state that all requests share.
 
 mod budget;
 mod shared;

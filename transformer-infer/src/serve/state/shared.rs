@@ -15,46 +15,47 @@ use crate::serve::keys::{Key, Keys, Rates};
 use crate::serve::metrics::Metrics;
 use crate::serve::models::Models;
 
-/// Most replies with attention weights, which are large, at a time.
+/// Maximum number of replies with attention weights, which are large, at a time.
 const MAX_ATTENTION: usize = 4;
 
-/// The state of the server, which all requests share.
+/// The state of the server that all requests share.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) options: Arc<ServeOptions>,
     pub(crate) metrics: Metrics,
-    /// The requests that are being answered.
+    /// The number of requests that are being answered.
     pub(crate) in_flight: Budget,
-    /// The bytes of bodies that are being answered.
+    /// The number of bytes of bodies that are being answered.
     pub(crate) buffered: Budget,
-    /// The replies with attention weights that are being made and sent.
+    /// The number of replies with attention weights that are being made and sent.
     pub(crate) attention: Budget,
     /// Translated files.
     pub(crate) files: Arc<FileStore>,
-    /// The models; none until they are loaded.
+    /// The models; `None` until they are loaded.
     models: RwLock<Option<Arc<Models>>>,
-    /// The keys; none if no key is required.
+    /// The keys; `None` if no key is required.
     keys: RwLock<Option<Arc<Keys>>>,
     rates: Rates,
     is_stopping: AtomicBool,
-    /// Makes numbers of callers, which nobody outside can foresee.
+    /// Makes the numbers of callers, which cannot be predicted from outside.
     hasher: RandomState,
 }
 
-/// Who calls, after keys and rates were checked.
+/// The caller of a request, after keys and rates were checked.
 #[derive(Clone, Debug)]
 pub(crate) struct Caller {
-    /// Different for different callers, so that the scheduler shares fairly among them.
+    /// The caller's number, so that the scheduler shares fairly among callers.
     pub(crate) id: u64,
-    /// Most characters of the request.
+    /// Maximum number of characters of the request.
     pub(crate) max_chars: usize,
-    /// The slot of the file that is translated for it, if there is one: the limit of waiting tokens does not apply to it.
+    /// The slot of the file that is translated for the caller, if any: the limit of waiting tokens does not apply to
+    /// it.
     pub(crate) slot: Option<Slot>,
 }
 
 impl Caller {
-    /// Returns the same caller for the translation of a file that was accepted: it waits for its turn, however much waits,
-    /// and takes turns with the caller's other requests.
+    /// Returns the same caller for the translation of an accepted file: it waits its turn, however much waits, and
+    /// alternates with the caller's other requests.
     pub(crate) fn for_file(&self, slot: &Slot) -> Self {
         Self {
             id: self.id.wrapping_add(1),
@@ -89,7 +90,7 @@ impl Shared {
         models.clone().ok_or(ApiError::Loading)
     }
 
-    /// Exchanges the models. Requests that have the old ones finish with them.
+    /// Exchanges the models. Requests with the old ones finish with them.
     pub(crate) fn set_models(&self, models: Models) {
         let mut slot = self.models.write().unwrap_or_else(PoisonError::into_inner);
         let old = slot.replace(Arc::new(models));
@@ -113,7 +114,8 @@ impl Shared {
         keys.is_some()
     }
 
-    /// Checks the key of a call, and counts it. Every interface calls this first, with the key from where it has it.
+    /// Checks the key of a call, and counts the call. Every interface calls this first, with its own kind of key
+    /// parameter.
     pub(crate) fn admit(&self, address: IpAddr, key: Option<&str>) -> Result<Caller, ApiError> {
         let key = self.check_key(key)?;
         let limits = &self.options.limits;
@@ -148,7 +150,7 @@ impl Shared {
         found.cloned().map(Some).ok_or(ApiError::WrongKey)
     }
 
-    /// Returns a number that only this server knows for a text.
+    /// Returns a hash of a text that only this server can compute.
     pub(crate) fn hash(&self, text: &str) -> u64 {
         self.hasher.hash_one(text)
     }
@@ -164,7 +166,7 @@ impl Shared {
     }
 }
 
-/// Returns the network that counts as one caller: an address of IPv4, and the 64 bits of IPv6 that one customer gets.
+/// Returns the network that counts as one caller: an IPv4 address, or the 64-bit prefix of IPv6 that one customer gets.
 fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V4(address) => address.into(),

@@ -1,4 +1,4 @@
-//! What [`guarded`] refuses, and that other requests do not notice.
+//! The refusals of [`guarded`], and their isolation from other requests.
 
 use std::convert::Infallible;
 use std::future::pending;
@@ -45,7 +45,7 @@ fn request(path: &str, body: Body) -> Request {
     request.expect("the path is valid")
 }
 
-/// Runs a future on a runtime of its own.
+/// Runs a future on its own runtime.
 fn run<T>(future: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -1,4 +1,4 @@
-//! [`with_lines`]: work on a thread that waits for translations.
+//! [`with_lines`]: work on a blocking thread that waits for translations.
 
 use std::sync::Arc;
 
@@ -11,8 +11,8 @@ use crate::serve::http::ApiError;
 use crate::serve::models::Served;
 use crate::serve::state::Caller;
 
-/// Calls a function on a thread that may wait, with what translates sentences by a model. If the returned future is
-/// dropped, since the client hung up, the translation is cancelled and the function gets an error.
+/// Calls a function on a blocking thread, with a translator of sentences by a model. If the returned future is dropped
+/// because the client hung up, the translation is cancelled and the function gets an error.
 pub(crate) async fn with_lines<T: Send + 'static>(
     served: &Arc<Served>,
     options: &TranslateOptions,
@@ -32,7 +32,7 @@ pub(crate) async fn with_lines<T: Send + 'static>(
     result
 }
 
-/// Returns what finds the sentences of a model's source language, or of English if it is unknown.
+/// Returns the splitter for a model's source language, or for English if it is unknown.
 pub(super) fn splitter(served: &Served, options: &TranslateOptions) -> Splitter {
     let languages = served.translator().languages();
     let language = languages.src.as_ref().map_or("en", |code| code.as_str());

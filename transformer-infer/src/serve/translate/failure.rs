@@ -1,4 +1,4 @@
-//! The refusals that errors of the library are to a client.
+//! The refusals for errors of the library.
 
 use crate::document::DocumentError;
 use crate::scheduler::SchedulerError;
@@ -7,7 +7,7 @@ use crate::serve::models::Served;
 use transformer_core::text::one_line;
 use transformer_translate::TranslatorError;
 
-/// Maximum number of seconds that a client is told to wait.
+/// Maximum number of seconds in a `Retry-After` header.
 const MAX_SECONDS: f64 = 60.0;
 
 /// Returns the refusal of lines.
@@ -26,15 +26,15 @@ pub(super) fn of_scheduler(error: SchedulerError, served: &Served) -> ApiError {
     }
 }
 
-/// Returns the refusal of lines for which the queue has no room.
+/// Returns the refusal of lines that do not fit in the queue.
 pub(super) fn busy(served: &Served) -> ApiError {
     ApiError::Busy {
         retry_after: seconds_until_free(served),
     }
 }
 
-/// Returns the refusal of a line. What a client can mend, such as a setting of the search, it is told; the rest is for
-/// the log, without the text.
+/// Returns the refusal of a line. The client is told what it can fix, such as a setting of the search; everything else
+/// goes to the log, without the text.
 pub(super) fn of_translator(error: &TranslatorError) -> ApiError {
     match error {
         TranslatorError::Search(error) => ApiError::request(error.to_string()),
@@ -62,8 +62,8 @@ pub(super) fn of_document(error: DocumentError) -> ApiError {
     }
 }
 
-/// Returns in how many seconds the tokens that fill the queue are translated, by the speed so far: at least 1. Those of
-/// accepted files do not fill it.
+/// Returns the number of seconds, at least 1, until the tokens that fill the queue are translated at the speed so far.
+/// Tokens of accepted files do not fill it.
 fn seconds_until_free(served: &Served) -> u64 {
     let totals = served.scheduler().stats().totals;
     let seconds = (totals.encoding + totals.decoding).as_secs_f64();

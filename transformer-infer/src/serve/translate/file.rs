@@ -1,4 +1,4 @@
-//! Files: documents of all formats that `translate --in` knows.
+//! Files: documents in all formats of `translate --in`.
 
 use std::io::Cursor;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::serve::http::ApiError;
 use crate::serve::models::{Route, Served};
 use crate::serve::state::Caller;
 
-/// Translates a document, which error messages call `the file`.
+/// Translates a document; error messages call it `the file`.
 pub(crate) async fn translate_file(
     route: &Route,
     format: Format,

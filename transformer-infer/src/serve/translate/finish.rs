@@ -1,4 +1,4 @@
-//! [`Finisher`]: makes sentences of the lines that a model translated.
+//! [`Finisher`]: turns translated lines into sentences.
 
 use std::sync::Arc;
 
@@ -18,20 +18,20 @@ pub(super) struct Text {
     pub(super) draft: TextDraft,
 }
 
-/// What is needed on the way from a line to a sentence.
+/// The data for turning a line into a sentence.
 #[derive(Clone)]
 pub(super) struct Finisher {
     pub(super) served: Arc<Served>,
     pub(super) texts: Arc<Vec<Text>>,
     pub(super) terms: Arc<Vec<Vec<String>>>,
     pub(super) alignments: bool,
-    /// What another model's translation of each line must contain, if that was looked for.
+    /// The terms that another model's translation of each line must contain, if they were looked up.
     pub(super) found_terms: Arc<Vec<Vec<String>>>,
-    /// Held while weights are computed, even if nobody waits for them any more.
+    /// Held while weights are computed, even if the client no longer waits for them.
     pub(super) attention: Option<Arc<Share>>,
 }
 
-/// A line that is translated, with the index of its text and its sentence.
+/// A translated line, with the index of its text and its sentence.
 pub(super) struct Line {
     pub(super) index: usize,
     pub(super) text: usize,
@@ -41,14 +41,14 @@ pub(super) struct Line {
 }
 
 impl Finisher {
-    /// Returns the form in which a line is to be translated again, if its translation does not keep what is copied.
+    /// Returns the form in which a line is to be translated again if its translation lost copied text.
     pub(super) fn next_form(&self, line: &Line) -> Option<Form> {
         let translation = line.translation.text();
         self.draft(line)
             .next_form(line.form, translation, &PLACEHOLDERS)
     }
 
-    /// Puts what was taken out back into translations, and aligns their words.
+    /// Puts the removed text back into translations, and aligns their words.
     pub(super) async fn finish(
         &self,
         lines: Vec<Line>,
@@ -123,7 +123,7 @@ impl Finisher {
         let draft = self.draft(line);
         let links = |index: usize| links.get(index).map_or(&[][..], Vec::as_slice);
         let candidates = line.translation.candidates.iter().enumerate();
-        // Alternatives keep what is copied, too.
+        // Alternatives must keep copied text, too.
         let is_kept = |text: &str| draft.next_form(line.form, text, &PLACEHOLDERS).is_none();
         let is_real = |(index, it): &(usize, &Candidate)| {
             *index == 0 || it.hypothesis.score.is_finite() && is_kept(&it.text)
@@ -184,14 +184,14 @@ impl Finisher {
             ),
         }
         let unmet = line.translation.unmet_terms.iter();
-        // What is copied was required behind the terms, and is there.
+        // Copied text was required after the terms, and is present.
         let unmet = unmet.filter_map(|index| self.terms[line.index].get(*index));
         warnings.extend(unmet.map(|term| lacks_term(term)));
         (!warnings.is_empty()).then(|| warnings.join("; "))
     }
 }
 
-/// Says that a term is missing.
+/// Returns the warning that a term is missing.
 pub(super) fn lacks_term(term: &str) -> String {
     format!("the translation lacks the term `{term}`")
 }

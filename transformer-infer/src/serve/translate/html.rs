@@ -1,4 +1,4 @@
-//! HTML: tags stay, and what stands between them is translated.
+//! HTML: tags stay, and the text between them is translated.
 
 use std::io::Cursor;
 use std::sync::Arc;

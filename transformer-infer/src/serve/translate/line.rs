@@ -1,4 +1,4 @@
-//! [`translate_line`]: one line as it is, for what shows how a model translates.
+//! [`translate_line`]: translates one line unchanged, to show how a model translates.
 
 use std::sync::Arc;
 

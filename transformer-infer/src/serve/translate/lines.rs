@@ -15,10 +15,10 @@ use crate::serve::models::Served;
 use crate::serve::state::Caller;
 use transformer_translate::{Glossary, Translation, TranslatorError};
 
-/// Time for which a request that has begun waits before it asks for room in the queue again.
+/// Time that a request in progress waits before it asks for room in the queue again.
 pub(super) const WAIT: Duration = Duration::from_millis(20);
 
-/// Translates the sentences of documents by the scheduler of a model, on a thread that waits. Ends early, with an error,
+/// Translates the sentences of documents with a model's scheduler, on a blocking thread. Ends early, with an error,
 /// when its [`Hold`] is dropped.
 pub(crate) struct ServedLines {
     served: Arc<Served>,
@@ -27,13 +27,13 @@ pub(crate) struct ServedLines {
     glossary: Option<Arc<Glossary>>,
     sender: Sender<Message>,
     messages: Mutex<Receiver<Message>>,
-    /// The refusal, which [`DocumentError`] cannot say.
+    /// The refusal, which a [`DocumentError`] cannot contain.
     failure: Mutex<Option<ApiError>>,
     /// Set when lines were accepted: the next ones wait for room.
     has_begun: AtomicBool,
 }
 
-/// Lets the lines of a request be translated as long as it is there.
+/// Keeps the translation of a request's lines running until it is dropped.
 #[derive(Debug)]
 pub(super) struct Hold(Sender<Message>);
 

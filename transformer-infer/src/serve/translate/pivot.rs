@@ -18,8 +18,8 @@ use crate::serve::models::Served;
 use crate::serve::state::Caller;
 use transformer_core::text::Link;
 
-/// Translates the sentences into the third language, and each of them further, as a line. Terms are found in the source,
-/// and required of the second model. Words belong together if they do through a word of the third language.
+/// Translates the sentences into the third language, and each result further, as a line. Terms are found in the source
+/// and required of the second model. Words are aligned if they are aligned through a word of the third language.
 pub(super) async fn through_pivot(
     first: &Arc<Served>,
     second: &Arc<Served>,
@@ -78,7 +78,7 @@ fn joined_texts(
     texts.collect()
 }
 
-/// Makes one sentence of its translation into the third language and the translation of that.
+/// Joins the translation of a sentence into the third language with the translation of that.
 fn joined(before: SentenceTranslation, after: TextTranslation) -> SentenceTranslation {
     let alignment = composed(&before.alignment, &after);
     let warnings = after.sentences.iter().filter_map(|it| it.warning.clone());
@@ -88,7 +88,7 @@ fn joined(before: SentenceTranslation, after: TextTranslation) -> SentenceTransl
         .iter()
         .filter(|term| !after.text.contains(*term));
     for warning in unmet.map(|term| lacks_term(term)) {
-        // A sentence that the second model translates at once says it already.
+        // A sentence that the second model translates whole has the warning already.
         if !warnings.iter().any(|said| said.contains(&warning)) {
             warnings.push(warning);
         }
@@ -108,15 +108,15 @@ fn joined(before: SentenceTranslation, after: TextTranslation) -> SentenceTransl
     }
 }
 
-/// Returns the words of source and translation that belong to the same word of the third language, in the order of the
-/// translation.
+/// Returns the words of source and translation that are aligned to the same word of the third language, in the order of
+/// the translation.
 fn composed(before: &[Link], after: &TextTranslation) -> Vec<Link> {
     let links = after.sentences.iter().flat_map(|sentence| {
         let start = sentence.target.start;
         let links = sentence.alignment.iter();
         links.map(move |link| (&link.src, start + link.tgt.start, start + link.tgt.end))
     });
-    // Words do not overlap, so that their ends are in this order, too.
+    // Words do not overlap, so their ends are in this order, too.
     let mut second: Vec<(&Range<usize>, usize, usize)> = links.collect();
     second.sort_by_key(|(src, ..)| src.start);
     let mut found = BTreeSet::new();

@@ -18,37 +18,38 @@ use crate::serve::models::Served;
 use crate::serve::state::Caller;
 use transformer_translate::{Translation, TranslatorError};
 
-/// Most sentences that are finished together.
+/// Maximum number of sentences that are finished together.
 const MAX_AT_ONCE: usize = 64;
 
 /// A line that is done, with its index in the job.
 type Done = (usize, Result<Translation, TranslatorError>);
 
-/// Most source tokens of a reply with attention weights: these grow with the square of the length.
+/// Maximum number of source tokens of a reply with attention weights, which grow with the square of the length.
 pub(crate) const MAX_ATTENTION_TOKENS: usize = 200;
-/// Most sentences of it, whose translations may all be longer.
+/// Maximum number of sentences of such a reply; each translation may be longer than its source.
 const MAX_ATTENTION_SENTENCES: usize = 16;
 
 /// Texts to translate.
 pub(super) struct PlainTexts {
     pub(super) texts: Vec<String>,
-    /// What the translation of each text must contain, besides the terms of the glossary; or nothing at all.
+    /// The terms that the translation of each text must contain, besides those of the glossary; empty if there are
+    /// none.
     pub(super) terms: Vec<Vec<String>>,
-    /// Whether the terms of the glossary are only found, for another model, and not required of this one.
+    /// True if the terms of the glossary are only found, for another model, and not required of this one.
     pub(super) only_finds_terms: bool,
 }
 
-/// Texts with their sentences, of which the scheduler has those to translate.
+/// Texts with their sentences; the scheduler has those to translate.
 struct Submitted {
     texts: Arc<Vec<Text>>,
     /// The text and the sentence of each line.
     lines: Vec<(usize, usize)>,
-    /// What each line must contain.
+    /// The terms that each line must contain.
     terms: Arc<Vec<Vec<String>>>,
-    /// What another model's translation of it must contain.
+    /// The terms that another model's translation of each line must contain.
     found_terms: Arc<Vec<Vec<String>>>,
     search: Search,
-    /// The first time that the lines are translated.
+    /// The first round of translation.
     round: Round,
 }
 
@@ -61,7 +62,7 @@ struct Round {
     _ticket: Option<Ticket>,
 }
 
-/// Translates texts. Each sentence that is done is sent to `events`, too.
+/// Translates texts. Each finished sentence is also sent to `events`.
 pub(super) async fn translate_plain(
     served: &Arc<Served>,
     texts: PlainTexts,
@@ -150,7 +151,7 @@ impl Round {
         let samples = search.sampling.is_some();
         let job_line = |(index, form): &(usize, Form)| {
             let (draft, terms) = (drafts[*index], terms[*index].iter());
-            // Samples have no conditions.
+            // Sampling has no required terms.
             let required = draft.required(*form).iter().filter(|_| !samples);
             JobLine {
                 text: draft.line(*form).to_owned(),
@@ -180,8 +181,8 @@ impl Round {
     }
 }
 
-/// Returns the text and the sentence of each line to translate, and its terms. The terms of a whole text are required of
-/// a text of one line only: of several, nobody knows which should contain them.
+/// Returns the text and the sentence of each line to translate, and its terms. The terms of a whole text are required
+/// only if it is a single line; with several, it is unknown which should contain them.
 fn lines_of(
     texts: &[Text],
     of_texts: &[Vec<String>],
@@ -230,8 +231,7 @@ fn check_attention<'a>(
     Ok(())
 }
 
-/// Waits for all lines, has those translated again that do not keep what is copied, and returns the sentences of each
-/// text.
+/// Waits for all lines, has those that lost copied text translated again, and returns the sentences of each text.
 async fn finish_all(
     submitted: Submitted,
     finisher: &Finisher,
@@ -347,7 +347,7 @@ async fn next_round(
 }
 
 impl PlainTexts {
-    /// Texts of which nothing is required but what the glossary does.
+    /// Creates texts without required terms, except those of the glossary.
     pub(super) fn of(texts: Vec<String>) -> Self {
         Self {
             texts,
@@ -358,7 +358,7 @@ impl PlainTexts {
 }
 
 impl Text {
-    /// Returns what stands before, between and behind the sentences.
+    /// Returns the text before, between and after the sentences.
     fn gaps(&self) -> Vec<String> {
         let ranges = || self.draft.sentences.iter().map(|it| it.range.clone());
         let starts = [0].into_iter().chain(ranges().map(|it| it.end));

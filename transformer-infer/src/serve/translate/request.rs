@@ -1,4 +1,4 @@
-//! What is asked of a translation, and what it is.
+//! The options of a translation, and its result.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -21,21 +21,21 @@ pub(crate) enum TextFormat {
     Html,
 }
 
-/// How texts are translated.
+/// The options of a translation.
 #[derive(Clone, Debug)]
 pub(crate) struct TranslateOptions {
-    /// How a text is split into what is translated at once; what is too long for the model is split in any case.
+    /// The splitting of a text; a part that is too long for the model is split in any case.
     pub(crate) split: Split,
     /// Number of translations of each sentence, at least 1; for plain text only.
     pub(crate) n_best: usize,
-    /// Number of hypotheses of beam search; default: the model's, or `n_best` if that is more.
+    /// Number of hypotheses of beam search. Default: the model's, or `n_best` if that is larger.
     pub(crate) beam_size: Option<usize>,
-    /// Whether words are aligned; for plain text only.
+    /// True if words are aligned; only for plain text.
     pub(crate) alignments: bool,
-    /// If sentences have their attention weights, the share of the budget for these, which the work holds, too; for
-    /// plain text and without pivot only.
+    /// The share of the budget for attention weights, if sentences have them; the work holds it too. Only for plain
+    /// text without a pivot.
     pub(crate) attention: Option<Arc<Share>>,
-    /// What translations must contain.
+    /// The terms that translations must contain.
     pub(crate) glossary: Option<Arc<Glossary>>,
 }
 
@@ -44,9 +44,9 @@ pub(crate) struct TranslateOptions {
 pub(crate) struct TextTranslation {
     /// The whole translation.
     pub(crate) text: String,
-    /// Its sentences, in order; none for HTML.
+    /// Its sentences, in order; empty for HTML.
     pub(crate) sentences: Vec<SentenceTranslation>,
-    /// What stands before the first sentence, between sentences, and behind the last one.
+    /// The text before the first sentence, between sentences, and after the last one.
     pub(super) gaps: Vec<String>,
 }
 
@@ -55,7 +55,7 @@ pub(crate) struct TextTranslation {
 pub(crate) struct SentenceTranslation {
     /// Bytes of the sentence in the source.
     pub(crate) source: Range<usize>,
-    /// Bytes of the translation in the whole translation; empty until that is known.
+    /// Bytes of the translation in the whole translation; empty until they are known.
     pub(crate) target: Range<usize>,
     /// The best translation.
     pub(crate) text: String,
@@ -63,13 +63,13 @@ pub(crate) struct SentenceTranslation {
     pub(crate) score: Option<f64>,
     /// The next best translations.
     pub(crate) alternatives: Vec<Alternative>,
-    /// Words that belong together, if they were asked for: bytes of the whole source, and of `text`.
+    /// Aligned words, if requested: bytes of the whole source, and of `text`.
     pub(crate) alignment: Vec<Link>,
     /// The attention weights of all layers and heads, if they were asked for: JSON.
     pub(crate) attention: Option<Arc<str>>,
-    /// The terms that it must contain, if they were only looked for; [`PlainTexts`](super::plain::PlainTexts).
+    /// The terms that it must contain, if they were only looked up; see [`PlainTexts`](super::plain::PlainTexts).
     pub(super) terms: Vec<String>,
-    /// What is wrong with it.
+    /// A problem of the translation, if any.
     pub(crate) warning: Option<String>,
 }
 
@@ -82,14 +82,14 @@ pub(crate) struct Alternative {
     pub(crate) score: f64,
 }
 
-/// A sentence that is translated, while others are not.
+/// A translated sentence, sent while others are not ready.
 #[derive(Clone, Debug)]
 pub(crate) struct SentenceEvent {
     /// Index of the text, from 0.
     pub(crate) text: usize,
     /// Index of the sentence in its text, from 0.
     pub(crate) sentence: usize,
-    /// The translation, whose `target` is not known.
+    /// The translation, with an unknown `target`.
     pub(crate) translation: SentenceTranslation,
 }
 
@@ -107,7 +107,7 @@ impl Default for TranslateOptions {
 }
 
 impl TranslateOptions {
-    /// Returns the search for `n_best` translations, given that of the model.
+    /// Returns the search for `n_best` translations, based on that of the model.
     pub(super) fn search(&self, of_model: &Search, n_best: usize) -> Result<Search, ApiError> {
         let most = Limits::MOST_HYPOTHESES;
         let beam_size = self.beam_size.unwrap_or(of_model.beam_size.max(n_best));
@@ -131,7 +131,7 @@ impl TranslateOptions {
 }
 
 impl TextTranslation {
-    /// Joins the sentences of a text; `gaps` are what stands around them.
+    /// Joins the sentences of a text; `gaps` are the texts around them.
     pub(super) fn join(mut sentences: Vec<SentenceTranslation>, gaps: Vec<String>) -> Self {
         let mut text = String::new();
         let mut gap = gaps.iter();
@@ -149,8 +149,8 @@ impl TextTranslation {
         }
     }
 
-    /// Returns the whole text with the n-th best translation of each sentence, counted from 0; where a sentence has
-    /// fewer, with its best. `None` if no sentence has so many.
+    /// Returns the whole text with the n-th best translation of each sentence, counted from 0, or with the best one for
+    /// a sentence that has fewer. `None` if no sentence has so many.
     pub(crate) fn alternative(&self, n: usize) -> Option<String> {
         let alternative = |sentence: &SentenceTranslation| {
             let index = n.checked_sub(1)?;

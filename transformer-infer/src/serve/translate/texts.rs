@@ -1,4 +1,4 @@
-//! [`translate_texts`]: the function by which every interface translates.
+//! [`translate_texts`]: the translation function of all interfaces.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -34,8 +34,8 @@ pub(crate) fn check_texts<T: AsRef<str>>(
     Ok(())
 }
 
-/// Translates texts, and returns one translation for each, in the same order. A translation does not depend on what else
-/// the server does. Dropping the future cancels it.
+/// Translates texts, and returns one translation for each, in the same order. A translation does not depend on other
+/// requests. Dropping the future cancels it.
 pub(crate) async fn translate_texts(
     shared: &Shared,
     route: &Route,
@@ -48,7 +48,7 @@ pub(crate) async fn translate_texts(
     translate_texts_with(route, texts, format, options, caller, None).await
 }
 
-/// Like [`translate_texts`], for texts that were checked; sends each sentence of plain text to `events` when it is
+/// Like [`translate_texts`], for texts that were checked. Sends each sentence of plain text to `events` once it is
 /// translated.
 pub(crate) async fn translate_texts_with(
     route: &Route,

@@ -1,4 +1,4 @@
-//! [`prepare`], [`compute`] and [`wait_for_document`]: threads for work that is not asynchronous, of which there are few.
+//! [`prepare`], [`compute`] and [`wait_for_document`]: a limited number of threads for blocking work.
 
 use std::sync::{Arc, LazyLock};
 use std::thread::available_parallelism;
@@ -12,16 +12,16 @@ use crate::serve::http::ApiError;
 use crate::serve::models::Served;
 use crate::serve::state::Caller;
 
-/// Maximum number of threads that wait for the translation of documents, besides those of files.
+/// Maximum number of threads that wait for the translation of documents, besides those for files.
 const MAX_DOCUMENTS: usize = 64;
 
-/// Bytes of text that are one token at least, roughly: a guess that refuses early what the queue would refuse.
+/// Rough minimum of text bytes per token: an estimate that refuses early what the queue would refuse.
 const BYTES_PER_TOKEN: usize = 8;
 
-/// The text that is copied instead of translated. To compile its patterns takes longer than to translate a sentence.
+/// The text that is copied instead of translated. Compiling its patterns takes longer than translating a sentence.
 pub(super) static PLACEHOLDERS: LazyLock<Protection> = LazyLock::new(Protection::placeholders);
 
-/// Permits for threads that find sentences and tokenize them: more than the cores would only wait for each other.
+/// Permits for threads that find sentences and tokenize them: more threads than cores would only wait for each other.
 static PREPARING: LazyLock<Arc<Semaphore>> = LazyLock::new(|| {
     let n_cores = available_parallelism().map_or(1, usize::from);
     Arc::new(Semaphore::new(2 * n_cores))
@@ -30,7 +30,7 @@ static PREPARING: LazyLock<Arc<Semaphore>> = LazyLock::new(|| {
 static DOCUMENTS: LazyLock<Arc<Semaphore>> =
     LazyLock::new(|| Arc::new(Semaphore::new(MAX_DOCUMENTS)));
 
-/// Prepares a request of `n_bytes` of text on a thread, unless the queue of the model has no room for it.
+/// Prepares a request of `n_bytes` of text on a thread, unless the model's queue has no room for it.
 pub(super) async fn prepare<T: Send + 'static>(
     served: &Served,
     n_bytes: usize,
@@ -38,20 +38,20 @@ pub(super) async fn prepare<T: Send + 'static>(
 ) -> Result<T, ApiError> {
     check_room(served, n_bytes)?;
     let permit = permit(&PREPARING).await?;
-    // The queue may have filled meanwhile.
+    // The queue may have filled in the meantime.
     check_room(served, n_bytes)?;
     on_thread(Some(permit), work).await
 }
 
-/// Computes something for a request that was prepared.
+/// Computes something for a prepared request.
 pub(super) async fn compute<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
 ) -> Result<T, ApiError> {
     on_thread(Some(permit(&PREPARING).await?), work).await
 }
 
-/// Does the same for a document; the thread waits for the translation, too. An accepted file is never refused: `work` holds
-/// its slot, which bounds the threads.
+/// Computes something for a document; the thread also waits for the translation. An accepted file is never refused:
+/// `work` holds its slot, which bounds the threads.
 pub(super) async fn wait_for_document<T: Send + 'static>(
     served: &Served,
     caller: &Caller,
@@ -83,7 +83,7 @@ async fn on_thread<T: Send + 'static>(
     spawn_blocking(work).await.map_err(|_| ApiError::Internal)?
 }
 
-/// Refuses early what the scheduler would refuse after all the work of preparing it.
+/// Refuses early what the scheduler would refuse after all the preparation.
 pub(crate) fn check_room(served: &Served, n_bytes: usize) -> Result<(), ApiError> {
     let n_tokens = (n_bytes / BYTES_PER_TOKEN).max(1);
     match served.scheduler().has_room(n_tokens) {

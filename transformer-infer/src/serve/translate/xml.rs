@@ -1,4 +1,4 @@
-//! XML: tags stay, and what stands between them is translated.
+//! XML: tags stay, and the text between them is translated.
 
 use std::sync::Arc;
 

@@ -18,7 +18,7 @@ use crate::serve::state::Shared;
 use crate::serve::translate::{MAX_ATTENTION_TOKENS, check_texts, translate_line};
 use transformer_core::text::one_line;
 
-/// What the page of attention may do: run its own script, and nothing else.
+/// The policy of the attention page: it may run its own script, and nothing else.
 const POLICY: &str = "sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline'; \
                       style-src 'unsafe-inline'; img-src data:";
 
@@ -49,7 +49,7 @@ pub(crate) enum AttentionFormat {
     /// The data.
     #[default]
     Json,
-    /// A page that shows them.
+    /// A page that shows the weights.
     Html,
 }
 
@@ -86,7 +86,7 @@ pub(super) async fn attention(
         ));
     };
     check_length(&served, &request)?;
-    // Held until the reply, which is large, was sent.
+    // Held until the reply, which is large, has been sent.
     let share = shared.attention.take(1);
     let share = share.ok_or(ApiError::Busy { retry_after: 1 })?;
     let AttentionRequest { source, target, .. } = request;
@@ -122,7 +122,7 @@ fn check_length(served: &Served, request: &AttentionRequest) -> Result<(), ApiEr
     ];
     for (tokenizer, text) in sides {
         let text = text.map_or("", String::as_str);
-        // Of a long text, the start is enough to see that it is too long.
+        // The start of a long text is enough to see that it is too long.
         let start = tokenizer.start_of_line(text, MAX_ATTENTION_TOKENS);
         let n_tokens = tokenizer.encode(start).len();
         if n_tokens > MAX_ATTENTION_TOKENS {

@@ -1,4 +1,4 @@
-//! [`JsonBody`]: a body of JSON, whose errors name what is wrong.
+//! [`JsonBody`]: a JSON body with errors that name the fault.
 
 use axum::body::Bytes;
 use axum::extract::{FromRequest, Request};

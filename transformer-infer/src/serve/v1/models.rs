@@ -15,9 +15,9 @@ use crate::serve::state::Shared;
 /// The models of the server.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ModelsReply {
-    /// The models, in the order in which the server was given them.
+    /// The models, in the order of the server's options.
     pub(crate) models: Vec<ModelReply>,
-    /// The source languages, with what they can be translated into, also through a third language.
+    /// The source languages, with the languages that each can be translated into, directly or through a third language.
     pub(crate) languages: Vec<SourceReply>,
 }
 
@@ -26,7 +26,7 @@ pub(crate) struct ModelsReply {
 pub(crate) struct SourceReply {
     #[serde(flatten)]
     pub(crate) language: LanguageReply,
-    /// The languages into which it can be translated.
+    /// The languages that it can be translated into.
     pub(crate) targets: Vec<LanguageReply>,
 }
 
@@ -35,13 +35,13 @@ pub(crate) struct SourceReply {
 pub(crate) struct ModelReply {
     /// Its name.
     pub(crate) name: String,
-    /// The source language, if it is known.
+    /// The source language, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) source: Option<LanguageReply>,
-    /// The target language, if it is known.
+    /// The target language, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) target: Option<LanguageReply>,
-    /// What is known about it.
+    /// Known facts about the model.
     #[serde(flatten)]
     pub(crate) facts: ModelFacts,
 }

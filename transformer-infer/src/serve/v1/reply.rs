@@ -15,10 +15,10 @@ use crate::serve::translate::{SentenceTranslation, TextTranslation};
 pub(crate) struct TranslateReply {
     /// Name of the model; of two for a translation through a third language, with a `+` between them.
     pub(crate) model: String,
-    /// Code of the source language, if it is known.
+    /// Code of the source language, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) source: Option<String>,
-    /// Code of the target language, if it is known.
+    /// Code of the target language, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) target: Option<String>,
     /// One translation for each text, in the same order.
@@ -38,7 +38,7 @@ pub(crate) struct TextReply {
 /// The translation of a sentence.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct SentenceReply {
-    /// Where it is in the text of the request.
+    /// Its position in the text of the request.
     #[schema(value_type = [usize; 2])]
     pub(crate) source: [usize; 2],
     /// Where its translation is in the whole translation; absent in events.
@@ -50,17 +50,17 @@ pub(crate) struct SentenceReply {
     /// The next best translations, if several were asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) alternatives: Option<Vec<AlternativeReply>>,
-    /// The score by which translations are ranked, a log-probability divided by a length penalty; if it was asked for.
+    /// The score that translations are ranked by, a log-probability divided by a length penalty, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) score: Option<f64>,
-    /// Words that belong together, if they were asked for.
+    /// Aligned words, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) alignment: Option<Vec<WordPair>>,
-    /// What `POST /v1/attention` replies for the sentence, if it was asked for; without what was copied.
+    /// The reply of `POST /v1/attention` for the sentence, if requested; without copied text.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub(crate) attention: Option<Box<RawValue>>,
-    /// What is wrong with the translation.
+    /// A problem of the translation, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) warning: Option<String>,
 }
@@ -70,12 +70,12 @@ pub(crate) struct SentenceReply {
 pub(crate) struct AlternativeReply {
     /// The translation.
     pub(crate) text: String,
-    /// Its score, if it was asked for.
+    /// Its score, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) score: Option<f64>,
 }
 
-/// A word of the source and one that translates it.
+/// A word of the source with a word that translates it.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct WordPair {
     /// Where the word is in the text of the request.
@@ -86,7 +86,7 @@ pub(crate) struct WordPair {
     pub(crate) target: [usize; 2],
 }
 
-/// Which optional fields a reply has, and how positions are counted.
+/// The optional fields of a reply, and the unit of positions.
 #[derive(Clone, Copy, Debug)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -146,7 +146,7 @@ impl Fields {
         self.sentence(src, &tgt, 0, sentence)
     }
 
-    /// `start` is the byte of the text of `tgt` at which the sentence begins.
+    /// Returns the reply of one sentence. `start` is the byte at which the sentence begins in the text of `tgt`.
     fn sentence(
         self,
         src: &CodePoints,
@@ -177,7 +177,7 @@ impl Fields {
     }
 }
 
-/// Passes JSON on as it is.
+/// Passes JSON on unchanged.
 fn raw(json: &Arc<str>) -> Option<Box<RawValue>> {
     RawValue::from_string(String::from(&**json)).ok()
 }

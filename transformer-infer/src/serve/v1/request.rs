@@ -14,7 +14,7 @@ use crate::serve::models::Selection;
 use crate::serve::state::Share;
 use crate::serve::translate::{TextFormat, TranslateOptions, glossary};
 
-/// The body of `POST /v1/translate`. All but `text` may be left out.
+/// The body of `POST /v1/translate`. All fields except `text` are optional.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[expect(
@@ -34,7 +34,7 @@ pub(crate) struct TranslateRequest {
     /// Format of the text. Default: `text`.
     #[serde(default)]
     pub(crate) format: Format,
-    /// Whether texts are cut into sentences. Default: true.
+    /// If true, texts are split into sentences. Default: true.
     #[serde(default = "default_split")]
     pub(crate) split: bool,
     /// Number of translations of each sentence, 1 to 32. Default: 1.
@@ -42,19 +42,19 @@ pub(crate) struct TranslateRequest {
     pub(crate) n_best: usize,
     /// Number of hypotheses of beam search, 1 to 32; 1 is greedy search. Default: the model's.
     pub(crate) beam_size: Option<usize>,
-    /// Whether the reply has the words that belong together.
+    /// If true, the reply has the aligned words.
     #[serde(default)]
     pub(crate) alignments: bool,
-    /// Whether the reply has the attention weights of all layers and heads, for each sentence.
+    /// If true, the reply has the attention weights of all layers and heads, for each sentence.
     #[serde(default)]
     pub(crate) attention: bool,
-    /// Whether the reply has scores.
+    /// If true, the reply has scores.
     #[serde(default)]
     pub(crate) scores: bool,
     /// Terms of the source, each with the term that the translation must contain.
     #[serde(default)]
     pub(crate) terms: BTreeMap<String, String>,
-    /// Whether the reply is a stream of events.
+    /// If true, the reply is a stream of events.
     #[serde(default)]
     pub(crate) stream: bool,
 }
@@ -83,7 +83,7 @@ fn default_n_best() -> usize {
 }
 
 impl TranslateRequest {
-    /// Returns which models are asked for.
+    /// Returns the requested models.
     pub(super) fn selection(&self) -> Selection<'_> {
         Selection {
             model: self.model.as_deref(),

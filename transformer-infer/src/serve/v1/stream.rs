@@ -19,7 +19,7 @@ use crate::serve::models::Route;
 use crate::serve::state::Caller;
 use crate::serve::translate::{SentenceEvent, TextFormat, TranslateOptions, translate_texts_with};
 
-/// A request whose reply is a stream.
+/// A request with a stream as its reply.
 pub(super) struct Work {
     pub(super) time: Duration,
     pub(super) route: Route,
@@ -42,14 +42,14 @@ struct SentenceData {
     sentence: SentenceReply,
 }
 
-/// A translation that is being streamed. It ends when it is dropped, since the client hung up.
+/// A translation that is being streamed. Dropping it ends the translation, because the client hung up.
 struct Streaming {
     sources: Vec<CodePoints>,
     fields: Fields,
     events: UnboundedReceiver<SentenceEvent>,
-    /// `None` when its result was sent.
+    /// The translation; `None` once its result has been sent.
     reply: Option<Replying>,
-    /// What is sent when all sentences were.
+    /// The final event, with all translations.
     last: Option<Event>,
 }
 
@@ -96,7 +96,7 @@ impl Work {
                     return Err(ApiError::Timeout { seconds });
                 }
             };
-        // The events had the weights, which are large.
+        // The weights, which are large, were in the events.
         let fields = Fields {
             attention: false,
             ..self.fields

@@ -41,7 +41,7 @@ pub(super) async fn translate(
     let JsonBody(request) = body;
     let models = shared.models()?;
     let route = models.route(request.selection())?;
-    // Held until the work has ended, and the reply, which is large, was sent.
+    // Held until the work has ended and the reply, which is large, has been sent.
     let share = match request.attention {
         true => Some(
             shared
