@@ -1,4 +1,4 @@
-//! [`AtLimit`]: what happens to an output that reaches its length limit without EOS.
+//! [`AtLimit`]: the rule for an output that reaches its length limit without EOS.
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,16 +14,15 @@ use super::SearchError;
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum AtLimit {
-    /// No special rule: the output is cut after this token, and ranks behind all outputs that end with EOS.
+    /// No special rule: the output is cut after this token, and ranks after all outputs that end with EOS.
     #[default]
     Cut,
-    /// The token is EOS, with the log-probability that the model gives it, so that outputs that reach the limit
-    /// compete with those that ended before: fairseq's rule. With [`Search::renormalize`](super::Search) EOS is the
-    /// only token left, its probability becomes 1, and the rule is the same as `FreeEnd`.
+    /// The token is EOS, with the log-probability that the model gives it, so that outputs that reach the limit compete
+    /// with those that ended earlier: fairseq's rule. With [`Search::renormalize`](super::Search) EOS is the only token
+    /// left, its probability becomes 1, and the rule is the same as `FreeEnd`.
     End,
-    /// The token is EOS, and adds nothing to the score: the rule of Hugging Face's Transformers for models with
-    /// `forced_eos_token_id`. The log-probabilities reported are the model's in any case, and so is the score of a
-    /// sample.
+    /// The token is EOS and adds nothing to the score: the rule of Hugging Face's Transformers for models with
+    /// `forced_eos_token_id`. The reported log-probabilities are always the model's, and so is the score of a sample.
     FreeEnd,
 }
 

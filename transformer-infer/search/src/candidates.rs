@@ -5,7 +5,7 @@ use transformer_text::EOS;
 use super::NEVER_GENERATED;
 use super::hypothesis::{Prefix, Step};
 
-/// Most candidates for which memory is reserved in advance.
+/// Maximum number of candidates for which memory is reserved in advance.
 const MOST_RESERVED: usize = 64;
 
 /// A continuation: a prefix of the beam and a next token.
@@ -14,21 +14,21 @@ pub(super) struct Candidate {
     /// Index of the prefix in the beam.
     pub(super) parent: usize,
     pub(super) step: Step,
-    /// Sum of the scores of all tokens of the prefix and of this one.
+    /// Sum of the scores of all tokens of the prefix and of this token.
     pub(super) score_sum: f64,
 }
 
 /// The continuations that a step of a beam search chooses.
 #[derive(Debug)]
 pub(super) struct Chosen {
-    /// Those that end with EOS, the likeliest first.
+    /// Continuations that end with EOS, the likeliest first.
     pub(super) finished: Vec<Candidate>,
-    /// The others, which become the beam, the likeliest first.
+    /// The other continuations, which become the beam, the likeliest first.
     pub(super) unfinished: Vec<Candidate>,
 }
 
 impl Chosen {
-    /// Chooses from candidates, the likeliest first: those of the first `beam_size` that end with EOS, and the first
+    /// Chooses from candidates, the likeliest first: those among the first `beam_size` that end with EOS, and the first
     /// `beam_size` of the others.
     pub(super) fn of(candidates: Vec<Candidate>, beam_size: usize) -> Self {
         let mut chosen = Self {
@@ -48,12 +48,12 @@ impl Chosen {
     }
 }
 
-/// Collects the `n` likeliest of the continuations that it is offered, in order; ties go to the one offered first.
+/// Collects the `n` likeliest of the offered continuations, in order; ties go to the one offered first.
 #[derive(Debug)]
 pub(super) struct Likeliest {
     n: usize,
     candidates: Vec<Candidate>,
-    /// The sum of scores that a continuation has to exceed; only few do.
+    /// The sum of scores that a continuation has to exceed; only a few do.
     threshold: f64,
 }
 

@@ -22,18 +22,18 @@ pub struct Search {
     /// Number of hypotheses kept at each step; 1 is greedy search. Default 4 (§6.1). Sampling draws
     /// `n_best` samples instead.
     pub beam_size: usize,
-    /// How scores are normalized by length. Default: GNMT with α = 0.6 (§6.1).
+    /// Normalization of scores by length. Default: GNMT with α = 0.6 (§6.1).
     pub length_penalty: LengthPenalty,
     /// Number of hypotheses returned for each source, at most `beam_size`, or number of samples.
     /// Default 1. The hypotheses themselves do not depend on it.
     pub n_best: usize,
     /// Maximum number of tokens to generate. Default: source length + 50 (§6.1).
     pub max_len: LengthLimit,
-    /// What happens to hypotheses that reach `max_len` without EOS. Default: they are cut, and rank behind the
-    /// finished ones.
+    /// The rule for hypotheses that reach `max_len` without EOS. Default: they are cut, and rank after the finished
+    /// ones.
     pub at_limit: AtLimit,
-    /// Minimum number of tokens to generate: EOS is not allowed before. Default 0. Above `max_len` for
-    /// every source it is refused; for a source where it is above `max_len`, it counts as `max_len`.
+    /// Minimum number of tokens to generate: EOS is not allowed before. Default 0. If it is above `max_len` for every
+    /// source, it is refused; for a source where it is above `max_len`, it counts as `max_len`.
     pub min_len: LengthLimit,
     /// When the beam search of a sentence stops. Default: the present-length rule.
     pub stop: StopRule,
@@ -44,11 +44,11 @@ pub struct Search {
     /// attention to source token `i` (the source's EOS included) when token `t` was generated: the mean
     /// over the heads of the last decoder layer. It does not influence which prefixes stay in the beam.
     pub coverage_penalty: f64,
-    /// Token sequences that are never generated; a sequence of one token bans this token. Default:
-    /// none. A forced prefix is not checked.
+    /// Token sequences that are never generated; a sequence of one token bans that token. Default: none. A forced
+    /// prefix is not checked.
     pub banned: Vec<Vec<u32>>,
-    /// Length n, at least 1, of the n-grams that no output contains twice. Default: no such rule. A forced
-    /// prefix counts as output.
+    /// Length n, at least 1, of the n-grams that no output contains twice. Default: no limit. A forced prefix counts as
+    /// output.
     pub no_repeat_ngram: Option<usize>,
     /// Factor θ for tokens that the output already has, above 0 (Keskar et al. 2019, §4.1,
     /// <https://arxiv.org/abs/1909.05858>). Default 1: none.
@@ -57,13 +57,13 @@ pub struct Search {
     /// divides logits by θ; log-probabilities are never positive, so that θ > 1 always makes repetition
     /// less likely.) Hypotheses compete with the result; `log_prob` stays the model's.
     pub repetition_penalty: f64,
-    /// Whether the probabilities of the allowed tokens are scaled to sum to 1 before a beam search compares them:
-    /// `renormalize_logits` of Hugging Face's Transformers. Default: no. Greedy search and sampling do not
-    /// depend on it.
+    /// If true, the probabilities of the allowed tokens are scaled to sum to 1 before a beam search compares them:
+    /// `renormalize_logits` of Hugging Face's Transformers. Default: false. Greedy search and sampling do not depend on
+    /// it.
     pub renormalize: bool,
     /// Draws tokens at random instead of searching for likely ones. Default: none.
     pub sampling: Option<Sampling>,
-    /// How an ensemble averages its predictions. Default: the mean of the probabilities.
+    /// Averaging of the predictions of an ensemble. Default: the mean of the probabilities.
     pub ensemble: EnsembleMean,
 }
 
@@ -104,7 +104,7 @@ impl Search {
     ///
     /// # Errors
     ///
-    /// Returns a [`SearchError`] whose message names the field and a valid value.
+    /// Returns a [`SearchError`] with a message that names the field and a valid value.
     pub fn validate(&self) -> Result<(), SearchError> {
         let Self {
             beam_size, n_best, ..
@@ -147,7 +147,7 @@ impl Search {
         }
     }
 
-    /// Checks that the limits of the output length can be kept for some source of at most `max_src_len` tokens.
+    /// Checks that the limits of the output length can be met for some source of at most `max_src_len` tokens.
     ///
     /// [`validate`](Self::validate) checks this for sources of any length.
     ///
@@ -168,7 +168,7 @@ impl Search {
         Ok(())
     }
 
-    /// Returns the request for a source of `src_len` tokens, without EOS, which is the first of the input.
+    /// Returns the request for a source of `src_len` tokens, without EOS, that is the first of the input.
     pub fn request(&self, src_len: usize) -> Request {
         Request {
             max_len: self.max_len.limit(src_len),

@@ -1,5 +1,5 @@
-//! Coverage (Wu et al. 2016, Eq. 14, <https://arxiv.org/abs/1609.08144>): how much of a source an output
-//! has attended to.
+//! Coverage (Wu et al. 2016, Eq. 14, <https://arxiv.org/abs/1609.08144>): the extent to which an output has attended to
+//! its source.
 
 /// Returns `Σᵢ ln(min(attendedᵢ, 1))`, where `attendedᵢ` is the total attention to source token `i`: 0 if every token
 /// got at least 1, negative otherwise.

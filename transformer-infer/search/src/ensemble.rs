@@ -30,7 +30,7 @@ pub struct Ensemble<M> {
 }
 
 impl<M: NextToken> Ensemble<M> {
-    /// Makes an ensemble.
+    /// Creates an ensemble.
     ///
     /// # Panics
     ///

@@ -1,6 +1,6 @@
-//! [`SearchError`]: why a search is not valid.
+//! [`SearchError`]: the errors of an invalid search.
 
-/// Why a search is not valid, and which value to choose instead.
+/// Error of an invalid search, with the value to choose instead.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SearchError {
@@ -22,7 +22,7 @@ pub enum SearchError {
     TooMany {
         /// The field's name.
         field: &'static str,
-        /// The value given.
+        /// The given value.
         size: usize,
         /// The largest value allowed.
         most: usize,
@@ -33,7 +33,7 @@ pub enum SearchError {
     /// The exponent of the length penalty is negative or not finite.
     #[error("alpha of the length penalty is {alpha}; choose a number of at least 0")]
     Alpha {
-        /// The exponent given.
+        /// The given exponent.
         alpha: f64,
     },
     /// The text is not a length penalty.
@@ -41,19 +41,19 @@ pub enum SearchError {
         "`{text}` is not a valid length penalty; write none, gnmt:0.6 or power:1, where the number is alpha"
     )]
     UnknownPenalty {
-        /// The text given.
+        /// The given text.
         text: String,
     },
     /// The factor of a length limit is negative or not finite.
     #[error("the factor of the length limit is {factor}; choose a number of at least 0")]
     Factor {
-        /// The factor given.
+        /// The given factor.
         factor: f64,
     },
     /// The length limit is so large that a search might never reach it.
     #[error("the length limit `{limit}` is too large; choose numbers of at most {most}")]
     NoEnd {
-        /// The limit given.
+        /// The given limit.
         limit: String,
         /// The largest number allowed in it.
         most: usize,
@@ -82,31 +82,31 @@ pub enum SearchError {
         "`{text}` is not a valid length limit; write 100, 2x or 1x+50, where x is the number of source tokens"
     )]
     UnknownLimit {
-        /// The text given.
+        /// The given text.
         text: String,
     },
     /// The text is not a stop rule.
     #[error("`{text}` is not a valid stop rule; write present-length, beam-finished or never")]
     UnknownStopRule {
-        /// The text given.
+        /// The given text.
         text: String,
     },
     /// The text is not a rule for the length limit.
     #[error("`{text}` is not a valid `at_limit`; write cut, end or free-end")]
     UnknownAtLimit {
-        /// The text given.
+        /// The given text.
         text: String,
     },
     /// The text is not a kind of mean.
     #[error("`{text}` is not a valid ensemble mean; write probs or log-probs")]
     UnknownMean {
-        /// The text given.
+        /// The given text.
         text: String,
     },
     /// The weight of the coverage penalty is negative or not finite.
     #[error("`coverage_penalty` is {beta}; choose a number of at least 0, for example 0.2")]
     Coverage {
-        /// The weight given.
+        /// The given weight.
         beta: f64,
     },
     /// The repetition penalty is not positive or not finite.
@@ -114,7 +114,7 @@ pub enum SearchError {
         "`repetition_penalty` is {theta}; choose a number above 0: 1 changes nothing, 1.2 repeats less"
     )]
     Repetition {
-        /// The factor given.
+        /// The given factor.
         theta: f64,
     },
     /// The length of n-grams is 0.
@@ -146,7 +146,7 @@ pub enum SearchError {
          and greedy search is the limit at 0"
     )]
     Temperature {
-        /// The temperature given.
+        /// The given temperature.
         temperature: f64,
     },
     /// The number of tokens to draw from is 0.
@@ -155,7 +155,7 @@ pub enum SearchError {
     /// The share of the probability is not above 0 and at most 1.
     #[error("`top_p` is {top_p}; choose a number above 0 and at most 1 (1 leaves nothing out)")]
     TopP {
-        /// The share given.
+        /// The given share.
         top_p: f64,
     },
 }

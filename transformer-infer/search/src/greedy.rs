@@ -5,10 +5,10 @@ use super::{Hypothesis, NextToken, Request, Search, beam_search};
 
 /// Chooses the likeliest token at each step, and returns the sequence of each row.
 ///
-/// Row `i` follows `requests[i]`. The length and coverage penalties change only the reported score. Rows that are
-/// done leave the model. Ties go to the lower id.
+/// Row `i` follows `requests[i]`. The length and coverage penalties change only the reported score. Finished rows leave
+/// the model. Ties go to the lower id.
 ///
-/// Phrases are required by a [`beam_search`] with a beam of one, which is greedy search for the other rows.
+/// Rows with phrases use a [`beam_search`] with a beam of one, which equals greedy search for the other rows.
 ///
 /// # Panics
 ///

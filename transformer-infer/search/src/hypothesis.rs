@@ -10,21 +10,21 @@ use super::{NEVER_GENERATED, Search};
 pub struct Hypothesis {
     /// The generated tokens, without BOS and EOS.
     pub ids: Vec<u32>,
-    /// The log-probability of each generated token, in nats: one for each of `ids`, and one for EOS if
-    /// the sequence is finished. Always the model's own, whatever the search changes in its scores.
+    /// The log-probability of each generated token, in nats: one for each of `ids`, and one for EOS if the sequence is
+    /// finished. Always the model's own, even if the search changes its scores.
     pub token_log_probs: Vec<f32>,
-    /// Sum of the log-probabilities of all generated tokens, EOS included, in nats. NaN if the model
-    /// returned no finite log-probability for any next token, which means that it computes NaN.
+    /// Sum of the log-probabilities of all generated tokens, including EOS, in nats. NaN if the model returned no
+    /// finite log-probability for any next token, that is, if it computes NaN.
     pub log_prob: f64,
     /// The value that hypotheses are ranked by: `log_prob` divided by the length penalty. A repetition
     /// penalty and [`AtLimit::FreeEnd`](super::AtLimit) change the sum before the division; a coverage penalty is
     /// added after it.
     pub score: f64,
-    /// Whether the sequence ended with EOS, chosen by the model or forced by [`AtLimit`](super::AtLimit). If not,
-    /// it was cut at the length limit, and ranks behind all finished ones.
+    /// True if the sequence ended with EOS, chosen by the model or forced by [`AtLimit`](super::AtLimit). Otherwise it
+    /// was cut at the length limit, and ranks after all finished ones.
     pub finished: bool,
-    /// Number of the [phrases](super::Request::phrases) that the sequence contains, each at a place of its own; of more
-    /// than [`Request::MOST_PHRASES`](super::Request::MOST_PHRASES), only the first ones are counted.
+    /// Number of the [phrases](super::Request::phrases) that the sequence contains without sharing tokens; at most the
+    /// first [`Request::MOST_PHRASES`](super::Request::MOST_PHRASES) are counted.
     pub n_phrases_met: usize,
 }
 
@@ -134,7 +134,7 @@ impl Prefix {
 
     /// Ends a sequence after which no token is allowed.
     ///
-    /// The result is NaN if `log_probs`, the model's last prediction, has no finite value; otherwise the rules of the
+    /// The result is NaN if `log_probs`, the model's last prediction, has no finite value. Otherwise the rules of the
     /// search forbid all tokens, and the sequence is cut.
     pub(super) fn give_up(self, log_probs: &[f32], search: &Search) -> Hypothesis {
         let mut predicted = (0..).zip(log_probs);

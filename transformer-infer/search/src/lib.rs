@@ -1,6 +1,6 @@
 //! Search for likely token sequences (§6.1), with any model that scores a next token.
 //!
-//! Nothing here depends on a Transformer or a tensor: a model is whatever implements [`NextToken`].
+//! Nothing here depends on a Transformer or a tensor: any [`NextToken`] is a model.
 
 #[cfg(test)]
 extern crate self as transformer_search;

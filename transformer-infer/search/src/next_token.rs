@@ -1,12 +1,12 @@
-//! [`NextToken`]: what a search needs from a model.
+//! [`NextToken`]: the interface between a search and a model.
 
 use transformer_text::{BOS, EOS, PAD, UNK};
 
 /// The tokens that no search ever generates.
 ///
-/// PAD and BOS are not text. UNK stands for text that the tokenizer cannot represent, so there is nothing
-/// to print for it. The other tokens keep the probabilities of the full softmax, unless
-/// [`Search::renormalize`](super::Search::renormalize) is set.
+/// PAD and BOS are not text. UNK stands for text that the tokenizer cannot represent, so it cannot be printed. The
+/// other tokens keep the probabilities of the full softmax, unless [`Search::renormalize`](super::Search::renormalize)
+/// is set.
 pub const NEVER_GENERATED: [u32; 3] = [PAD, UNK, BOS];
 
 /// Scores the next token of every row of a batch.
@@ -26,8 +26,8 @@ pub trait NextToken {
     /// the natural logarithm of the softmax over the whole vocabulary.
     fn log_probs(&mut self, last_tokens: &[u32]) -> Vec<f32>;
 
-    /// Like [`log_probs`](Self::log_probs), and returns also the attention of each row to the tokens of its source:
-    /// one weight per token, with sum 1.
+    /// Like [`log_probs`](Self::log_probs), but also returns the attention of each row to the tokens of its source: one
+    /// weight per token, with sum 1.
     ///
     /// Called only with a coverage penalty. The default implementation returns no weights, so that a model without
     /// attention is never penalized.
@@ -38,7 +38,7 @@ pub trait NextToken {
 
     /// Like [`log_probs`](Self::log_probs), but returns only the likeliest token of each row. Ties go to the lower id.
     ///
-    /// A model on a GPU copies less for it.
+    /// A model on a GPU copies less data this way.
     fn best(&mut self, last_tokens: &[u32]) -> Vec<ScoredToken> {
         let vocab_size = self.vocab_size();
         self.log_probs(last_tokens)
@@ -51,7 +51,7 @@ pub trait NextToken {
     /// finite log-probability. Ties go to the lower id.
     ///
     /// Returns `None`, and changes nothing, if returning all log-probabilities is as fast; the search then calls
-    /// [`log_probs`](Self::log_probs). The default implementation does so.
+    /// [`log_probs`](Self::log_probs). This is the default implementation.
     fn top_k(&mut self, last_tokens: &[u32], k: usize) -> Option<Vec<Vec<ScoredToken>>> {
         let _ = (last_tokens, k);
         None
@@ -119,7 +119,7 @@ impl ScoredToken {
     };
 }
 
-/// Keeps the given rows of a model, without a call if that changes nothing.
+/// Keeps the given rows of a model; does not call it if that changes nothing.
 pub(super) fn select_rows(model: &mut impl NextToken, rows: &[usize]) {
     let in_order = rows.iter().enumerate().all(|(row, from)| row == *from);
     if !in_order || rows.len() != model.n_rows() {

@@ -7,52 +7,52 @@ use transformer_text::N_SPECIAL;
 /// A phrase that an output must contain, as whole words.
 ///
 /// It occurs where the tokens of one of its variants are, neither preceded nor followed by a letter that continues the
-/// word, which the [`edges`](Self::edges) of the tokens decide.
+/// word. The [`edges`](Self::edges) of the tokens decide that.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Phrase {
-    /// The token sequences that are the phrase, one of which is enough.
+    /// The token sequences that spell the phrase; any one is enough.
     ///
-    /// At least one can be written everywhere: its position is [`Position::Anywhere`], and its first token does not continue
-    /// a word. None is empty or has a special token.
+    /// At least one can be written everywhere: its position is [`Position::Anywhere`], and its first token does not
+    /// continue a word. No sequence is empty or has a special token.
     pub variants: Vec<Variant>,
-    /// Where words begin and end, for every token of the vocabulary. Phrases of one model share it.
+    /// The word edges of every token of the vocabulary. Phrases of one model share them.
     pub edges: Arc<[TokenEdges]>,
 }
 
-/// One way to write a phrase.
+/// One spelling of a phrase.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Variant {
     /// The tokens.
     pub ids: Vec<u32>,
-    /// Where it may be.
+    /// The positions where it is allowed.
     pub position: Position,
 }
 
-/// Where a variant of a phrase may be.
+/// The positions where a variant of a phrase is allowed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Position {
     /// Anywhere between two words.
     #[default]
     Anywhere,
-    /// At the start of the output only, such as a word with an initial capital.
+    /// Only at the start of the output, such as a word with an initial capital.
     Start,
 }
 
-/// Whether the text of a token continues a word, and whether it can be continued.
+/// The edges of a token: whether its text continues a word, and whether it can be continued.
 ///
-/// There is a word boundary between two tokens unless the first can be continued and the second continues it. For a
-/// vocabulary whose tokens are joined by spaces, both are false for every token, as they are for punctuation.
+/// There is a word boundary between two tokens unless the first can be continued and the second continues it. In a
+/// vocabulary of tokens that are joined by spaces, both are false for every token, as they are for punctuation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TokenEdges {
-    /// Whether the text of the token begins with a letter or digit, without a space before it.
+    /// True if the text of the token begins with a letter or digit, without a space before it.
     pub continues: bool,
-    /// Whether the text of the token ends with a letter or digit.
+    /// True if the text of the token ends with a letter or digit.
     pub continuable: bool,
 }
 
 impl Phrase {
-    /// Returns whether it has a variant that can be written everywhere, and no variant that is empty or has a special
-    /// token.
+    /// Returns whether the phrase has a variant that can be written everywhere, and no variant that is empty or has a
+    /// special token.
     pub fn can_be_written(&self) -> bool {
         self.n_tokens().is_some()
     }
@@ -89,7 +89,7 @@ impl Phrase {
         self.edges_of(id).continues
     }
 
-    /// Returns the edges of a token; those of punctuation for an id that the table lacks.
+    /// Returns the edges of a token, or those of punctuation for an id that is not in the table.
     fn edges_of(&self, id: u32) -> TokenEdges {
         self.edges.get(id as usize).copied().unwrap_or_default()
     }

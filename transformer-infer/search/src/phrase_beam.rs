@@ -1,5 +1,5 @@
-//! [`PhraseBeam`]: the beam of a sentence whose output must contain phrases, by dynamic beam allocation (Post & Vilar
-//! 2018, <https://arxiv.org/abs/1804.06609>).
+//! [`PhraseBeam`]: the beam of a sentence with required phrases, by dynamic beam allocation (Post & Vilar 2018,
+//! <https://arxiv.org/abs/1804.06609>).
 
 use transformer_text::EOS;
 
@@ -9,21 +9,21 @@ use super::phrase_tracker::{PhraseTracker, RequiredPhrases};
 use super::processors::Prediction;
 use super::{AtLimit, Phrase, Request, Search};
 
-/// Most prefixes that are added to a beam for its banks.
+/// Maximum number of prefixes that are added to a beam for its banks.
 const MOST_ADDED: usize = 32;
 
 /// Divides the beam of a sentence into banks by the number of tokens that its phrases still need.
 ///
-/// Without banks, prefixes that contain an unlikely phrase would lose to those that put it off to the end. Half of
+/// Without banks, prefixes that contain an unlikely phrase would lose to those that delay it to the end. Half of
 /// `beam_size` is for complete prefixes, and one slot for each other bank: its best prefix is the one with the best
-/// place for a phrase so far. The other half, and as many slots as there are other banks, are for the likeliest of the
-/// remaining prefixes: before a phrase comes they are mostly without it, and behind it mostly complete. So greedy search
-/// has good places for phrases, too. (`benchmarks/glossary.py` measures a better BLEU for it than for `beam_size`
-/// slots for complete prefixes and one for each other bank.)
+/// position of a phrase so far. The other half, and as many slots as there are other banks, are for the likeliest of
+/// the remaining prefixes: before a phrase comes they mostly lack it, and after it they are mostly complete. So greedy
+/// search finds good positions for phrases, too. (`benchmarks/glossary.py` measures a better BLEU for this than for
+/// `beam_size` slots for complete prefixes and one for each other bank.)
 #[derive(Debug)]
 pub(super) struct PhraseBeam {
     phrases: RequiredPhrases<'static>,
-    /// Most tokens of an output, without an EOS that the length limit forces.
+    /// Maximum number of tokens of an output, without an EOS that the length limit forces.
     most: usize,
     /// The state of the phrases for each prefix of the beam.
     trackers: Vec<PhraseTracker>,
@@ -69,9 +69,9 @@ impl PhraseBeam {
         }
     }
 
-    /// Chooses the continuations of the beam, which are `n_tokens` tokens long with the new one.
+    /// Chooses the continuations of the beam; with the new token they are `n_tokens` tokens long.
     ///
-    /// The prefixes are the rows of the prediction from `first_row` on.
+    /// The prefixes are the rows of the prediction starting at `first_row`.
     pub(super) fn choose(
         &mut self,
         beam: &[Prefix],
@@ -144,7 +144,7 @@ impl Offer<'_> {
             }
             self.text(banks, phrases, room, &next_tokens);
         }
-        // Without another token, EOS is allowed, whatever forbids it.
+        // If no other token is allowed, EOS is, even if a rule forbids it.
         if is_complete && !eos.is_finite() && n_offered == 0 && !self.has_text(phrases) {
             self.token(banks, 0, EOS, self.log_probs[EOS as usize]);
         }
@@ -204,18 +204,18 @@ fn is_word(id: u32) -> bool {
     id != EOS && !super::NEVER_GENERATED.contains(&id)
 }
 
-/// The likeliest continuations by the number of tokens that are required after them.
+/// The likeliest continuations by the number of tokens still required after them.
 struct Banks(Vec<Likeliest>);
 
 impl Banks {
-    /// Makes banks for 0 to `most_required` tokens, of at most `n_candidates` candidates each.
+    /// Creates banks for 0 to `most_required` tokens, with at most `n_candidates` candidates each.
     fn new(most_required: usize, n_candidates: usize) -> Self {
         let bank = |_| Likeliest::new(n_candidates);
         Self((0..=most_required).map(bank).collect())
     }
 
     fn bank(&mut self, n_required: usize) -> &mut Likeliest {
-        // A long variant may need more tokens than the shortest, which are counted in the beginning.
+        // A long variant may need more tokens than the shortest one, which is counted at the beginning.
         let last = self.0.len() - 1;
         &mut self.0[n_required.min(last)]
     }

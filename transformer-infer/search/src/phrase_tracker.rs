@@ -1,16 +1,17 @@
-//! [`PhraseTracker`]: which of its phrases a sequence has met, and how many tokens the others need.
+//! [`PhraseTracker`]: the phrases that a sequence has met, and the number of tokens that the others need.
 //!
 //! The same tokens can be text, the start of one phrase and the end of another. A tracker follows all readings of a
-//! sequence at once, like an automaton without backtracking (Hu et al. 2019, §4, <https://arxiv.org/abs/1904.09527>,
-//! follow one), so that a phrase that is begun and abandoned, or that overlaps another one, costs nothing.
+//! sequence at once, like an automaton without backtracking, so that a phrase that is begun and abandoned, or that
+//! overlaps another one, is handled without extra cost. (Hu et al. 2019, §4, <https://arxiv.org/abs/1904.09527>, follow
+//! only one reading.)
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 
 use super::{Phrase, Request};
 
-/// Most readings that are followed; beyond it, those that need the most tokens are dropped. Two phrases that overlap
-/// have about five.
+/// Maximum number of readings that are followed; beyond it, those that need the most tokens are dropped. Two
+/// overlapping phrases have about five.
 const MOST_READINGS: usize = 64;
 
 /// The phrases of a request that are required.
@@ -19,9 +20,9 @@ pub(super) struct RequiredPhrases<'a> {
     phrases: Cow<'a, [Phrase]>,
     /// Number of tokens of each.
     n_tokens: Vec<usize>,
-    /// Equal phrases, as bits. Of each set, the first one that is unmet is begun.
+    /// Sets of equal phrases, as bits. In each set, the first unmet one is begun.
     equal: Vec<u128>,
-    /// The variants that begin with a token, as indices of the phrase and of its variant, in the order of the list.
+    /// The variants that begin with a token, as indices of the phrase and of its variant, in list order.
     by_first: HashMap<u32, Vec<(usize, usize)>>,
 }
 
@@ -35,24 +36,24 @@ pub(super) struct PhraseTracker {
     n_required: usize,
 }
 
-/// One way to read a sequence of tokens.
+/// One interpretation of a sequence of tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Reading {
     /// The phrases that are met, as bits.
     met: u128,
-    /// Number of tokens of the phrases that are not.
+    /// Number of tokens of the unmet phrases.
     n_unmet: usize,
     at: At,
 }
 
-/// What the last token is a part of.
+/// The part of the reading that the last token belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum At {
     /// Text.
     Text,
     /// A phrase that is complete if no letter follows.
     End { phrase: usize },
-    /// A phrase, of which `n_tokens` tokens are present.
+    /// A phrase with `n_tokens` tokens present.
     Inside {
         phrase: usize,
         variant: usize,
@@ -104,7 +105,7 @@ impl<'a> RequiredPhrases<'a> {
         }
     }
 
-    /// Takes the phrases of a request, without the last ones that do not fit in `most` tokens after the prefix.
+    /// Takes the phrases of a request, except the last ones that do not fit in `most` tokens after the prefix.
     pub(super) fn that_fit(request: &'a Request, most: usize) -> Self {
         let mut phrases = request.phrases.as_slice();
         let room = most.saturating_sub(request.prefix.len());
@@ -122,7 +123,7 @@ impl<'a> RequiredPhrases<'a> {
         self.n_tokens.iter().sum()
     }
 
-    /// Returns the largest number of phrases that a sequence contains.
+    /// Returns the maximum number of phrases that a sequence contains.
     pub(super) fn n_met(&self, ids: &[u32]) -> usize {
         let readings = self.follow(ids).readings;
         let n_met = readings.iter().map(|it| it.met.count_ones() as usize);
@@ -220,8 +221,8 @@ impl<'a> RequiredPhrases<'a> {
         text.into_iter().chain(end)
     }
 
-    /// Returns the number of tokens that are required after `id`, if `id` is text that neither begins nor continues a
-    /// phrase; `None` if it cannot be.
+    /// Returns the number of tokens that are required after `id` as text that neither begins nor continues a phrase;
+    /// `None` if it cannot be such text.
     pub(super) fn n_required_after_text(&self, tracker: &PhraseTracker, id: u32) -> Option<usize> {
         let readings = tracker.readings.iter().filter(|reading| {
             !matches!(reading.at, At::Inside { .. })
@@ -280,7 +281,7 @@ impl<'a> RequiredPhrases<'a> {
         }
     }
 
-    /// Returns the reading whose last token is the `n_tokens`-th of a phrase that `before` has begun.
+    /// Returns the reading in which the last token is the `n_tokens`-th of a phrase that `before` has begun.
     fn inside(&self, before: &Reading, phrase: usize, variant: usize, n_tokens: usize) -> Reading {
         if n_tokens < self.phrases[phrase].variants[variant].ids.len() {
             let at = At::Inside {
@@ -297,8 +298,8 @@ impl<'a> RequiredPhrases<'a> {
         }
     }
 
-    /// Returns the number of tokens that a reading needs. It takes the same time for any number of phrases, since it is
-    /// asked for every token of the vocabulary.
+    /// Returns the number of tokens that a reading needs. It takes the same time for any number of phrases, because it
+    /// is called for every token of the vocabulary.
     fn n_required(&self, reading: &Reading) -> usize {
         match reading.at {
             At::Text | At::End { .. } => reading.n_unmet,
@@ -313,7 +314,7 @@ impl<'a> RequiredPhrases<'a> {
         }
     }
 
-    /// Makes a tracker without the readings that are no better than another one in any respect.
+    /// Creates a tracker, without readings that are in no respect better than another one.
     fn tracker(&self, mut readings: Vec<Reading>, last: Option<u32>) -> PhraseTracker {
         readings.sort_by_cached_key(|reading| self.n_required(reading));
         let mut kept: Vec<Reading> = Vec::with_capacity(readings.len());

@@ -1,4 +1,4 @@
-//! [`Predicted`]: the prediction of one step, as much of it as the search needs.
+//! [`Predicted`]: the part of a step's prediction that the search needs.
 
 use std::slice;
 
@@ -8,7 +8,7 @@ use super::processors::Prediction;
 /// The prediction of one step for all rows.
 #[derive(Debug)]
 pub(super) enum Predicted {
-    /// The likeliest tokens of each row, which include all that can be chosen.
+    /// The likeliest tokens of each row, including all that can be chosen.
     TopK(Vec<Vec<ScoredToken>>),
     /// Only the likeliest token of each row.
     Best(Vec<ScoredToken>),
@@ -25,7 +25,7 @@ impl Predicted {
         }
     }
 
-    /// Returns the likeliest tokens of a row; none if all tokens were read.
+    /// Returns the likeliest tokens of a row; empty if all tokens were read.
     pub(super) fn likeliest(&self, row: usize) -> &[ScoredToken] {
         match self {
             Self::TopK(top_k) => &top_k[row],

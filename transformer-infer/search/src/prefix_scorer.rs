@@ -1,4 +1,4 @@
-//! [`PrefixScorer`]: a model that is a function of the tokens so far.
+//! [`PrefixScorer`]: a model as a function of the tokens so far.
 
 use transformer_text::BOS;
 
@@ -6,7 +6,8 @@ use super::NextToken;
 
 /// A model without a cache: a function returns the log-probabilities of the next token, given all tokens so far.
 ///
-/// For models that are no network: tables, n-grams, another program. It calls the function once for every row of a step.
+/// For models that are not networks: tables, n-grams, another program. It calls the function once for every row of a
+/// step.
 ///
 /// # Example
 ///
@@ -36,7 +37,7 @@ pub struct PrefixScorer<F> {
 }
 
 impl<F: FnMut(&[u32]) -> Vec<f32>> PrefixScorer<F> {
-    /// Begins `n_rows` empty rows.
+    /// Creates a model with `n_rows` empty rows.
     ///
     /// `score` receives the tokens of a row without BOS, and returns `vocab_size` natural logarithms of probabilities.
     /// A step panics if it returns more or fewer.

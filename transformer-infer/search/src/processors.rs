@@ -9,12 +9,12 @@ use transformer_text::EOS;
 use super::hypothesis::Prefix;
 use super::{AtLimit, NEVER_GENERATED, NextToken, Request, ScoredToken, Search};
 
-/// The processors that the settings of a search describe.
+/// The processors for the settings of a search.
 #[derive(Debug)]
 pub(super) struct Processors<'a> {
     search: &'a Search,
-    /// Whether a setting of the search may change scores at any step. The minimum and maximum lengths of requests are
-    /// not among these.
+    /// True if a setting of the search may change scores at any step. The minimum and maximum lengths of requests do
+    /// not count.
     are_active: bool,
 }
 
@@ -41,7 +41,7 @@ impl<'a> Processors<'a> {
 
     /// Runs the model on the last token of each row, and returns the likeliest allowed token of each.
     ///
-    /// Returns `None`, without running the model, if the search needs more, as [`top_k`](Self::top_k) does.
+    /// Returns `None`, without running the model, in the cases of [`top_k`](Self::top_k).
     pub(super) fn best<'p>(
         &self,
         model: &mut impl NextToken,
@@ -74,7 +74,7 @@ impl<'a> Processors<'a> {
         }
         let last_tokens = rows.clone().map(|(_, prefix)| prefix.last_token());
         let last_tokens: Vec<u32> = last_tokens.collect();
-        // One more, if EOS is forbidden.
+        // One more token, if EOS is forbidden.
         let n_forbidden = usize::from(rows.clone().any(is_too_short));
         let mut likeliest = model.top_k(&last_tokens, k.saturating_add(n_forbidden))?;
         if n_forbidden > 0 {
@@ -89,8 +89,8 @@ impl<'a> Processors<'a> {
         Some(likeliest)
     }
 
-    /// Returns whether the search needs only the likeliest tokens of these rows: no score changes but that of EOS below
-    /// the minimum length, no token or phrase is forced, and no attention is needed.
+    /// Returns whether the search needs only the likeliest tokens of these rows: no score changes except that of EOS
+    /// below the minimum length, no token or phrase is forced, and no attention is needed.
     fn need_only_likeliest<'p>(
         &self,
         mut rows: impl Iterator<Item = (&'p Request, &'p Prefix)>,
@@ -112,7 +112,7 @@ impl<'a> Processors<'a> {
             })
     }
 
-    /// Returns whether the next token must be EOS, because it is the last that the limit allows.
+    /// Returns whether the next token must be EOS because it is the last one within the limit.
     fn must_end(&self, ids: &[u32], request: &Request) -> bool {
         self.search.at_limit != AtLimit::Cut && ids.len() + 1 == request.max_len
     }
@@ -148,7 +148,7 @@ impl<'a> Processors<'a> {
 
     /// Turns the model's log-probabilities of the tokens after `ids` into scores.
     ///
-    /// If the rules forbid every token, EOS is allowed, whatever forbids it.
+    /// If every token is forbidden, EOS is allowed.
     fn process(&self, scores: &mut [f32], ids: &[u32], request: &Request) {
         self.apply_rules(scores, ids, request);
         if self.search.renormalizes() {
@@ -227,7 +227,7 @@ fn renormalize(scores: &mut [f32]) {
     }
 }
 
-/// Returns whether EOS after `ids` would be before the minimum length.
+/// Returns whether EOS after `ids` would come before the minimum length.
 fn ends_too_early(ids: &[u32], request: &Request) -> bool {
     ids.len() + 1 < request.min_len.min(request.max_len)
 }

@@ -1,14 +1,14 @@
-//! [`Recorder`]: a model that records what a search asked of it, to show how the search proceeded.
+//! [`Recorder`]: a model that records the calls of a search, to show how the search proceeded.
 
 use super::NextToken;
 
 /// Passes every call on to a model, and records it.
 ///
-/// For displays and tests: each step keeps `n_rows · vocab_size` numbers. So every step asks the model for all
-/// log-probabilities, never for the likeliest tokens only ([`NextToken::best`], [`NextToken::top_k`]), which many models
-/// compute in another way. Both ways follow one definition, and a search over a recorder finds what it finds over the
-/// model alone, except that log-probabilities may differ by rounding, and with them the order of tokens that are equally
-/// likely up to that. The time of a step is not that of the model alone.
+/// For displays and tests: each step stores `n_rows · vocab_size` numbers. Every step asks the model for all
+/// log-probabilities, never only for the likeliest tokens ([`NextToken::best`], [`NextToken::top_k`]), which many
+/// models compute in another way. Both ways have the same definition, so a search over a recorder finds the same as
+/// over the model alone, except that log-probabilities may differ by rounding, and so may the order of tokens that are
+/// equally likely up to rounding. The time of a step differs from that of the model alone.
 ///
 /// # Example
 ///
@@ -30,15 +30,15 @@ use super::NextToken;
 #[derive(Clone, Debug)]
 pub struct Recorder<M> {
     model: M,
-    /// What the rows of the model are since the last step: indices of that step's rows.
+    /// The rows of the model since the last step: indices of that step's rows.
     rows: Vec<usize>,
     steps: Vec<SearchStep>,
 }
 
-/// A step of a search: the rows as the model had them, and what it answered.
+/// A step of a search: the rows of the model, and its answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SearchStep {
-    /// For each row, the row of the step before that it continues; in the first step, its own index.
+    /// For each row, the row of the previous step that it continues; in the first step, its own index.
     pub parents: Vec<usize>,
     /// The token that each row grew by; BOS in the first step.
     pub tokens: Vec<u32>,
@@ -47,7 +47,7 @@ pub struct SearchStep {
 }
 
 impl<M: NextToken> Recorder<M> {
-    /// Begins to record the calls of a model, which no search has used yet.
+    /// Starts recording the calls of a model that no search has used yet.
     pub fn new(model: M) -> Self {
         Self {
             rows: (0..model.n_rows()).collect(),

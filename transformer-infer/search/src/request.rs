@@ -2,7 +2,7 @@
 
 use super::Phrase;
 
-/// What to generate for one row of a model.
+/// The settings of the search for one row of a model.
 ///
 /// [`Search::request`](super::Search::request) makes one from the length of the source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -11,26 +11,25 @@ pub struct Request {
     pub max_len: usize,
     /// Minimum number of tokens to generate, EOS included; a value above `max_len` counts as `max_len`.
     pub min_len: usize,
-    /// The tokens that the output begins with, without BOS. They count as generated, and their
-    /// log-probabilities are part of the score. No other rule applies to them; an EOS among them ends
-    /// the output.
+    /// The tokens that the output begins with, without BOS. They count as generated, and their log-probabilities are
+    /// part of the score. No other rule applies to them; an EOS among them ends the output.
     pub prefix: Vec<u32>,
-    /// The phrases that the output must contain, each at a place of its own: two equal phrases must occur twice.
+    /// The phrases that the output must contain, without sharing tokens: two equal phrases must occur twice.
     ///
-    /// They may occur in any order, and in the prefix. They take precedence over banned sequences and repeated
-    /// n-grams. EOS is not allowed before the last one is complete, and when as many tokens are left as phrases need,
-    /// no others are allowed. If the length limit has no room for all of them after the prefix, the last ones of the
-    /// list are not required; at most [`Request::MOST_PHRASES`] are.
+    /// They may occur in any order, and in the prefix. They take precedence over banned sequences and repeated n-grams.
+    /// EOS is not allowed before the last one is complete, and when only as many tokens are left as phrases need, no
+    /// others are allowed. If the length limit has no room for all of them after the prefix, the last ones of the list
+    /// are not required; at most [`Request::MOST_PHRASES`] are.
     pub phrases: Vec<Phrase>,
     /// Index of the sentence in the whole input, from 0; samples depend on it.
     pub index: u64,
 }
 
 impl Request {
-    /// The largest number of phrases that a search requires; further ones are not required.
+    /// Maximum number of phrases that a search requires; the others are not required.
     pub const MOST_PHRASES: usize = 128;
 
-    /// Requests at most `max_len` tokens, with no other condition.
+    /// Requests at most `max_len` tokens, without other conditions.
     pub fn up_to(max_len: usize) -> Self {
         Self {
             max_len,

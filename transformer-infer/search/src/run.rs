@@ -1,4 +1,4 @@
-//! [`Search::run`]: the search that the settings describe, and what it needs for requests with phrases.
+//! [`Search::run`]: the search of the settings, and its requirements for requests with phrases.
 
 use super::phrase_beam::width;
 use super::phrase_tracker::RequiredPhrases;
@@ -9,7 +9,7 @@ use super::{
 impl Search {
     /// Searches for the outputs of all rows of a model, and returns the hypotheses of each row.
     ///
-    /// Every row gets 1 to `n_best` hypotheses: the best first, or samples in the order in which they were drawn.
+    /// Every row gets 1 to `n_best` hypotheses: the best first, or samples in the order of drawing.
     /// [`request`](Self::request) makes the request of a row.
     ///
     /// # Panics
@@ -27,7 +27,7 @@ impl Search {
         }
     }
 
-    /// Returns the largest number of rows of a model that a source needs whose output must contain phrases.
+    /// Returns the largest number of rows of a model that a source with required phrases needs.
     ///
     /// # Panics
     ///

@@ -10,7 +10,7 @@ use super::sentence_beam::{Beam, n_candidates};
 use super::sequences::Sequences;
 use super::{Hypothesis, NextToken, Request, Sampling, Search};
 
-/// How the tokens of all sentences are chosen.
+/// The way in which the tokens of all sentences are chosen.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Kind {
     /// By beam search.
@@ -21,10 +21,10 @@ pub(super) enum Kind {
     Sampling(Sampling),
 }
 
-/// The search of many sentences at once, one token of each in every step.
+/// The search of many sentences at once, by one token of each in every step.
 ///
 /// Between two steps, sentences may be [added](Self::add) and [removed](Self::retain). The model has the rows of all of
-/// them: a sentence is added together with one row behind the others, and each step selects the rows that stay. The
+/// them: a sentence is added together with one row after the others, and each step selects the rows that stay. The
 /// result of a sentence does not depend on the others.
 #[derive(Debug)]
 pub struct RunningSearch {
@@ -42,7 +42,7 @@ pub struct RunningSearch {
 /// The result of a sentence.
 #[derive(Debug)]
 pub struct Found {
-    /// The key that it was added with.
+    /// The key of the sentence.
     pub key: usize,
     /// The hypotheses, best first.
     pub hypotheses: Vec<Hypothesis>,
@@ -61,7 +61,7 @@ enum State {
 }
 
 impl RunningSearch {
-    /// Makes a search without sentences. Those with phrases need one of their own, unless it is a beam search.
+    /// Creates a search without sentences. Sentences with phrases need their own search, unless it is a beam search.
     pub fn new(search: &Search, with_phrases: bool) -> Self {
         let kind = match &search.sampling {
             Some(sampling) => Kind::Sampling(*sampling),
@@ -82,7 +82,7 @@ impl RunningSearch {
         }
     }
 
-    /// Searches for the outputs of all rows of a model: adds all, and steps until none is left.
+    /// Searches for the outputs of all rows of a model: adds all sentences, and steps until none is left.
     ///
     /// # Panics
     ///
@@ -108,7 +108,7 @@ impl RunningSearch {
         results
     }
 
-    /// Adds a sentence, whose row is the next of the model's; it has at most `n_best` hypotheses, or that many samples.
+    /// Adds a sentence with the next row of the model; it gets at most `n_best` hypotheses, or that many samples.
     pub fn add(&mut self, key: usize, request: Request, n_best: usize) {
         let row = self.n_model_rows;
         self.n_model_rows += 1;
@@ -142,8 +142,7 @@ impl RunningSearch {
         self.rows.len()
     }
 
-    /// Returns the tokens so far of each sentence that has a single output, of which no token changes any more; none
-    /// before its first token.
+    /// Returns the tokens so far of each sentence with a single output of final tokens; empty before its first token.
     pub fn growing(&self) -> impl Iterator<Item = (usize, &[u32])> {
         self.sentences.iter().filter_map(|sentence| {
             let ids = match &sentence.state {
@@ -154,7 +153,7 @@ impl RunningSearch {
         })
     }
 
-    /// Removes the sentences whose keys do not pass the test. Their rows leave the model with the next step.
+    /// Removes the sentences with keys that do not pass the test. Their rows leave the model with the next step.
     pub fn retain(&mut self, is_kept: impl Fn(usize) -> bool) {
         self.found.retain(|found| is_kept(found.key));
         if self.sentences.iter().all(|sentence| is_kept(sentence.key)) {
@@ -177,7 +176,7 @@ impl RunningSearch {
     ///
     /// # Panics
     ///
-    /// Panics if the model has not the rows of this search.
+    /// Panics if the model does not have the rows of this search.
     pub fn step(&mut self, model: &mut impl NextToken) -> Vec<Found> {
         let mut found = mem::take(&mut self.found);
         if self.sentences.is_empty() {
@@ -210,7 +209,7 @@ impl RunningSearch {
         found
     }
 
-    /// Runs the model, and reads no more than the search needs.
+    /// Runs the model, and reads only as much as the search needs.
     fn predict(&self, model: &mut impl NextToken) -> Predicted {
         let processors = Processors::new(&self.search);
         let rows = self.sentences.iter().flat_map(|sentence| {

@@ -3,7 +3,7 @@
 use super::running::{Kind, RunningSearch};
 use super::{Hypothesis, NextToken, Request, Sampling, Search};
 
-/// Draws `search.n_best` samples (at least one) for each row, and returns them in the order in which they are drawn.
+/// Draws `search.n_best` samples (at least one) for each row, and returns them in the order of drawing.
 ///
 /// Samples may be equal. The first samples do not depend on how many follow.
 ///

@@ -1,4 +1,4 @@
-//! [`Sampling`]: how tokens are drawn by their probability.
+//! [`Sampling`]: the settings for drawing tokens by their probability.
 
 use serde::{Deserialize, Serialize};
 use transformer_text::random::{SplitMix64, unit_interval};
@@ -12,7 +12,7 @@ use super::{NEVER_GENERATED, SearchError};
 /// penalty are applied before. The reported scores are the model's, without all of this.
 ///
 /// A draw depends only on the seed, the index of the sentence in the input ([`Request::index`](super::Request)), the
-/// number of the sample and the number of tokens before, so that it is the same in any batch.
+/// number of the sample and the number of previous tokens, so it is the same in any batch.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Sampling {
@@ -20,8 +20,8 @@ pub struct Sampling {
     pub temperature: f64,
     /// Number of likeliest tokens to draw from. Default: all.
     pub top_k: Option<usize>,
-    /// Draws from the smallest set of likeliest tokens whose probabilities sum to at least this share, above 0 and
-    /// at most 1. Default 1: all. (Holtzman et al. 2020, §3.1, <https://arxiv.org/abs/1904.09751>)
+    /// Draws from the smallest set of likeliest tokens with a total probability of at least this share, above 0 and at
+    /// most 1. Default 1: all. (Holtzman et al. 2020, §3.1, <https://arxiv.org/abs/1904.09751>)
     pub top_p: f64,
     /// Seed of the random numbers. Default 1.
     pub seed: u64,
@@ -56,7 +56,7 @@ impl Sampling {
         Ok(())
     }
 
-    /// Draws an allowed token, if there is one. `draw` identifies the draw: the indices of sentence, sample and step.
+    /// Draws an allowed token, if any. `draw` identifies the draw: the indices of sentence, sample and step.
     pub(super) fn draw(&self, scores: &[f32], draw: [u64; 3]) -> Option<u32> {
         let weights = self.weights(scores);
         let total: f64 = weights.iter().map(|(_, weight)| weight).sum();
@@ -65,7 +65,7 @@ impl Sampling {
             left -= weight;
             left < 0.0
         });
-        // Rounding may leave a remainder after the last.
+        // Rounding may leave a remainder after the last token.
         drawn.or(weights.first()).map(|(id, _)| *id)
     }
 

@@ -1,4 +1,4 @@
-//! [`Beam`]: the beam of one sentence, and what becomes of it in a step.
+//! [`Beam`]: the beam of one sentence, and its progress in a step.
 
 use transformer_text::EOS;
 
@@ -17,17 +17,17 @@ pub(super) fn n_candidates(search: &Search) -> usize {
 #[derive(Debug)]
 pub(super) struct Beam {
     request: Request,
-    /// Most hypotheses that are returned.
+    /// Maximum number of hypotheses that are returned.
     n_best: usize,
     /// Number of tokens in each prefix of the beam.
     n_tokens: usize,
     /// The beam: unfinished prefixes, the likeliest first.
     beam: Vec<Prefix>,
-    /// What the phrases require of the beam, if there are any.
+    /// The requirements of the phrases, if there are any.
     phrases: Option<PhraseBeam>,
     /// The best finished hypotheses, the best first; at most `beam_size`.
     finished: Vec<Hypothesis>,
-    /// Set if no prefix has an allowed continuation, and no hypothesis is finished.
+    /// Set if no prefix has an allowed continuation and no hypothesis is finished.
     given_up: Option<Hypothesis>,
 }
 
@@ -53,14 +53,14 @@ impl Beam {
         &self.beam
     }
 
-    /// Returns the next token of the forced prefix, if the sentence is still inside of it.
+    /// Returns the next token of the forced prefix, if the sentence is still inside it.
     fn forced(&self) -> Option<u32> {
         self.request.prefix.get(self.n_tokens).copied()
     }
 
     /// Appends one token to all prefixes, and returns for each new prefix the index of its parent.
     ///
-    /// The prefixes are the rows of the model from `first_row` on.
+    /// The prefixes are the rows of the model starting at `first_row`.
     pub(super) fn advance(
         &mut self,
         predicted: &Predicted,

@@ -46,9 +46,10 @@ impl Sequences {
         }
     }
 
-    /// Appends one token to all sequences, and returns for each that is not finished the index that it had.
+    /// Appends one token to all sequences, and returns the former index of each unfinished one.
     ///
-    /// The sequences are the rows of the model from `first_row` on. Without `sampling`, the likeliest token is chosen.
+    /// The sequences are the rows of the model starting at `first_row`. Without `sampling`, the likeliest token is
+    /// chosen.
     pub(super) fn advance(
         &mut self,
         predicted: &Predicted,
@@ -98,7 +99,7 @@ struct Sequence<'a> {
 }
 
 impl Sequence<'_> {
-    /// Returns the next token of the forced prefix, if the sequence is still inside of it.
+    /// Returns the next token of the forced prefix, if the sequence is still inside it.
     fn forced(&self) -> Option<u32> {
         self.request.prefix.get(self.prefix.ids.len()).copied()
     }

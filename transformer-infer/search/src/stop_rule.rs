@@ -9,9 +9,8 @@ use super::SearchError;
 
 /// The rule by which the beam search of a sentence stops before its length limit.
 ///
-/// No rule applies before `beam_size` hypotheses are finished. A beam of one stops at its first
-/// finished hypothesis, whatever the rule: it is greedy search. Written as text, the rules are
-/// `present-length`, `beam-finished` and `never`.
+/// No rule applies before `beam_size` hypotheses are finished. A beam of one stops at its first finished hypothesis
+/// under any rule: it is greedy search. Written as text, the rules are `present-length`, `beam-finished` and `never`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StopRule {

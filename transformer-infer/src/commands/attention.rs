@@ -17,9 +17,9 @@ use super::{CommandError, on_one_line};
 
 /// Shows the attention weights of every head while a line is translated.
 ///
-/// The extension of --out decides the format. `.html`: a page with all layers and heads, which needs no
-/// network and no other file. `.svg`: a figure of one map. `.json`: all weights. An existing file is replaced
-/// if this command wrote it, and kept otherwise. The translation is printed.
+/// The extension of --out decides the format. `.html`: a page with all layers and heads, which needs no network and no
+/// other file. `.svg`: a figure of one map. `.json`: all weights. An existing file is replaced if this command wrote
+/// it, and kept otherwise. The translation is printed.
 #[derive(Debug, Args)]
 #[command(name = "attention")]
 pub(crate) struct AttentionCommand {
@@ -35,19 +35,19 @@ pub(crate) struct AttentionCommand {
     /// Use this translation instead of the model's own.
     #[arg(long, value_name = "TEXT", conflicts_with = "beam")]
     tgt: Option<String>,
-    /// Which attention the figure shows, and the page first.
+    /// Attention that the figure shows, and the page first.
     #[arg(long, value_name = "KIND", value_enum, default_value_t = KindName::Cross)]
     kind: KindName,
-    /// Which layer, counted from 1 at the bottom [default: at five sixths of the depth, such as 5 of 6].
+    /// Layer, counted from 1 at the bottom [default: at five sixths of the depth, such as 5 of 6].
     #[arg(long, value_name = "N")]
     layer: Option<usize>,
-    /// Which head, counted from 1, or `mean`.
+    /// Head, counted from 1, or `mean`.
     #[arg(long, value_name = "HEAD", default_value_t = Head::Mean)]
     head: Head,
-    /// How to draw it: as a heat map, as lines between two columns of tokens, or as lines in a color for each head.
+    /// Form of the figure: a heat map, lines between two columns of tokens, or lines in a color for each head.
     #[arg(long, value_name = "VIEW", value_enum, default_value_t = ViewName::Map)]
     view: ViewName,
-    /// The colors of a heat map: by the square root of the weight, so that small ones are visible, or linear.
+    /// Colors of a heat map: by the square root of the weight, so that small ones are visible, or linear.
     #[arg(long, value_name = "SCALE", value_enum, default_value_t = ScaleName::Root)]
     scale: ScaleName,
     /// Print errors only to standard error.

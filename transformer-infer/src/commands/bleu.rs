@@ -17,7 +17,7 @@ pub(crate) struct BleuCommand {
     /// File with the translations, one per line.
     #[arg(long, value_name = "FILE")]
     hyp: PathBuf,
-    /// File with the references, one per line; repeat the flag for further references.
+    /// File with the references, one per line; repeat the flag for more references.
     #[arg(long = "ref", value_name = "FILE", required = true)]
     references: Vec<PathBuf>,
     /// Print chrF2 and chrF2++ as well.

@@ -1,4 +1,4 @@
-//! `transformer-infer compare`: whether the difference between translations is statistically significant.
+//! `transformer-infer compare`: tests whether the difference between translations is statistically significant.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ const SIGNIFICANT: f64 = 0.05;
 /// and the same seed, p is equal to sacreBLEU's.
 #[derive(Debug, Args)]
 pub(crate) struct Compare {
-    /// File with the references, one per line; repeat the flag for further references.
+    /// File with the references, one per line; repeat the flag for more references.
     #[arg(long = "ref", value_name = "FILE", required = true)]
     references: Vec<PathBuf>,
     /// File with translations, one per line; repeat the flag for each system. The first is the baseline.
@@ -88,7 +88,7 @@ impl Compare {
         if let Some(ter) = options.ter() {
             metrics.push(Box::new(ter));
         }
-        // The counts of every sentence for each system, by metric: all that the tests need.
+        // The counts of every sentence for each system, by metric, suffice for the tests.
         let n_systems = self.hypotheses.len();
         let mut counts = vec![vec![CorpusCounts::default(); n_systems]; metrics.len()];
         while let Some(row) = rows.next_row()? {
@@ -196,7 +196,7 @@ impl Compare {
             let Some(p_value) = system.p_value else {
                 return scores;
             };
-            // That of the scores as they are printed, so that the columns add up.
+            // The difference of the printed scores, so that the columns add up.
             let printed = |score: f64| format!("{score:.digits$}").parse().unwrap_or(score);
             let difference = printed(*score) - printed(systems[0].score);
             // Equal translations have the smallest possible p, because no sample has a difference above 0.

@@ -1,4 +1,4 @@
-//! [`CommandError`]: why a command failed.
+//! [`CommandError`]: errors of a command.
 
 use std::io;
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ use transformer_program::{OutputError, ThreadsError};
 
 use super::{OutputPathError, PictureError};
 
-/// Why a command failed.
+/// Error of a command.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CommandError {
     /// The backend cannot be used.
@@ -62,15 +62,15 @@ pub(crate) enum CommandError {
     /// A piece cannot be added to the vocabulary.
     #[error("{origin}: {source}")]
     Piece {
-        /// Where it was given.
+        /// The place where it was given.
         origin: String,
-        /// Why it cannot be added.
+        /// The reason why it cannot be added.
         source: ExtendVocabularyError,
     },
     /// More pieces are to be added than any vocabulary needs.
     #[error("there are more than {max} pieces to add; give the most frequent ones")]
     TooManyPieces {
-        /// The most pieces.
+        /// Maximum number of pieces.
         max: usize,
     },
     /// A Marian model cannot be imported.
@@ -114,7 +114,7 @@ pub(crate) enum CommandError {
         other: PathBuf,
         /// Its number of lines.
         n_other: u64,
-        /// What a line lacks.
+        /// The counterpart that a line lacks.
         counterpart: &'static str,
     },
     /// Standard input was given more than once.
@@ -142,7 +142,7 @@ pub(crate) enum CommandError {
          `--json --token-scores` shows tokens"
     )]
     BanToken {
-        /// The token given.
+        /// The given token.
         token: String,
     },
     /// The numbers of prefixes and lines differ.
@@ -155,10 +155,10 @@ pub(crate) enum CommandError {
         path: PathBuf,
         /// Its number of lines.
         n_prefixes: u64,
-        /// Whether it has more lines than the text.
+        /// True if it has more lines than the text.
         has_more: bool,
     },
-    /// A value was given for a smoothing that has none.
+    /// A value was given for a smoothing that takes none.
     #[error("`--smooth-value` belongs to `--smooth floor` or `--smooth add-k`; give one of these")]
     SmoothValue,
     /// The file to score is empty.
@@ -197,7 +197,7 @@ pub(crate) enum CommandError {
         /// The format of the document.
         format: Format,
     },
-    /// What to protect is no pattern.
+    /// The text to protect is not a valid pattern.
     #[error(transparent)]
     Protection(#[from] ProtectionError),
     /// A document cannot be read or translated.
@@ -232,7 +232,7 @@ impl CommandError {
         Self::Output(source.into())
     }
 
-    /// Returns whether the reader of the output closed it, as `head` does, which is not a failure.
+    /// Returns whether the reader of the output has closed it, as `head` does; this is not a failure.
     pub(crate) fn is_broken_pipe(&self) -> bool {
         matches!(self, Self::Output(error) if error.is_closed_pipe())
     }

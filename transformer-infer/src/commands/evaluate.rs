@@ -21,7 +21,8 @@ use super::{
 /// Number of lines of similar length that are translated before progress is shown.
 const LINES_AT_ONCE: usize = 1000;
 
-/// Number of rows that are in memory at once: more than most test sets have, so that lines of similar length are found.
+/// Number of rows in memory at a time: more than most test sets have, so that lines of similar length are translated
+/// together.
 const ROWS_AT_ONCE: usize = 10_000;
 
 /// Translates a test set and scores the translations: BLEU and chrF, equal to sacreBLEU's.
@@ -35,7 +36,7 @@ pub(crate) struct Evaluate {
     /// File with the sources, one per line, plain or gzip; `-` is standard input.
     #[arg(long, value_name = "FILE")]
     src: PathBuf,
-    /// File with the references, one per line; repeat the flag for further references.
+    /// File with the references, one per line; repeat the flag for more references.
     #[arg(long = "ref", value_name = "FILE", required = true)]
     references: Vec<PathBuf>,
     /// File to write the translations to.
@@ -45,15 +46,14 @@ pub(crate) struct Evaluate {
     /// 4].
     #[arg(long, value_name = "N")]
     beam: Option<usize>,
-    /// How scores are normalized by length: none, gnmt:ALPHA or power:ALPHA [default: the
-    /// model's, or gnmt:0.6].
+    /// Normalization of scores by length: none, gnmt:ALPHA or power:ALPHA [default: the model's, or gnmt:0.6].
     #[arg(long, value_name = "KIND")]
     length_penalty: Option<LengthPenalty>,
-    /// Most tokens to generate, as a number or as `1x+50`, where x is the number of source tokens [default:
-    /// the model's, or 1x+50].
+    /// Maximum number of tokens to generate, as a number or as `1x+50`, where x is the number of source tokens
+    /// [default: the model's, or 1x+50].
     #[arg(long, value_name = "LIMIT")]
     max_len: Option<LengthLimit>,
-    /// Most source tokens in a batch, padding included, times the beam size.
+    /// Maximum number of source tokens in a batch, padding included, times the beam size.
     #[arg(long, value_name = "N", default_value_t = BatchLimits::default().batch_tokens, value_parser = at_least_one())]
     batch_tokens: usize,
     /// Longest line, in tokens; the rest is not translated, with a warning.
@@ -86,7 +86,7 @@ impl Evaluate {
         let mut terms = TermReport::default();
         let translator = self.open(backend)?;
         self.check_out_is_no_input()?;
-        // An error of the output file is reported before the work and not after it.
+        // An error of the output file is reported before the work, not after it.
         let mut out = self.out.as_deref().map(Out::create).transpose()?;
         let search = self.search(translator.search());
         search.validate()?;
@@ -133,7 +133,8 @@ impl Evaluate {
             }
             report(scores.n_lines(), n_tokens, seconds);
         }
-        // The scores are printed even if the file cannot be written, and after it if it is standard output.
+        // The scores are printed even if the file cannot be written; if it is standard output, they follow the
+        // translations.
         let written = out.map_or(Ok(()), Out::finish);
         scores.print(self.references.len(), self.options.width())?;
         written
@@ -150,7 +151,7 @@ impl Evaluate {
         }
     }
 
-    /// Prints the warnings about lines, given their numbers.
+    /// Prints the warnings about lines with these numbers.
     fn print_warnings(&self, translator: &Translator, warnings: Vec<(usize, Warning)>) {
         let mut lines = LineWarnings::new(true);
         lines.check_positions(self.max_len, translator);
@@ -209,7 +210,7 @@ impl Evaluate {
             beam_size: self.beam.unwrap_or(defaults.beam_size),
             length_penalty: self.length_penalty.unwrap_or(defaults.length_penalty),
             max_len: self.max_len.unwrap_or(defaults.max_len),
-            // One translation is scored, whatever the model's manifest says.
+            // Only one translation is scored, whatever the model's manifest says.
             n_best: 1,
             sampling: None,
             ..defaults.clone()
@@ -217,7 +218,7 @@ impl Evaluate {
     }
 }
 
-/// Rows that are translated together, and the terms of each; `n_before` rows came before.
+/// Rows that are translated together, with the terms of each; `n_before` rows came before.
 struct Chunk<'a> {
     rows: &'a [Row],
     terms: &'a [Vec<&'a str>],
@@ -274,14 +275,14 @@ fn report(n_lines: usize, n_tokens: usize, seconds: f64) {
 struct Out {
     path: PathBuf,
     output: Output,
-    /// The first error of writing, after which nothing is written.
+    /// The first write error; nothing is written after it.
     failure: Option<io::Error>,
 }
 
 enum Output {
-    /// A temporary file, which replaces the file in the end.
+    /// A temporary file, which replaces the file at the end.
     File(BufWriter<NamedTempFile>),
-    /// A pipe, a terminal, or the file that is standard output; opened when the first line is written.
+    /// A pipe, a terminal, or the file of standard output; opened when the first line is written.
     Stream(Option<BufWriter<File>>),
 }
 
@@ -304,7 +305,7 @@ impl Out {
         })
     }
 
-    /// Writes a line; [`finish`](Self::finish) returns the error of it.
+    /// Writes a line; [`finish`](Self::finish) returns any error.
     fn write(&mut self, line: &str) {
         if self.failure.is_none() {
             self.failure = self.try_write(line).err();
@@ -347,8 +348,8 @@ impl Out {
     }
 }
 
-/// Returns whether a path is standard output, such as `/dev/stdout`, or the file behind it. Replacing that file would
-/// lose the scores.
+/// Returns whether a path is standard output, such as `/dev/stdout`, or the file that it is redirected to. Replacing
+/// that file would lose the scores.
 fn is_standard_output(path: &Path) -> bool {
     #[cfg(unix)]
     {
@@ -367,8 +368,8 @@ fn is_standard_output(path: &Path) -> bool {
     }
 }
 
-/// Opens what is not replaced. Standard output is duplicated, so that translations and scores do not overwrite each
-/// other in a file.
+/// Opens a file that is not replaced. Standard output is duplicated, so that translations and scores do not overwrite
+/// each other in a file.
 fn open_stream(path: &Path) -> io::Result<File> {
     #[cfg(unix)]
     if is_standard_output(path) {

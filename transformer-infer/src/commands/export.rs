@@ -15,23 +15,22 @@ use transformer_infer::{Translator, TranslatorError};
 
 use super::{CommandError, check_folder};
 
-/// Most tokens of a translation, EOS included, if the model's own limit depends on the source: that of OPUS-MT's models,
-/// which have 512 positions, one of them for the start token.
+/// Maximum number of tokens of a translation, including EOS, if the model's own limit depends on the source: the limit
+/// of OPUS-MT's models, which have 512 positions, one of them for the start token.
 const MOST_TOKENS: usize = 511;
 
 /// Writes a model in the format of another program.
 ///
 /// hf-marian writes config.json, generation_config.json, model.safetensors and the tokenizers: those of an imported
-/// model unchanged, and others as tokenizer.json. It refuses models that Marian's format cannot represent: with
-/// pre-norm, final norms or learned positions. It prints a note for search settings that have no
-/// equivalent.
+/// model unchanged, others as tokenizer.json. It refuses models that Marian's format cannot represent: with pre-norm,
+/// final norms or learned positions. It prints a note for search settings without an equivalent.
 ///
 /// hf-pegasus writes the same files for models with pre-norm and final norms, such as those of the preset tiny. The
 /// vocabulary must be joint, with one matrix for source, target and output (`tying = "all"`).
 ///
-/// ctranslate2 writes model.bin, config.json, the vocabularies and the tokenizers, of every model except those with
-/// a separate width of heads or an attention window. CTranslate2 adds EOS to a source itself. To exclude special
-/// tokens from its output, use `disable_unk=True, suppress_sequences=[["<pad>"], ["<s>"]]`.
+/// ctranslate2 writes model.bin, config.json, the vocabularies and the tokenizers, of every model except those with a
+/// separate width of heads or an attention window. CTranslate2 itself adds EOS to a source. To exclude special tokens
+/// from its output, use `disable_unk=True, suppress_sequences=[["<pad>"], ["<s>"]]`.
 #[derive(Debug, Args)]
 pub(crate) struct Export {
     /// Directory of the model, or of the training run that trained it.
@@ -94,8 +93,8 @@ impl Export {
     }
 }
 
-/// Writes a model with the generation settings of Hugging Face's Transformers, then prints what of its search has no
-/// equivalent there.
+/// Writes a model with the generation settings of Hugging Face's Transformers, then prints the settings of its search
+/// that have no equivalent there.
 fn for_transformers(
     directory: &ModelDirectory,
     write: impl FnOnce(&Generation) -> Result<(), ExportError>,
@@ -109,7 +108,7 @@ fn for_transformers(
     Ok(())
 }
 
-/// Returns a note for each setting of `search` that Hugging Face's Transformers has no equivalent for.
+/// Returns a note for each setting of `search` without an equivalent in Hugging Face's Transformers.
 fn differences(search: &Search) -> Vec<String> {
     let mut all = Vec::new();
     let Search {
@@ -158,7 +157,7 @@ fn generation(search: &Search, tokenizers: &Tokenizers) -> Generation {
     let banned = banned.filter_map(|ids| ids.iter().map(their_id).collect());
     Generation {
         num_beams: Some(search.beam_size),
-        // There a limit cannot depend on the source; the positions of the model limit it.
+        // In Transformers a limit cannot depend on the source; the positions of the model limit it.
         max_len: Some(match search.max_len {
             LengthLimit { factor: 0.0, extra } => extra,
             LengthLimit { .. } => MOST_TOKENS,

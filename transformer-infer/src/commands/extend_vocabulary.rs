@@ -12,13 +12,13 @@ use transformer_core::text::{AddedToken, ExtendError, PiecePosition, Tokenizer};
 
 use super::{CommandError, check_folder};
 
-/// The largest number of pieces that are added at once.
+/// Maximum number of pieces that are added at once.
 const MAX_PIECES: usize = 1_000_000;
 
 /// Adds pieces to the vocabulary of a model, which is then trained further with `transformer-train --finetune`.
 ///
 /// A new token starts as the mean of the tokens that spelled it before. Text without new pieces is translated as
-/// before; with a beam of several hypotheses, nearly always. Models of transformer-train and imported ones can be
+/// before, or nearly always so with a beam of several hypotheses. Models of transformer-train and imported ones can be
 /// extended.
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("pieces").args(["add", "symbols"]).required(true).multiple(true)))]
@@ -32,14 +32,14 @@ pub(crate) struct ExtendVocabulary {
     /// Pieces, separated by commas, or given several times.
     #[arg(long, value_name = "PIECE,…", value_delimiter = ',')]
     symbols: Vec<String>,
-    /// Leave out pieces that the vocabulary has already, instead of refusing them; with `--side both`, those that one
-    /// of the two has.
+    /// Skip pieces that are already in the vocabulary, instead of refusing them; with `--side both`, pieces that are in
+    /// either vocabulary.
     #[arg(long)]
     skip_known: bool,
     /// Where in a word the pieces are found.
     #[arg(long, value_enum, default_value_t = Position::Start)]
     position: Position,
-    /// The vocabulary that gets the pieces, of a model that has one for each side.
+    /// The vocabulary to extend, in a model with one for each side.
     #[arg(long, value_enum, default_value_t = Side::Both)]
     side: Side,
     /// Directory to write: a new folder, or an empty one.
@@ -109,7 +109,7 @@ impl ExtendVocabulary {
     }
 }
 
-/// The pieces to add, and where they were given.
+/// The pieces to add, and the place where they were given.
 #[derive(Clone)]
 struct Pieces {
     texts: Vec<String>,
@@ -144,7 +144,7 @@ impl Pieces {
         Ok(pieces)
     }
 
-    /// Returns the pieces that are tokens of none of these tokenizers.
+    /// Returns the pieces that are tokens in none of these tokenizers.
     fn unknown_to(&self, sides: &[&Tokenizer], position: PiecePosition) -> Self {
         let is_unknown = |text: &str| sides.iter().all(|side| !side.has_piece(text, position));
         let pieces = self.texts.iter().zip(&self.origins);
@@ -155,7 +155,7 @@ impl Pieces {
         Self { texts, origins }
     }
 
-    /// Adds to an error about a piece where it was given.
+    /// Adds the place where a piece was given to an error about it.
     fn located(&self, error: ExtendVocabularyError) -> CommandError {
         let piece = match &error {
             ExtendVocabularyError::Piece(
@@ -184,7 +184,7 @@ impl Pieces {
     }
 }
 
-/// Lists the new tokens and what spelled them before.
+/// Lists the new tokens and the tokens that spelled them before.
 fn summary(model: &ModelDirectory, added: &ExtendedVocabulary, out: &Path) -> String {
     let ExtendedVocabulary { src, tgt } = added;
     let tokenizers = model.tokenizers();

@@ -31,14 +31,14 @@ pub(crate) struct Import {
     /// Write into a folder that has files, and replace a model in it.
     #[arg(long, requires = "out")]
     overwrite: bool,
-    /// Language of the source, such as en or pt-BR [default: that of tokenizer_config.json, or of a folder named as
-    /// opus-mt-en-de].
+    /// Language of the source, such as en or pt-BR [default: that of tokenizer_config.json, or of a folder with a name
+    /// like opus-mt-en-de].
     #[arg(long, value_name = "CODE", requires = "out")]
     src_lang: Option<LanguageCode>,
     /// Language of the target [default: likewise].
     #[arg(long, value_name = "CODE", requires = "out")]
     tgt_lang: Option<LanguageCode>,
-    /// File of logits that benchmarks/marian_reference.py wrote: print how much the logits of this program differ.
+    /// File of logits that benchmarks/marian_reference.py wrote: print the difference of this program's logits.
     #[arg(long, value_name = "FILE")]
     check: Option<PathBuf>,
 }

@@ -149,7 +149,7 @@ fn as_text(directory: &ModelDirectory) -> String {
         row("file", &line);
     }
     let mut training = manifest.training.clone();
-    // They have a row of their own.
+    // They have their own row.
     Languages::default().write_to(&mut training);
     describe_training(&training, &mut row);
     text
@@ -189,7 +189,7 @@ fn describe_training(training: &Value, row: &mut impl FnMut(&str, &str)) {
     }
 }
 
-/// Formats a value for reading: numbers with at most six digits, objects and lists by their entries.
+/// Formats a value for display: numbers with at most six digits, objects and lists by their entries.
 fn plain(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),

@@ -9,7 +9,7 @@ use transformer_infer::{Translator, Warning};
 #[derive(Debug)]
 pub(crate) struct LineWarnings {
     is_on: bool,
-    /// Whether a warning about the length limits was printed.
+    /// True if a warning about the length limits was printed.
     has_limits: bool,
 }
 

@@ -9,10 +9,10 @@ use transformer_core::lines::{LineError, LineReader, MAX_LINE_BYTES, STANDARD_IN
 
 use super::at_least_one;
 
-/// The size at which lines that are processed together are enough, in bytes.
+/// Size of the lines that are processed together, in bytes.
 pub(crate) const BYTES_AT_ONCE: usize = 1 << 22;
 
-/// What to do about a line that is too long.
+/// Remedy for a line that is too long.
 const REMEDY: &str = "check that it is a text file, and split the line, or raise --max-line-bytes";
 
 /// Lines of a file or of standard input.
@@ -21,7 +21,7 @@ pub(crate) type Lines = LineReader<Box<dyn Read + Send>>;
 /// The flag of commands that read lines.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct LineFlags {
-    /// Longest line of a file or of standard input, in bytes; a longer one is an error that names it.
+    /// Maximum length of a line of a file or of standard input, in bytes; a longer one is an error that names it.
     #[arg(long, value_name = "N", default_value_t = MAX_LINE_BYTES, value_parser = at_least_one())]
     max_line_bytes: usize,
 }
@@ -44,8 +44,8 @@ impl LineFlags {
     }
 }
 
-/// Reads the next lines: at most `most`, and fewer if they are long or one is unreadable, which is the error; none at
-/// the end.
+/// Reads the next lines: at most `most`, and fewer if they are long or one is unreadable, which is the error. The list
+/// is empty at the end.
 pub(crate) fn next_lines(lines: &mut Lines, most: usize) -> (Vec<String>, Option<LineError>) {
     let mut read: Vec<String> = Vec::new();
     let mut n_bytes = 0;

@@ -1,4 +1,4 @@
-//! The commands of `transformer-infer`, one file or folder each, and the flags and files that they share.
+//! The commands of `transformer-infer`, each in its own file or folder, and the flags and files that they share.
 
 mod attention;
 mod bleu;

@@ -1,4 +1,4 @@
-//! Loads the model or models that the flags of a command name.
+//! Loads the models that the flags of a command name.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -8,7 +8,8 @@ use transformer_infer::{BatchLimits, OpenOptions, Translator};
 
 use super::CommandError;
 
-/// Returns the number format of the matrix products, such as `, f32`, or those of an ensemble, such as `, f32 + int8`.
+/// Returns the number format of the matrix products, such as `, f32`, or the formats of an ensemble, such as `, f32 +
+/// int8`.
 fn precisions(translator: &Translator) -> String {
     let mut precisions = translator.precisions();
     precisions.dedup();

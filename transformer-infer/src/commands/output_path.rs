@@ -1,4 +1,4 @@
-//! Checks of output paths, which fail before the work and not after it.
+//! Checks of output paths, before the work.
 
 use std::fs;
 use std::io;
@@ -6,19 +6,19 @@ use std::path::{Path, PathBuf};
 
 use transformer_core::directory::{belongs_to_a_run, check_link};
 
-/// Why an output path cannot be used.
+/// The reason why an output path cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum OutputPathError {
     /// The path of a folder is a file.
     #[error("`{}` is a file; give --out a folder", path.display())]
     IsFile {
-        /// The path that was given.
+        /// The given path.
         path: PathBuf,
     },
     /// The path of a file is a folder.
     #[error("`{}` is a folder; give --out a file", path.display())]
     IsFolder {
-        /// The path that was given.
+        /// The given path.
         path: PathBuf,
     },
     /// The folder of a file does not exist.
@@ -30,34 +30,34 @@ pub(crate) enum OutputPathError {
     /// The folder belongs to a training run.
     #[error("`{}` is a folder of a training run; choose another folder", path.display())]
     Run {
-        /// The path that was given.
+        /// The given path.
         path: PathBuf,
     },
-    /// The folder has files, which might be lost.
+    /// The folder has files, which could be lost.
     #[error(
         "`{}` is not empty; choose another folder, or replace its files with --overwrite",
         path.display()
     )]
     NotEmpty {
-        /// The path that was given.
+        /// The given path.
         path: PathBuf,
     },
     /// The path is a pipe or a device.
     #[error("`{}` is not a regular file; leave --out out, and redirect standard output to it", path.display())]
     NotAFile {
-        /// The path that was given.
+        /// The given path.
         path: PathBuf,
     },
-    /// The file has content, which might be lost.
+    /// The file has content, which could be lost.
     #[error("`{}` exists; choose another name, or replace it with --overwrite", path.display())]
     Exists {
-        /// The path that was given.
+        /// The given path.
         path: PathBuf,
     },
-    /// The path is a link to something that does not exist.
+    /// The path is a link to a missing target.
     #[error("cannot write `{}`", path.display())]
     Link {
-        /// The path that was given.
+        /// The given path.
         path: PathBuf,
         /// Where the link leads.
         source: io::Error,
@@ -65,7 +65,7 @@ pub(crate) enum OutputPathError {
     /// The folder cannot be read.
     #[error("cannot read `{}`", path.display())]
     Read {
-        /// The path that was given.
+        /// The given path.
         path: PathBuf,
         /// The error of the system.
         source: io::Error,

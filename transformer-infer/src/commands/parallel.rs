@@ -8,11 +8,11 @@ use super::lines::{BYTES_AT_ONCE, LineFlags, Lines};
 /// A line of each file.
 pub(crate) type Row = Vec<String>;
 
-/// Files with the same number of lines, of which one row at a time is in memory.
+/// Files with the same number of lines, read row by row.
 pub(crate) struct ParallelLines {
     paths: Vec<PathBuf>,
     files: Vec<Lines>,
-    /// What a line lacks if the numbers of lines differ.
+    /// The counterpart that a line lacks if the numbers of lines differ.
     counterpart: &'static str,
 }
 
@@ -34,8 +34,8 @@ impl ParallelLines {
         })
     }
 
-    /// Opens the files, and reads them once if all are regular files, so that a model need not be loaded to find their
-    /// errors. Also returns the number of rows, if it is known.
+    /// Opens the files, and reads them once if all are regular files, so that their errors are found before a model is
+    /// loaded. Also returns the number of rows, if known.
     pub(crate) fn open_checked(
         paths: &[&Path],
         counterpart: &'static str,
@@ -65,7 +65,7 @@ impl ParallelLines {
         }
     }
 
-    /// Reads the next rows: at most `most`, and fewer if their lines are long; none at the end.
+    /// Reads the next rows: at most `most`, and fewer if their lines are long. The list is empty at the end.
     pub(crate) fn next_rows(&mut self, most: usize) -> Result<Vec<Row>, CommandError> {
         let mut rows: Vec<Row> = Vec::new();
         let mut n_bytes = 0;
@@ -79,8 +79,7 @@ impl ParallelLines {
         Ok(rows)
     }
 
-    /// Reads all files to their ends, and returns the error of the first one that has another number of lines than the
-    /// first.
+    /// Reads all files to the end, and returns the error of the first one with another number of lines than the first.
     fn different_counts(&mut self) -> Result<CommandError, CommandError> {
         let counts: Result<Vec<u64>, _> = self.files.iter_mut().map(Lines::count_all).collect();
         let counts = counts?;

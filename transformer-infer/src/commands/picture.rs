@@ -31,7 +31,7 @@ pub(super) struct Picture {
     pub(super) format: Format,
 }
 
-/// Why the file cannot be written.
+/// The reason why the file cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PictureError {
     /// The extension is not known.
@@ -40,7 +40,7 @@ pub(crate) enum PictureError {
         path.display()
     )]
     Ending {
-        /// The path that was given.
+        /// The given path.
         path: PathBuf,
     },
     /// The file exists, and another program wrote it.
@@ -49,13 +49,13 @@ pub(crate) enum PictureError {
         path.display()
     )]
     Foreign {
-        /// The path that was given.
+        /// The given path.
         path: PathBuf,
     },
     /// The path is a folder or a device.
     #[error("`{}` is not a file; choose another name", path.display())]
     NotAFile {
-        /// The path that was given.
+        /// The given path.
         path: PathBuf,
     },
     /// The path cannot be used.
@@ -64,7 +64,7 @@ pub(crate) enum PictureError {
     /// The file cannot be read or written.
     #[error("cannot write `{}`", path.display())]
     Write {
-        /// The path that was given.
+        /// The given path.
         path: PathBuf,
         /// The error of the system.
         source: io::Error,
@@ -72,7 +72,7 @@ pub(crate) enum PictureError {
 }
 
 impl Picture {
-    /// Checks that the file can be written: it does not exist, or is an older one of this command.
+    /// Checks that the file can be written: it does not exist, or this command wrote it.
     pub(super) fn new(path: &Path) -> Result<Self, PictureError> {
         let path = path.to_owned();
         let ending = path.extension().and_then(|ending| ending.to_str());
@@ -95,7 +95,7 @@ impl Picture {
         Ok(Self { path, format })
     }
 
-    /// Writes the file atomically: if the process is killed, the old file or the new one remains.
+    /// Writes the file atomically: if the process is killed, either the old or the new file remains.
     pub(super) fn write(&self, content: &str) -> Result<(), PictureError> {
         let Self { path, .. } = self;
         replace(path, content).map_err(|source| PictureError::Write {
@@ -137,7 +137,7 @@ pub(crate) fn unfinished(target: &Path) -> io::Result<NamedTempFile> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
-        // The usual permissions of a new file, which the umask restricts.
+        // The usual permissions of a new file, restricted by the umask.
         builder.permissions(fs::Permissions::from_mode(0o666));
     }
     builder.tempfile_in(folder_of(target))

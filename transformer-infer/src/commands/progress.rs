@@ -9,7 +9,7 @@ const CLEAR_LINE: &str = "\r\x1b[2K";
 /// One line of progress, which is overwritten, and cleared on drop.
 #[derive(Debug)]
 pub(crate) struct Progress {
-    /// `None` if it is not known before the end.
+    /// Total number of lines; `None` if it is not known in advance.
     n_lines: Option<usize>,
     started: Instant,
     is_shown: bool,
@@ -25,7 +25,7 @@ impl Progress {
         }
     }
 
-    /// Shows the number of lines that are done, and the time left.
+    /// Shows the number of lines done, and the time left.
     pub(crate) fn show(&self, n_done: usize) {
         if self.is_shown {
             let line = line(n_done, self.n_lines, self.started.elapsed());

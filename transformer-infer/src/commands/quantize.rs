@@ -33,7 +33,7 @@ enum PrecisionName {
 }
 
 impl Quantize {
-    /// Writes the smaller model and prints how many bytes that saves.
+    /// Writes the smaller model and prints the number of bytes saved.
     pub(crate) fn run(&self) -> Result<(), CommandError> {
         let precision = match self.precision {
             PrecisionName::F16 => Precision::F16,

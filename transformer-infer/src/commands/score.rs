@@ -31,10 +31,10 @@ pub(crate) struct Score {
     /// Print after each score a tab and the log-probabilities of its tokens, EOS last.
     #[arg(long)]
     per_token: bool,
-    /// Print one JSON object for each pair; with --per-token, with the tokens.
+    /// Print one JSON object for each pair; with --per-token, including the tokens.
     #[arg(long)]
     json: bool,
-    /// Most tokens of either side in a batch, padding included.
+    /// Maximum number of tokens of either side in a batch, padding included.
     #[arg(long, value_name = "N", default_value_t = BatchLimits::default().batch_tokens, value_parser = at_least_one())]
     batch_tokens: usize,
     /// Longest line of either side, in tokens; the rest is neither read nor scored, with a warning.

@@ -1,4 +1,4 @@
-//! The flags for metrics, which `bleu`, `evaluate` and `compare` share.
+//! The flags for metrics, shared by `bleu`, `evaluate` and `compare`.
 
 use clap::{Args, ValueEnum};
 use transformer_infer::metrics::{
@@ -10,7 +10,7 @@ use super::CommandError;
 /// Settings of the metrics, with sacreBLEU's defaults.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ScoreOptions {
-    /// How lines are split into words for BLEU.
+    /// Splitting of lines into words for BLEU.
     #[arg(long, value_name = "KIND", value_enum, default_value_t = TokenizeName::V13a)]
     tokenize: TokenizeName,
     /// Smoothing of n-gram orders without a match, in BLEU.

@@ -1,4 +1,4 @@
-//! [`Scores`]: the scores of a translation by several metrics, which need only sums over its lines.
+//! [`Scores`]: the scores of a translation by several metrics, computed from sums over its lines.
 
 use std::io::{self, Write};
 

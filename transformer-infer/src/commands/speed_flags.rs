@@ -1,4 +1,4 @@
-//! [`SpeedFlags`]: how translations are computed on CPUs.
+//! [`SpeedFlags`]: number format and threads of translation on CPUs.
 
 use std::num::NonZeroUsize;
 
@@ -10,11 +10,11 @@ use transformer_infer::OpenOptions;
 #[derive(Debug, Args)]
 pub(crate) struct SpeedFlags {
     /// Number format of matrix products on CPUs: f32, or int8, which is 2 to 4 times as fast and loses a little quality
-    /// [default: int8 for a model that is stored in it, else f32].
+    /// [default: int8 for a model that is stored in it, otherwise f32].
     #[arg(long, value_name = "FORMAT")]
     precision: Option<ComputePrecision>,
-    /// Most threads that translate at the same time, on CPUs; the translations are the same [default: one for each
-    /// core].
+    /// Maximum number of threads that translate at the same time, on CPUs; the translations are the same [default: one
+    /// per core].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=512))]
     threads: Option<u16>,
 }

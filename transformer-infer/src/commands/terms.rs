@@ -9,7 +9,7 @@ use transformer_infer::{Glossary, Translation};
 
 use super::CommandError;
 
-/// Most unmet terms that are listed.
+/// Maximum number of unmet terms that are listed.
 const MAX_LISTED: usize = 10;
 
 /// The flag of commands that translate with a glossary.
@@ -22,7 +22,7 @@ pub(crate) struct TermFlags {
 }
 
 impl TermFlags {
-    /// Reads the glossary, if there is one.
+    /// Reads the glossary, if one is given.
     pub(crate) fn open(&self) -> Result<Option<Glossary>, CommandError> {
         Ok(self.terms.as_ref().map(Glossary::read).transpose()?)
     }
@@ -45,7 +45,7 @@ pub(crate) struct TermReport {
 }
 
 impl TermReport {
-    /// Counts the terms of the line with this number, from 1, given what its translation must contain.
+    /// Counts the terms of the line with this number, from 1. `terms` are those that its translation must contain.
     pub(crate) fn add(&mut self, line: usize, terms: &[&str], translation: &Translation) {
         self.n_terms += terms.len();
         self.n_unmet += translation.unmet_terms.len();
@@ -56,7 +56,7 @@ impl TermReport {
         }
     }
 
-    /// Prints to standard error how many terms were met, and the first ones that were not.
+    /// Prints the number of terms that were met, and the first ones that were not, to standard error.
     pub(crate) fn print(&self) {
         let mut output = io::stderr().lock();
         for (line, term) in &self.listed {
@@ -76,7 +76,7 @@ impl TermReport {
     }
 }
 
-/// Prints to standard error how many of the terms that the text has were met.
+/// Prints the number of the text's terms, and of those that were met, to standard error.
 pub(crate) fn print_terms(n_terms: usize, n_unmet: usize) {
     let n_met = n_terms - n_unmet;
     let mut output = io::stderr();

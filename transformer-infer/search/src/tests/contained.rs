@@ -31,7 +31,7 @@ pub(super) fn least_required(
     least
 }
 
-/// Returns the largest number of phrases that a sequence contains, each at a place of its own.
+/// Returns the maximum number of phrases that a sequence contains without sharing tokens.
 pub(super) fn most_met(ids: &[u32], phrases: &[Phrase]) -> usize {
     let all: Vec<&Phrase> = phrases.iter().collect();
     let mut most = 0;

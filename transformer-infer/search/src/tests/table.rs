@@ -75,7 +75,7 @@ impl Table {
         }
     }
 
-    /// Adds a row behind the others.
+    /// Adds a row after the others.
     #[allow(dead_code, reason = "tests of the scheduler use it")]
     pub(crate) fn join(&mut self, sentence: u64) {
         self.rows.push(Row {

@@ -15,18 +15,18 @@ use super::limit_flags::LimitFlags;
 use super::log::{LogFormat, LogLevel, start};
 use crate::commands::{CommandError, SpeedFlags};
 
-/// Most threads that answer requests; they wait for the threads that translate.
+/// Maximum number of threads that answer requests; they wait for the threads that translate.
 const MAX_THREADS: usize = 4;
 
-/// Most threads that wait for the translation of a document.
+/// Maximum number of threads that wait for the translation of a document.
 const MAX_WAITING_THREADS: usize = 512;
 
 /// Serves models over HTTP.
 ///
-/// It listens at once, and answers 503 to everything until the models are loaded. The name of a model is that of its
-/// folder, or of the link to it, and its languages are those of its manifest. SIGHUP reads the models and the API keys
-/// again; SIGTERM and SIGINT end the server after the requests that have arrived are answered, and the second one ends it
-/// at once. docs/serving.md has the interfaces.
+/// It listens at once, and answers 503 to everything until the models are loaded. A model has the name of its folder,
+/// or of the link to it, and the languages of its manifest. SIGHUP reloads the models and the API keys. SIGTERM and
+/// SIGINT end the server after the requests that have arrived are answered, and a second one ends it at once.
+/// docs/serving.md describes the interfaces.
 #[derive(Debug, Args)]
 #[command(name = "serve")]
 pub(crate) struct Serve {
@@ -39,26 +39,27 @@ pub(crate) struct Serve {
     /// Port to listen on; 0 lets the system choose. The address is printed.
     #[arg(long, value_name = "PORT", default_value_t = 5000)]
     port: u16,
-    /// Language through which to translate where no model translates between the two of a request, such as `en`.
+    /// Third language through which to translate if no model translates between the two of a request, such as `en`.
     #[arg(long, value_name = "CODE")]
     pivot: Option<LanguageCode>,
-    /// File with the API keys that are accepted, one per line [default: none is required].
+    /// File with the accepted API keys, one per line [default: none is required].
     #[arg(long, value_name = "FILE")]
     api_keys: Option<PathBuf>,
-    /// Origin whose pages may call, such as https://example.org, or `*`; several times for several [default: only the
-    /// pages of the server itself].
+    /// Origin of pages that may call, such as https://example.org, or `*`; repeat the flag for several [default: only
+    /// the pages of the server itself].
     #[arg(long, value_name = "ORIGIN")]
     cors_origin: Vec<String>,
-    /// Name of this server that requests may use on a loopback address, beside localhost; several times for several.
+    /// Name of this server that requests may use on a loopback address, besides localhost; repeat the flag for several.
     #[arg(long, value_name = "NAME")]
     allow_host: Vec<String>,
-    /// Address, or range such as 10.0.0.0/8, of a proxy whose `X-Forwarded-For` is believed; several times for several.
+    /// Address, or range such as 10.0.0.0/8, of a proxy with a trusted `X-Forwarded-For` header; repeat the flag for
+    /// several.
     #[arg(long, value_name = "NETWORK")]
     trust_forwarded_from: Vec<Network>,
     /// Format of the log, on standard error.
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = LogFormat::Plain)]
     log_format: LogFormat,
-    /// What is logged; never texts.
+    /// Level of the log, which never contains texts.
     #[arg(long, value_name = "LEVEL", value_enum, default_value_t = LogLevel::Info)]
     log_level: LogLevel,
     #[command(flatten)]
@@ -81,7 +82,7 @@ impl Serve {
             writeln!(io::stdout(), "http://{address}").map_err(CommandError::output)?;
             Ok(server.run(signals).await?)
         });
-        // After a second signal there may be threads that wait.
+        // After a second signal, some threads may still be waiting.
         runtime.shutdown_background();
         served
     }

@@ -1,4 +1,4 @@
-//! [`LimitFlags`]: how much the server accepts.
+//! [`LimitFlags`]: the limits of the server.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -21,21 +21,22 @@ pub(super) struct LimitFlags {
     /// Maximum number of bytes of the body of a request; beyond it, the reply is 413.
     #[arg(long, value_name = "BYTES", value_parser = at_least_one(), default_value_t = Limits::default().max_body_bytes)]
     max_body_bytes: usize,
-    /// Maximum number of bytes of all bodies that are held at a time; beyond it, the reply is 429.
+    /// Maximum number of bytes of all bodies in memory at a time; beyond it, the reply is 429.
     #[arg(long, value_name = "BYTES", value_parser = at_least_one(), default_value_t = Limits::default().max_buffered_bytes)]
     max_buffered_bytes: usize,
     /// Maximum number of requests that are answered at a time; beyond it, the reply is 429.
     #[arg(long, value_name = "N", value_parser = at_least_one(), default_value_t = Limits::default().max_in_flight)]
     max_in_flight: usize,
-    /// Maximum number of source tokens that wait for a model, without those of files; beyond it, the reply is 429, and
-    /// `Retry-After` has the seconds.
+    /// Maximum number of source tokens that wait for a model, except those of files; beyond it, the reply is 429, with
+    /// the seconds to wait in `Retry-After`.
     #[arg(long, value_name = "TOKENS", value_parser = at_least_one(), default_value_t = Limits::default().max_queue_tokens)]
     max_queue_tokens: usize,
-    /// Maximum number of connections; beyond it, the one that has been idle longest is closed, or the new one gets the reply 503.
+    /// Maximum number of connections; beyond it, the one that has been idle longest is closed, or the new one gets the
+    /// reply 503.
     #[arg(long, value_name = "N", value_parser = at_least_one(), default_value_t = Limits::default().max_connections)]
     max_connections: usize,
-    /// Maximum number of requests a minute for each API key, or for each address if there are no keys; beyond it, the reply is 429
-    /// [default: no limit].
+    /// Maximum number of requests per minute for each API key, or for each address without keys; beyond it, the reply
+    /// is 429 [default: no limit].
     #[arg(long, value_name = "N")]
     req_limit: Option<NonZeroU32>,
     /// Maximum time to answer a request; beyond it, the reply is 503.
@@ -50,7 +51,7 @@ pub(super) struct LimitFlags {
     /// Maximum time that a connection may stay open without a request.
     #[arg(long, value_name = "SECONDS", value_parser = seconds(), default_value_t = Limits::default().idle_time.as_secs())]
     idle_time: u64,
-    /// Maximum time in which a client takes nothing of its reply; then the connection is closed.
+    /// Maximum time in which a client takes no bytes of its reply; then the connection is closed.
     #[arg(long, value_name = "SECONDS", value_parser = seconds(), default_value_t = Limits::default().write_time.as_secs())]
     write_time: u64,
 }

@@ -14,14 +14,14 @@ pub(super) enum LogFormat {
     Json,
 }
 
-/// What is logged.
+/// The events that are logged.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(super) enum LogLevel {
-    /// What somebody should look at.
+    /// Errors that need attention.
     Error,
-    /// The same, and what may become a problem.
+    /// Also events that may become a problem.
     Warn,
-    /// The same, and every request, without its text.
+    /// Also every request, without its text.
     Info,
 }
 

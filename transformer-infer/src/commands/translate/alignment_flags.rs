@@ -12,11 +12,11 @@ pub(super) struct AlignmentFlags {
     /// word, counted from 0, aligned by attention. With --json it is a field.
     #[arg(long)]
     alignments: bool,
-    /// With --alignments: which layer of the decoder to use, counted from 1 at the bottom [default: at five sixths of
-    /// the depth, such as 5 of 6].
+    /// With --alignments: layer of the decoder, counted from 1 at the bottom [default: at five sixths of the depth,
+    /// such as 5 of 6].
     #[arg(long, value_name = "N", requires = "alignments")]
     alignment_layer: Option<usize>,
-    /// With --alignments: which head to use, counted from 1, or `mean`.
+    /// With --alignments: head, counted from 1, or `mean`.
     #[arg(long, value_name = "HEAD", default_value_t = Head::Mean, requires = "alignments")]
     alignment_head: Head,
 }
@@ -29,13 +29,13 @@ impl AlignmentFlags {
         }
     }
 
-    /// Checks that the model has the layer and the head, and loads what `--alignments` needs, so that an error comes
+    /// Checks that the model has the layer and the head, and loads the data for `--alignments`, so that an error comes
     /// before the first translation.
     pub(super) fn check(&self, translator: &Translator) -> Result<(), CommandError> {
         self.layer_head()
             .layer_in(translator.config(), Kind::Cross)?;
         if self.alignments {
-            // Attention is computed by the module, which a translator on a CPU loads at its first use.
+            // Attention is computed by the module, which a translator on a CPU loads on first use.
             translator.model().map_err(TranslatorError::from)?;
         }
         Ok(())

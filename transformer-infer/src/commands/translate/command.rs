@@ -21,17 +21,17 @@ use crate::commands::{
     next_lines, open, terms_in,
 };
 
-/// Largest number of lines that are translated before they are written.
+/// Maximum number of lines that are translated before they are written.
 const LINES_AT_ONCE: usize = 1000;
 
-/// The argument that stands for standard input.
+/// The argument for standard input.
 const DASH: &str = "-";
 
 /// Translates text, line by line.
 ///
-/// The text is the arguments, each of which is one line, or standard input, plain or gzip, if there is no argument
-/// or `-`. Every input line gives one output line, in the same order; an empty line stays empty. Lines that arrive
-/// slowly, from a terminal or a pipe, are translated as they arrive.
+/// The text is the arguments, one line each, or standard input, plain or gzip, if there is no argument or `-`. Every
+/// input line gives one output line, in the same order; an empty line stays empty. Lines that arrive slowly, from a
+/// terminal or a pipe, are translated as they arrive.
 #[derive(Debug, Args)]
 pub(crate) struct Translate {
     /// Directory of the model, or of the training run that trained it; repeat the flag for an ensemble.
@@ -51,8 +51,8 @@ pub(crate) struct Translate {
     output: OutputFlags,
     #[command(flatten)]
     alignments: AlignmentFlags,
-    /// Most source tokens in a batch, padding included, times the beam size: larger batches are faster up to a
-    /// point and need more memory; the translations are the same.
+    /// Maximum number of source tokens in a batch, padding included, times the beam size: larger batches are faster up
+    /// to a point and need more memory; the translations are the same.
     #[arg(long, value_name = "N", default_value_t = BatchLimits::default().batch_tokens, value_parser = at_least_one())]
     batch_tokens: usize,
     #[command(flatten)]
@@ -62,7 +62,7 @@ pub(crate) struct Translate {
     /// Longest line, in tokens; the rest is not translated, with a warning.
     #[arg(long, value_name = "N", default_value_t = BatchLimits::default().max_src_len, value_parser = at_least_one())]
     max_src_len: usize,
-    /// Translate lines without letters, such as `2024`, too [default: they are copied, unless the vocabulary of the
+    /// Also translate lines without letters, such as `2024` [default: they are copied, unless the vocabulary of the
     /// source has no letters].
     #[arg(long)]
     no_copy: bool,
@@ -137,7 +137,7 @@ impl Translate {
         session.end()
     }
 
-    /// Returns the search that the flags and the model describe.
+    /// Returns the search of the flags and the model.
     fn search_for(&self, translator: &Translator) -> Result<Search, CommandError> {
         let mut search = self.search.search(translator.search());
         search.validate()?;
@@ -147,7 +147,7 @@ impl Translate {
         Ok(search)
     }
 
-    /// Reads the glossary, if there is one.
+    /// Reads the glossary, if one is given.
     fn glossary(&self) -> Result<Option<Glossary>, CommandError> {
         let glossary = self.terms.open()?;
         let draws = self.search.search(&Search::default()).sampling.is_some();
@@ -218,7 +218,7 @@ impl Session<'_> {
                 return self.translate_prefixed(rest, &|_| prefix, output);
             };
             let (prefixes, failure) = next_lines(prefixes, rest.len());
-            // Lines that have a prefix are translated before the error for the first line without one.
+            // Lines with a prefix are translated before the error for the first line without one.
             let (known, others) = rest.split_at(prefixes.len());
             self.translate_prefixed(known, &|index| &prefixes[index], output)?;
             match failure {
@@ -232,7 +232,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Translates and writes lines, whose prefixes `prefix` returns by their indices.
+    /// Translates and writes lines; `prefix` returns the prefix of a line by its index.
     fn translate_prefixed<'a>(
         &mut self,
         lines: &'a [String],
@@ -249,7 +249,7 @@ impl Session<'_> {
             .iter()
             .enumerate()
             .map(|(index, line)| Input {
-                // A blank line costs nothing.
+                // A blank line takes no time to translate.
                 text: if copied[index] { "" } else { line },
                 prefix: prefix(index),
                 terms: &terms[index],
@@ -265,7 +265,7 @@ impl Session<'_> {
         let mut translations = match translated {
             Ok(translations) => translations,
             Err(error) => {
-                // The lines before the one at fault are translated, and the first error counts.
+                // The lines before the faulty one are translated, and the first error counts.
                 if let Some(index @ 1..) = error.line().map(|line| line - 1) {
                     self.translate_prefixed(&lines[..index], prefix, output)?;
                 }
@@ -300,14 +300,14 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Returns whether a line is copied: one without letters of which nothing is required.
+    /// Returns whether a line is copied: one without letters and without required text.
     fn is_copied(&self, line: &str, prefix: &str, terms: &[&str]) -> bool {
         let is_free = prefix.trim().is_empty() && terms.is_empty();
         let has_no_letters = !line.trim().is_empty() && !line.contains(char::is_alphabetic);
         self.copies && is_free && has_no_letters
     }
 
-    /// Reports the terms, and checks that no prefix is left over.
+    /// Reports the terms, and checks that every prefix was used.
     fn end(&mut self) -> Result<(), CommandError> {
         if self.glossary.is_some() && !self.command.quiet {
             self.terms.print();
@@ -338,7 +338,7 @@ fn has_letters(translator: &Translator) -> bool {
     tokens.any(|token| token.contains(char::is_alphabetic))
 }
 
-/// Makes the lines that are copied their translations.
+/// Sets the translations of copied lines to the lines themselves.
 fn copy_lines(translations: &mut [Translation], lines: &[String], copied: &[bool]) {
     for ((translation, line), is_copied) in translations.iter_mut().zip(lines).zip(copied) {
         if let Some(best) = translation.candidates.first_mut()

@@ -1,4 +1,4 @@
-//! `translate --in`: translates a document, whose markup stays.
+//! `translate --in`: translates a document and keeps its markup.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Read, Write};
@@ -16,16 +16,16 @@ use super::document_flags::DocumentFlags;
 use super::line_rate::LineRate;
 use crate::commands::{CommandError, OutputPathError, check_file, print_terms, unfinished};
 
-/// Most warnings that are printed.
+/// Maximum number of warnings that are printed.
 const MAX_WARNINGS: usize = 10;
 
-/// What a document is translated with.
+/// The model, search and options that translate a document.
 #[derive(Debug)]
 pub(super) struct Means<'a> {
     pub(super) translator: &'a Translator,
     pub(super) search: &'a Search,
     pub(super) glossary: Option<&'a Glossary>,
-    /// Whether nothing but errors is printed.
+    /// True if only errors are printed.
     pub(super) is_quiet: bool,
 }
 
@@ -160,7 +160,7 @@ impl<'a> Document<'a> {
         Ok(())
     }
 
-    /// Names the file that cannot be written, and lets a closed pipe be recognized.
+    /// Names the file that cannot be written, and makes a closed pipe recognizable.
     fn command_error(&self, error: DocumentError) -> CommandError {
         match (error, self.output) {
             (DocumentError::Write(source), Some(path)) => CommandError::WriteFile {

@@ -13,7 +13,7 @@ use transformer_infer::document::{Protection, Split};
 
 use crate::commands::{CommandError, at_least_one};
 
-/// The flags for lines of text, which documents do not have.
+/// The flags for lines of text, which do not apply to documents.
 const OF_LINES: [&str; 14] = [
     "text",
     "prefix",
@@ -40,29 +40,29 @@ const DEFAULT_LANGUAGE: &str = "en";
 #[command(group(ArgGroup::new("document").multiple(true)))]
 pub(super) struct DocumentFlags {
     /// Document to translate, `-` for standard input: its sentences are translated one by one, and everything else
-    /// stays as it is.
+    /// stays unchanged.
     #[arg(long = "in", value_name = "FILE", group = "document", conflicts_with_all = OF_LINES)]
     pub(super) input: Option<PathBuf>,
     /// File to write the translated document to [default: standard output].
     #[arg(long = "out", value_name = "FILE", requires = "document")]
     pub(super) output: Option<PathBuf>,
-    /// Whether --out may replace a file.
+    /// True if --out may replace a file.
     #[arg(long, requires = "output")]
     pub(super) overwrite: bool,
     /// Format of the document [default: by the extension of --in].
     #[arg(long, value_name = "FORMAT", group = "document", conflicts_with_all = OF_LINES)]
     pub(super) format: Option<Format>,
-    /// What is translated by itself: sentences, lines, or none (whole paragraphs).
+    /// Unit of translation: sentences, lines, or none (whole paragraphs).
     #[arg(long, value_name = "UNIT", default_value_t, requires = "document")]
     pub(super) split: Split,
-    /// Language of the document, whose rules of sentences apply, such as `en` [default: the model's, or en].
+    /// Language of the document, for its rules of sentences, such as `en` [default: the model's, or en].
     #[arg(long, value_name = "CODE", requires = "document")]
     lang: Option<LanguageCode>,
-    /// Longest part of a sentence that is translated at once, in source tokens; longer ones are split behind a comma
-    /// or a word, with a warning [default: 200, or the model's limit].
+    /// Maximum length of a part of a sentence that is translated at once, in source tokens; longer ones are split after
+    /// a comma or a word, with a warning [default: 200, or the model's limit].
     #[arg(long, value_name = "N", value_parser = at_least_one(), requires = "document")]
     pub(super) max_segment: Option<usize>,
-    /// Copy what this regular expression finds, as placeholders and URLs are copied; repeat the flag for further ones.
+    /// Copy the matches of this regular expression, as placeholders and URLs are copied; repeat the flag for several.
     #[arg(long, value_name = "REGEX", requires = "document")]
     protect: Vec<String>,
     /// Copy numbers and their units.
@@ -75,7 +75,7 @@ pub(super) struct DocumentFlags {
     formats: FormatFlags,
 }
 
-/// The flags for one format each.
+/// The flags that apply to only one format.
 #[derive(Debug, Args)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -88,7 +88,7 @@ struct FormatFlags {
     /// HTML: translate the values of `alt`, `aria-label`, `placeholder` and `title`, too.
     #[arg(long, requires = "document")]
     attributes: bool,
-    /// TSV and CSV: the columns to translate, by their names in the first row or by their numbers from 1, separated by
+    /// TSV and CSV: columns to translate, by their names in the first row or by their numbers from 1, separated by
     /// commas.
     #[arg(
         long,
@@ -119,24 +119,25 @@ struct FormatFlags {
         requires = "document"
     )]
     skip_keys: Option<Vec<String>>,
-    /// PO: translate messages that have a translation, too.
+    /// PO: also translate messages that have a translation.
     #[arg(long, requires = "document")]
     retranslate: bool,
     /// PO: mark translations as `fuzzy`, so that programs ignore them until a person has reviewed them.
     #[arg(long, requires = "document")]
     fuzzy: bool,
-    /// Subtitles: seconds between two cues that end a passage, which no sentence runs over [default: 3].
+    /// Subtitles: pause between two cues that ends a passage, in seconds; sentences do not continue across it [default:
+    /// 3].
     #[arg(long, value_name = "SECONDS", requires = "document")]
     pause: Option<u64>,
 }
 
 impl DocumentFlags {
-    /// Returns whether a document is translated, and not lines.
+    /// Returns whether a document is translated instead of lines.
     pub(super) fn are_given(&self) -> bool {
         self.input.is_some() || self.format.is_some()
     }
 
-    /// Returns the language whose rules of sentences apply: that of the flag, or of the model.
+    /// Returns the language for the rules of sentences: that of the flag, or of the model.
     pub(super) fn language<'a>(&'a self, translator: &'a Translator) -> &'a str {
         let of_model = || {
             translator
@@ -176,7 +177,7 @@ impl DocumentFlags {
         first.map(|(flag, _)| flag)
     }
 
-    /// Returns how the formats are read.
+    /// Returns the reading options of the formats.
     pub(super) fn format_options(&self) -> FormatOptions {
         let flags = &self.formats;
         let mut options = FormatOptions::default();
@@ -207,7 +208,7 @@ impl DocumentFlags {
         options
     }
 
-    /// Returns what is copied.
+    /// Returns the patterns of text that is copied.
     pub(super) fn protection(&self) -> Result<Protection, CommandError> {
         let mut protection = match self.no_placeholders {
             true => Protection::default(),

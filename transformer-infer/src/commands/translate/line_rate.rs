@@ -1,4 +1,4 @@
-//! [`LineRate`]: how many lines are translated, and how fast, on standard error.
+//! [`LineRate`]: the number of translated lines and their rate, on standard error.
 
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
@@ -16,8 +16,8 @@ pub(super) struct LineRate {
 }
 
 impl LineRate {
-    /// Starts the clock; shows progress if `is_enabled`, standard error is a terminal, and standard input is not: a user
-    /// who types lines sees their translations.
+    /// Starts the clock. Shows progress if `is_enabled`, and standard error is a terminal and standard input is not: a
+    /// user who types lines sees their translations.
     pub(super) fn new(is_enabled: bool) -> Self {
         Self {
             start: Instant::now(),

@@ -8,7 +8,7 @@ use transformer_core::lines::LineError;
 
 use crate::commands::{BYTES_AT_ONCE, CommandError, Lines};
 
-/// How long a group waits for its next line: longer than a file or a program needs, and too short for a person to
+/// Time that a group waits for its next line: longer than a file or a program needs, and too short for a person to
 /// notice.
 const PAUSE: Duration = Duration::from_millis(10);
 
@@ -31,8 +31,8 @@ pub(super) struct Group {
 }
 
 impl LineStream {
-    /// Starts reading what `open` opens; a group has at most `most` lines, fewer if they are long, and `most` is at
-    /// least 1. Fails if the system starts no thread.
+    /// Starts reading from the reader that `open` returns. A group has at most `most` lines, at least 1, and fewer if
+    /// they are long. Fails if the operating system cannot start a thread.
     pub(super) fn new(
         open: impl FnOnce() -> Result<Lines, LineError> + Send + 'static,
         most: usize,
@@ -55,7 +55,7 @@ impl LineStream {
         Ok(Self { lines, most })
     }
 
-    /// Waits for a line, and returns it with those that follow without a pause; an empty group at the end.
+    /// Waits for a line, and returns it with those that follow without a pause. The group is empty at the end.
     pub(super) fn next_group(&self) -> Group {
         let mut lines = Vec::new();
         let mut n_bytes = 0;

@@ -18,8 +18,8 @@ pub(super) struct OutputFlags {
     /// The score is the logarithm of the probability divided by the length penalty.
     #[arg(long)]
     scores: bool,
-    /// Print one JSON object per line: `src`, `translations` with their `text` and `score`, a `warning` if there is
-    /// one, and the `unmet_terms` of --terms if there are any.
+    /// Print one JSON object per line: `src`, `translations` with their `text` and `score`, a `warning` if any, and the
+    /// `unmet_terms` of --terms if any.
     #[arg(long)]
     json: bool,
     /// With --json: the tokens of each translation, EOS included, and their log-probabilities.

@@ -14,30 +14,29 @@ pub(super) struct SearchFlags {
     /// at least as many as --n-best].
     #[arg(long, value_name = "N")]
     beam: Option<usize>,
-    /// How scores are normalized by length: none, gnmt:ALPHA or power:ALPHA [default: the
-    /// model's, or gnmt:0.6].
+    /// Normalization of scores by length: none, gnmt:ALPHA or power:ALPHA [default: the model's, or gnmt:0.6].
     #[arg(long, value_name = "KIND")]
     length_penalty: Option<LengthPenalty>,
-    /// Weight of the preference for hypotheses that attended to the whole source; 0 is none, 0.2 is usual [default: the
-    /// model's, or 0].
+    /// Weight of the preference for hypotheses that attended to the whole source; 0 turns it off, 0.2 is usual
+    /// [default: the model's, or 0].
     #[arg(long, value_name = "BETA")]
     coverage_penalty: Option<f64>,
-    /// When the search of a line stops: present-length (the best unfinished hypothesis would lose at its present
+    /// Rule that stops the search of a line: present-length (the best unfinished hypothesis would lose at its present
     /// length), beam-finished (as many hypotheses are finished as the beam size; the fastest), never (no unfinished
     /// hypothesis can still win) [default: the model's, or present-length].
     #[arg(long, value_name = "RULE")]
     stop: Option<StopRule>,
-    /// Most tokens to generate, as a number or as `1x+50`, where x is the number of source tokens [default:
-    /// the model's, or 1x+50].
+    /// Maximum number of tokens to generate, as a number or as `1x+50`, where x is the number of source tokens
+    /// [default: the model's, or 1x+50].
     #[arg(long, value_name = "LIMIT")]
     pub(super) max_len: Option<LengthLimit>,
-    /// What happens to translations that reach this limit: cut (they rank behind finished ones), end (their last
-    /// token is EOS, and they compete), free-end (the same, but EOS does not change the score) [default: the
-    /// model's, or cut].
+    /// Rule for translations that reach this limit: cut (they rank after finished ones), end (their last token is EOS,
+    /// and they compete), free-end (like end, but EOS does not change the score) [default: the model's, or cut].
     #[arg(long, value_name = "RULE")]
     at_limit: Option<AtLimit>,
-    /// Fewest tokens to generate, EOS included, in the same notation [default: the model's, or 0]. A minimum above the
-    /// limit of every line is refused; above that of some lines, it counts as their limit, with a warning.
+    /// Minimum number of tokens to generate, including EOS, in the same notation [default: the model's, or 0]. A
+    /// minimum above the limit of every line is refused; above that of some lines, it counts as their limit, with a
+    /// warning.
     #[arg(long, value_name = "LIMIT")]
     min_len: Option<LengthLimit>,
     /// Number of translations of each line, best first: always N output lines per input line, the last ones empty
@@ -51,8 +50,8 @@ pub(super) struct SearchFlags {
     /// repeats less [default: the model's, or 1].
     #[arg(long, value_name = "THETA")]
     repetition_penalty: Option<f64>,
-    /// Whether to scale the probabilities of the allowed tokens to sum to 1, without bans and special tokens, before
-    /// the beam search compares them [default: the model's, or false].
+    /// If true, scale the probabilities of the allowed tokens, without bans and special tokens, to sum to 1 before the
+    /// beam search compares them [default: the model's, or false].
     #[arg(long, value_name = "BOOL")]
     renormalize: Option<bool>,
     /// Do not generate the tokens of this text in sequence; repeat the flag for further texts.
@@ -61,8 +60,8 @@ pub(super) struct SearchFlags {
     /// Do not generate this token of the vocabulary; repeat the flag for further tokens.
     #[arg(long, value_name = "TOKEN")]
     ban_token: Vec<String>,
-    /// Draw tokens by their probability instead of searching; --n-best is the number of samples, in the
-    /// order in which they are drawn.
+    /// Draw tokens by their probability instead of searching; --n-best is the number of samples, in the order of
+    /// drawing.
     #[arg(long, conflicts_with_all = ["beam", "stop"])]
     sample: bool,
     /// With --sample: divisor of the log-probabilities; values below 1 make likely tokens likelier.
@@ -84,8 +83,7 @@ pub(super) struct SearchFlags {
 }
 
 impl SearchFlags {
-    /// Returns the search of the flags, without their bans, which need a tokenizer; `defaults` apply where a flag is
-    /// absent.
+    /// Returns the search of the flags, without their bans, which need a tokenizer; `defaults` apply to missing flags.
     pub(super) fn search(&self, defaults: &Search) -> Search {
         let at_least = self.n_best.min(Search::MOST_HYPOTHESES);
         Search {
@@ -113,7 +111,7 @@ impl SearchFlags {
         }
     }
 
-    /// Checks the flags before the model is loaded, which has its own defaults for those that are absent.
+    /// Checks the flags before the model is loaded, which has its own defaults for missing ones.
     pub(super) fn check(&self) -> Result<(), CommandError> {
         let defaults = Search {
             max_len: LengthLimit {

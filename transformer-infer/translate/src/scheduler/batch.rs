@@ -1,4 +1,4 @@
-//! [`RunningBatch`]: what one thread translates, step by step.
+//! [`RunningBatch`]: the lines that one thread translates, step by step.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -14,16 +14,16 @@ use transformer_search::Search;
 /// Makes a model without rows for a search.
 pub(super) type NewModel<'m> = dyn Fn(&Search) -> Box<dyn BatchModel + 'm> + Sync + 'm;
 
-/// Lines that are translated together, in groups of equal searches: a step decodes one token of each group. It starts no
-/// thread.
+/// Lines that are translated together, in groups of equal searches: a step decodes one token of each group. It starts
+/// no threads.
 ///
-/// If the model panics, the lines of its group begin again, each alone, and only the one at fault ends with an error.
+/// If the model panics, the lines of its group start over, each alone, and only the faulty one ends with an error.
 pub(super) struct RunningBatch<'m> {
     new_model: &'m NewModel<'m>,
     groups: Vec<Group<'m>>,
-    /// Lines whose group panicked, and that wait to be translated alone.
+    /// Lines of a group that panicked, waiting to be translated alone.
     retries: VecDeque<Line>,
-    /// Results that are known already.
+    /// Results that are already known.
     ended: Vec<Ended>,
 }
 
@@ -78,7 +78,7 @@ impl<'m> RunningBatch<'m> {
         }
     }
 
-    /// Removes a group whose model panicked, and lets its lines begin again.
+    /// Removes a group after its model panicked, and lets its lines start over.
     fn dissolve(&mut self, group: usize, message: String) {
         let group = self.groups.remove(group);
         let is_retry = group.is_retry();
@@ -97,8 +97,8 @@ impl<'m> RunningBatch<'m> {
         self.ended.push(Ended { line, result });
     }
 
-    /// Decodes one token of each row, and returns the lines that ended, and those whose results were known before. Lines
-    /// of cancelled jobs are removed first.
+    /// Decodes one token of each row, and returns the lines that ended, and those with results that were known before.
+    /// Lines of cancelled jobs are removed first.
     pub(super) fn step(&mut self, workspaces: &mut Workspaces) -> Vec<Ended> {
         self.remove_cancelled();
         self.begin_retry(workspaces);
@@ -116,8 +116,8 @@ impl<'m> RunningBatch<'m> {
         mem::take(&mut self.ended)
     }
 
-    /// Returns the tokens after the last step of the lines that did not end in it, if their jobs ask for them. Of a line
-    /// that began again, tokens that were returned before are left out.
+    /// Returns the tokens after the last step of the lines that did not end in it, if their jobs ask for them. For a
+    /// line that started over, tokens that were returned before are left out.
     pub(super) fn grown(&mut self) -> Vec<Grown> {
         self.groups.iter_mut().flat_map(Group::grown).collect()
     }
@@ -130,7 +130,7 @@ impl<'m> RunningBatch<'m> {
         self.retries.retain(|line| !line.is_cancelled());
     }
 
-    /// Begins the next line that is translated alone, one after the other.
+    /// Begins the next line that is translated alone, one at a time.
     fn begin_retry(&mut self, workspaces: &mut Workspaces) {
         if self.groups.iter().any(Group::is_retry) {
             return;

@@ -1,10 +1,10 @@
-//! [`SchedulerError`]: why a job was not accepted.
+//! [`SchedulerError`]: the errors of jobs and of starting a scheduler.
 
 use std::io;
 
 use crate::translator::TranslatorError;
 
-/// Why a job was not accepted, or the scheduler could not start.
+/// Error of a job that was not accepted, or of starting the scheduler.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SchedulerError {
@@ -18,7 +18,7 @@ pub enum SchedulerError {
         n_queued_tokens: usize,
         /// Number of source tokens of the job.
         n_tokens: usize,
-        /// Most source tokens that may wait.
+        /// Maximum number of source tokens that may wait.
         limit: usize,
     },
     /// The job is larger than the whole queue.
@@ -28,13 +28,13 @@ pub enum SchedulerError {
     JobTooLarge {
         /// Number of source tokens of the job.
         n_tokens: usize,
-        /// Most source tokens that may wait.
+        /// Maximum number of source tokens that may wait.
         limit: usize,
     },
-    /// The scheduler takes no more jobs.
+    /// The scheduler accepts no more jobs.
     #[error("the scheduler is shut down and takes no more jobs; make another one")]
     ShutDown,
-    /// The system starts no thread.
+    /// The operating system cannot start a thread.
     #[error(
         "the system starts no thread to translate on; raise the limit of processes (`ulimit -u`, or that of the \
          container) or of memory"

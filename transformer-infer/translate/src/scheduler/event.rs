@@ -1,17 +1,16 @@
-//! [`JobEvent`]: what a job that is streamed reports.
+//! [`JobEvent`]: the events of a streamed job.
 
 use crate::translator::{Translation, TranslatorError};
 
-/// What happened to a line of a job that is [streamed](super::Scheduler::submit_streaming).
+/// An event of a line of a job that is [streamed](super::Scheduler::submit_streaming).
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum JobEvent {
-    /// The translation of a line has more tokens: one more, except in a [`JobStream`](super::JobStream) that is read more
-    /// slowly. The numbers of tokens of a line only grow.
+    /// The translation of a line has more tokens: one more, or several in a [`JobStream`](super::JobStream) that is
+    /// read more slowly. The number of tokens of a line only grows.
     ///
-    /// Reported for greedy search, and for sampling with [`n_best`](transformer_search::Search::n_best) 1: a beam has no
-    /// token that is certain before its end. Lines with terms, and models that are not on a CPU, report only their
-    /// ends.
+    /// Reported for greedy search, and for sampling with [`n_best`](transformer_search::Search::n_best) 1: with a beam, no
+    /// token is certain before its end. Lines with terms, and models that are not on a CPU, report only their ends.
     Growing {
         /// Index of the line in the job.
         line: usize,
@@ -20,11 +19,11 @@ pub enum JobEvent {
         /// The text of these tokens. The next text begins with it, unless a character consists of several tokens.
         text: String,
     },
-    /// A line is done; nothing more is reported of it.
+    /// A line is done; it has no further events.
     Done {
         /// Index of the line in the job.
         line: usize,
-        /// Its translation, or why there is none.
+        /// Its translation, or the error.
         result: Result<Translation, TranslatorError>,
     },
 }

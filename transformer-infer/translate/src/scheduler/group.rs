@@ -12,7 +12,7 @@ pub(super) struct Group<'m> {
     search: Search,
     /// Lines with phrases need all scores at each step, and are not mixed with others.
     has_phrases: bool,
-    /// Whether it is a line whose batch panicked.
+    /// True for a line that is translated again because its batch panicked.
     is_retry: bool,
     running: RunningSearch,
     model: Box<dyn BatchModel + 'm>,
@@ -22,7 +22,7 @@ pub(super) struct Group<'m> {
 }
 
 impl<'m> Group<'m> {
-    /// Makes a group for lines like this one.
+    /// Creates a group for lines like this one.
     pub(super) fn like(line: &Line, is_retry: bool, model: Box<dyn BatchModel + 'm>) -> Self {
         let search = line.job.shared_search.clone();
         let has_phrases = !line.request.phrases.is_empty();
@@ -59,7 +59,7 @@ impl<'m> Group<'m> {
         }
     }
 
-    /// Removes the lines whose jobs are cancelled, and returns their number.
+    /// Removes the lines of cancelled jobs, and returns their number.
     pub(super) fn remove_cancelled(&mut self) -> usize {
         let n_lines = self.lines.len();
         self.lines.retain(|_, line| !line.is_cancelled());
@@ -82,7 +82,7 @@ impl<'m> Group<'m> {
         ended.collect()
     }
 
-    /// Returns the tokens so far of the lines whose jobs ask for them, if they are more than were returned before.
+    /// Returns the tokens so far of the lines that are streamed, if there are more than were returned before.
     pub(super) fn grown(&mut self) -> impl Iterator<Item = Grown> {
         let Self { running, lines, .. } = self;
         running.growing().filter_map(|(key, ids)| {

@@ -13,17 +13,17 @@ use crate::batch::ROWS_PER_BATCH;
 use crate::translator::{Input, PreparedLine, Translation, Translator, TranslatorError};
 use transformer_search::{Hypothesis, Search};
 
-/// Translates the lines of many callers together, on threads of its own.
+/// Translates the lines of many callers together, on its own threads.
 ///
-/// Each thread has a running batch. Between two steps, new lines enter it, and the translations that ended leave it at
-/// once: nobody waits for the longest sentence of somebody else. A translation equals that of
-/// [`Translator::translate_inputs`] for the same lines, to the last bit, whatever else is being translated; a panic
-/// during the translation of a line is an error of this line. A lone line is computed by all threads.
+/// Each thread has a running batch. Between two steps, new lines enter it, and finished translations leave it at once:
+/// no caller waits for the longest sentence of another. A translation equals that of [`Translator::translate_inputs`]
+/// for the same lines, bit for bit, whatever else is being translated. A panic during the translation of a line is an
+/// error of this line. A single line is computed by all threads.
 ///
-/// Lines of jobs with equal [`Search`]es share a batch; others are decoded in turns with them. On a device that is no CPU
-/// lines cannot enter between steps: those that wait at the same time are translated together.
+/// Lines of jobs with equal [`Search`]es share a batch; others are decoded in turns with them. On a device other than a
+/// CPU, lines cannot enter between steps: those that wait at the same time are translated together.
 ///
-/// Dropping the scheduler cancels what is not done.
+/// Dropping the scheduler cancels unfinished lines.
 ///
 /// # Example
 ///
@@ -61,11 +61,11 @@ pub struct Scheduler {
 }
 
 impl Scheduler {
-    /// Starts the threads. If the system starts only some of them, those do all the work.
+    /// Starts the threads. If the operating system starts only some of them, those do all the work.
     ///
     /// # Errors
     ///
-    /// Returns [`SchedulerError::Threads`] if the system starts none.
+    /// Returns [`SchedulerError::Threads`] if the operating system starts none.
     pub fn new(
         translator: Arc<Translator>,
         options: &SchedulerOptions,
@@ -105,16 +105,16 @@ impl Scheduler {
 
     /// Accepts lines to translate, and tokenizes them on the calling thread.
     ///
-    /// `on_done` is called once for each line, with its index in the job, from a thread of the scheduler, in the order in
-    /// which they end, and is dropped after its last call. If it panics, its job is cancelled; a panic of what it owns, when it
-    /// is dropped, is ignored. Numbers of lines in errors count those of the job.
+    /// `on_done` is called once for each line, with its index in the job, on a thread of the scheduler, in the order in
+    /// which lines end, and is dropped after its last call. If it panics, its job is cancelled. If dropping what it
+    /// owns panics, the panic is ignored. Line numbers in errors are those within the job.
     ///
     /// It must not block: the lines of all callers in the thread's batch wait for it, and `shut_down` and dropping the
-    /// scheduler never return while it waits. Send to a channel without a bound, or with `try_send`.
+    /// scheduler never return while it waits. Send to an unbounded channel, or with `try_send`.
     ///
     /// # Errors
     ///
-    /// Returns a [`SchedulerError`] if the search is not valid, if too much waits already, or after
+    /// Returns a [`SchedulerError`] if the search is not valid, if too many tokens wait already, or after
     /// [`shut_down`](Self::shut_down). Errors of single lines are results.
     pub fn submit(
         &self,
@@ -125,8 +125,8 @@ impl Scheduler {
         self.accept(job, Callback::Results(Box::new(on_done)), limit)
     }
 
-    /// Like [`submit`](Self::submit), for a job that the caller has accepted already: the limit of waiting tokens neither
-    /// refuses it nor counts it. The caller bounds how many such jobs there are.
+    /// Like [`submit`](Self::submit), for a job that the caller has already accepted: the limit of waiting tokens
+    /// neither refuses it nor counts it. The caller must bound the number of such jobs.
     ///
     /// # Errors
     ///
@@ -139,11 +139,11 @@ impl Scheduler {
         self.accept(job, Callback::Results(Box::new(on_done)), None)
     }
 
-    /// Like [`submit`](Self::submit), and calls `on_event` after each token of a greedy search too, not only when a line
-    /// is done. [`stream`](Self::stream) returns the events instead.
+    /// Like [`submit`](Self::submit), and also calls `on_event` after each token of a greedy search, not only when a
+    /// line is done. [`stream`](Self::stream) returns the events instead.
     ///
-    /// Like `on_done`, it must not block. A channel without a bound keeps each event that is not read yet, which has the
-    /// whole text so far: the memory grows with the square of the length. `stream` keeps only the newest of each line.
+    /// Like `on_done`, it must not block. An unbounded channel keeps each unread event with the whole text so far: the
+    /// memory grows with the square of the length. `stream` keeps only the newest event of each line.
     ///
     /// # Errors
     ///
@@ -157,14 +157,14 @@ impl Scheduler {
         self.accept(job, Callback::Events(Box::new(on_event)), limit)
     }
 
-    /// Returns whether a job of so many tokens would be accepted now. A job that is too large for an empty queue counts as
-    /// one that fills it.
+    /// Returns whether a job of `n_tokens` tokens would be accepted now. A job that is too large for an empty queue
+    /// counts as one that fills it.
     pub fn has_room(&self, n_tokens: usize) -> bool {
         let n_tokens = n_tokens.min(self.max_queue_tokens);
         check_room(&self.shared.lock(), n_tokens, Some(self.max_queue_tokens)).is_ok()
     }
 
-    /// Accepts a job; without a `limit` of the tokens that wait, it does not count for that of others.
+    /// Accepts a job. Without a `limit` of waiting tokens, it does not count towards the limit of other jobs.
     fn accept(
         &self,
         job: Job,
@@ -253,7 +253,7 @@ impl Scheduler {
         }
     }
 
-    /// Returns what runs and waits, and what was done so far.
+    /// Returns the numbers of running and waiting lines, and the totals so far.
     pub fn stats(&self) -> SchedulerStats {
         let state = self.shared.lock();
         let (n_running_lines, n_running_rows) = state.n_running();
@@ -266,7 +266,7 @@ impl Scheduler {
         }
     }
 
-    /// Returns the number of tokens that wait and count for the limit.
+    /// Returns the number of waiting tokens that count towards the limit.
     pub fn n_limited_tokens(&self) -> usize {
         self.shared.lock().queue.n_limited_tokens()
     }
@@ -276,14 +276,14 @@ impl Scheduler {
         &self.shared.translator
     }
 
-    /// Refuses new jobs, finishes those that were accepted, and ends the threads. It waits for that, unless it is called by a
+    /// Refuses new jobs, finishes the accepted ones, and ends the threads. It waits for that, unless it is called by a
     /// callback.
     pub fn shut_down(&self) {
         self.shared.lock().is_closed = true;
         self.join();
     }
 
-    /// Waits for the threads, unless it is called by a callback, for which they wait.
+    /// Waits for the threads, unless it is called by a callback, because they wait for the callback.
     fn join(&self) {
         self.shared.wake_all();
         if self.shared.is_worker() {
@@ -291,13 +291,13 @@ impl Scheduler {
         }
         let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
         for thread in threads.drain(..) {
-            // What panics on a thread is an error of its line; there is nothing to add here.
+            // A panic on a thread is an error of its line; there is nothing to add here.
             let _ = thread.join();
         }
     }
 }
 
-/// Checks that a job of so many tokens may join those that wait.
+/// Checks that a job of `n_tokens` tokens may join those that wait.
 fn check_room(state: &State, n_tokens: usize, limit: Option<usize>) -> Result<(), SchedulerError> {
     if state.is_closed {
         return Err(SchedulerError::ShutDown);

@@ -1,4 +1,4 @@
-//! [`Job`]: lines to translate for one caller; and [`JobState`], which its lines share.
+//! [`Job`]: lines to translate for one caller; and [`JobState`], shared by its lines.
 
 use std::fmt;
 use std::mem;
@@ -13,7 +13,7 @@ use transformer_search::Search;
 /// Lines to translate for one caller.
 #[derive(Clone, Debug)]
 pub struct Job {
-    /// Who asks. Different callers get equal shares of the time, whatever the number of their lines.
+    /// The caller. Different callers get equal shares of the time, whatever their numbers of lines.
     pub caller: u64,
     /// The lines.
     pub lines: Vec<JobLine>,
@@ -26,7 +26,7 @@ pub struct Job {
 pub struct JobLine {
     /// The line.
     pub text: String,
-    /// The text that the translation must begin with; blank for no such condition.
+    /// The text that the translation must begin with; blank for none.
     pub prefix: String,
     /// The terms that the translation must contain; see [`Input::terms`](crate::Input::terms).
     pub terms: Vec<String>,
@@ -34,13 +34,13 @@ pub struct JobLine {
     pub index: u64,
 }
 
-/// What is called with the index and the result of each line.
+/// The callback for the index and the result of each line.
 pub(super) type OnDone = Box<dyn FnMut(usize, Result<Translation, TranslatorError>) + Send>;
 
-/// What is called with each event.
+/// The callback for each event.
 pub(super) type OnEvent = Box<dyn FnMut(JobEvent) + Send>;
 
-/// What a job calls.
+/// The callback of a job.
 pub(super) enum Callback {
     /// Only when a line is done.
     Results(OnDone),
@@ -48,22 +48,22 @@ pub(super) enum Callback {
     Events(OnEvent),
 }
 
-/// What the lines of a job have in common. Its callback is dropped with the last line, whatever becomes of it.
+/// The state that the lines of a job share. Its callback is dropped with the last line, however that ends.
 pub(super) struct JobState {
     pub(super) caller: u64,
     pub(super) search: Search,
-    /// The settings that lines of a batch must share: all but the number of hypotheses.
+    /// The settings that lines of a batch must share: all except the number of hypotheses.
     pub(super) shared_search: Search,
     pub(super) progress: Arc<Progress>,
-    /// Whether it reports each token.
+    /// True if the job reports each token.
     pub(super) is_streamed: bool,
-    /// True if its tokens count for the limit of those that wait.
+    /// True if its tokens count towards the limit of waiting tokens.
     pub(super) is_limited: bool,
     /// Empty when all lines are done, or the job is cancelled.
     callback: Mutex<Option<Callback>>,
 }
 
-/// What the ticket of a job shares with its lines.
+/// The state that the ticket of a job shares with its lines.
 #[derive(Debug)]
 pub(super) struct Progress {
     is_cancelled: AtomicBool,
@@ -111,7 +111,7 @@ impl JobState {
     }
 
     /// Calls the callback with an event, unless the job is cancelled. Returns normally even if the callback panics, or
-    /// what it owns when it is dropped.
+    /// dropping what it owns does.
     pub(super) fn call(&self, event: JobEvent) {
         let is_result = matches!(event, JobEvent::Done { .. });
         let mut slot = self.callback.lock().unwrap_or_else(PoisonError::into_inner);
@@ -143,7 +143,7 @@ impl JobState {
 }
 
 impl Drop for JobState {
-    /// Drops the callback of a job whose lines left without a result, on whatever thread the last of them does.
+    /// Drops the callback of a job with lines that left without a result, on the thread of the last one.
     fn drop(&mut self) {
         let slot = self.callback.get_mut();
         drop_callback(slot.unwrap_or_else(PoisonError::into_inner).take());
@@ -152,7 +152,7 @@ impl Drop for JobState {
 
 /// Drops a callback. A panic of what it owns ends here.
 fn drop_callback(callback: Option<Callback>) {
-    // The job has ended: there is nothing to cancel.
+    // The job has ended, so there is nothing to cancel.
     let _ = catches(|| drop(callback));
 }
 
@@ -161,7 +161,7 @@ fn catches(call: impl FnOnce()) -> bool {
     let Err(panic) = catch_unwind(AssertUnwindSafe(call)) else {
         return false;
     };
-    // What it panicked with belongs to the caller, too, and may panic when it is dropped.
+    // The panic's payload belongs to the caller, too, and may panic when it is dropped.
     if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
         mem::forget(panic);
     }

@@ -1,4 +1,4 @@
-//! [`Line`]: a line of a job that waits or runs, as tokens.
+//! [`Line`]: a waiting or running line of a job, as tokens.
 
 use std::sync::Arc;
 
@@ -6,37 +6,37 @@ use super::job::JobState;
 use crate::translator::TranslatorError;
 use transformer_search::{Hypothesis, Request};
 
-/// The hypotheses of a line, or why there are none.
+/// The hypotheses of a line, or the error.
 pub(super) type LineResult = Result<Vec<Hypothesis>, TranslatorError>;
 
-/// A line of a job that waits or runs.
+/// A waiting or running line of a job.
 #[derive(Debug)]
 pub(super) struct Line {
     pub(super) job: Arc<JobState>,
     /// Its index in the job.
     pub(super) index: usize,
-    /// The source tokens that are translated, without EOS.
+    /// The source tokens to translate, without EOS.
     pub(super) ids: Vec<u32>,
     pub(super) request: Request,
     /// Number of tokens of the source before it was cut.
     pub(super) n_src_tokens: usize,
     pub(super) terms: Vec<String>,
-    /// Most rows that its search needs.
+    /// Maximum number of rows that its search needs.
     pub(super) n_rows: usize,
-    /// The result, if it is known without a search.
+    /// The result, if known without a search.
     pub(super) known: Option<LineResult>,
-    /// The number of tokens that were reported last. If its batch panics, it begins again, and they are not repeated.
+    /// The number of tokens reported last. If its batch panics, it starts over, and they are not reported again.
     pub(super) n_reported: usize,
 }
 
-/// A line whose translation ended.
+/// A line with a finished translation.
 #[derive(Debug)]
 pub(super) struct Ended {
     pub(super) line: Line,
     pub(super) result: LineResult,
 }
 
-/// A line whose translation has one more token.
+/// A line with one more token in its translation.
 #[derive(Debug)]
 pub(super) struct Grown {
     pub(super) job: Arc<JobState>,
@@ -52,7 +52,7 @@ impl Line {
         self.ids.len() + 1
     }
 
-    /// Returns the number of these tokens that count for the limit of those that wait.
+    /// Returns the number of its tokens that count towards the limit of waiting tokens.
     pub(super) fn n_limited_tokens(&self) -> usize {
         if self.job.is_limited {
             self.n_tokens()
@@ -61,7 +61,7 @@ impl Line {
         }
     }
 
-    /// Returns the number of rows that it needs of a batch.
+    /// Returns the number of rows that it needs in a batch.
     pub(super) fn n_rows(&self) -> usize {
         match self.known {
             Some(_) => 0,
@@ -69,7 +69,7 @@ impl Line {
         }
     }
 
-    /// Returns what its translation costs, in tokens of all rows.
+    /// Returns the cost of its translation, in tokens of all rows.
     pub(super) fn cost(&self) -> usize {
         self.n_tokens().saturating_mul(self.n_rows().max(1))
     }

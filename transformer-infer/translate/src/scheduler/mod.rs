@@ -5,10 +5,10 @@
 //!                    (turns)          ▲ lines enter between steps            │ ended lines leave at once
 //! ```
 //!
-//! - [`Scheduler`]: takes [`Job`]s, and owns the threads.
+//! - [`Scheduler`]: accepts [`Job`]s, and owns the threads.
 //! - [`JobStream`]: the events of a job: each token of a greedy search, and each translation.
-//! - [`SchedulerOptions`]: their number, and how much runs and waits at most.
-//! - [`SchedulerStats`]: what runs and waits, and totals.
+//! - [`SchedulerOptions`]: the number of threads, and the limits of running and waiting tokens.
+//! - [`SchedulerStats`]: the numbers of running and waiting lines, and totals.
 
 mod batch;
 mod error;

@@ -1,4 +1,4 @@
-//! [`BatchModel`]: the model of a group of lines, whose rows can move to another thread between two steps.
+//! [`BatchModel`]: the model of a group of lines; its rows can move to another thread between two steps.
 
 use std::mem;
 
@@ -13,13 +13,13 @@ pub(super) type Workspaces = Vec<Workspace>;
 
 /// The rows of a group of lines.
 pub(super) trait BatchModel: Send {
-    /// Encodes sources, given without EOS, and adds a row for each behind the others.
+    /// Encodes sources, given without EOS, and adds a row for each after the others.
     fn join(&mut self, sources: &[&[u32]], workspaces: &mut Workspaces);
 
-    /// Takes a step of a search, whose rows these are.
+    /// Takes a step of the search that these rows belong to.
     fn step(&mut self, search: &mut RunningSearch, workspaces: &mut Workspaces) -> Vec<Found>;
 
-    /// Returns the number of steps whose keys and values are stored.
+    /// Returns the number of steps with stored keys and values.
     fn n_steps(&self) -> usize;
 }
 
@@ -27,7 +27,7 @@ pub(super) trait BatchModel: Send {
 #[derive(Debug)]
 pub(super) struct PackedModels<'m> {
     models: Vec<&'m PackedTransformer>,
-    /// One for each model.
+    /// One state for each model.
     states: Vec<PackedState>,
     mean: EnsembleMean,
 }

@@ -1,4 +1,4 @@
-//! [`FairQueue`]: the lines that wait, in the order in which callers take turns.
+//! [`FairQueue`]: the waiting lines, in the order in which callers take turns.
 
 use std::collections::{HashMap, VecDeque};
 use std::mem;
@@ -7,19 +7,19 @@ use std::sync::Arc;
 use super::job::Progress;
 use super::line::Line;
 
-/// Tokens, times rows, that a caller may translate in its turn: a few sentences.
+/// Number of tokens, times rows, that a caller may translate in its turn: a few sentences.
 const TOKENS_PER_TURN: usize = 256;
 
-/// Most turns that a caller waits for an expensive line.
+/// Maximum number of turns that a caller waits for an expensive line.
 const MOST_TURNS: usize = 64;
 
-/// The lines that wait. Callers take turns by deficit round robin (Shreedhar & Varghese 1995,
-/// <https://doi.org/10.1145/217391.217453>): in every round each gets the same number of tokens, and what it has not
-/// used counts for the next one. So the lines of a caller wait for a few lines of each other caller, not for all.
+/// The waiting lines. Callers take turns by deficit round robin (Shreedhar & Varghese 1995,
+/// <https://doi.org/10.1145/217391.217453>): in every round each gets the same number of tokens, and unused tokens
+/// count for the next round. So the lines of a caller wait for a few lines of each other caller, not for all.
 #[derive(Debug, Default)]
 pub(super) struct FairQueue {
     callers: HashMap<u64, Waiting>,
-    /// The callers with lines; the first one has its turn.
+    /// The callers with lines; it is the first one's turn.
     turns: VecDeque<u64>,
     n_lines: usize,
     n_tokens: usize,
@@ -31,7 +31,7 @@ pub(super) struct FairQueue {
 #[derive(Debug)]
 struct Waiting {
     lines: VecDeque<Line>,
-    /// Tokens that it may still translate in this round.
+    /// Number of tokens that the caller may still translate in this round.
     credit: usize,
 }
 
@@ -53,7 +53,7 @@ impl FairQueue {
         waiting.lines.push_back(line);
     }
 
-    /// Takes the next line, if it passes the test. If not, it stays the next one.
+    /// Takes the next line, if it passes the test. Otherwise it stays the next one.
     pub(super) fn pop_if(&mut self, test: impl FnOnce(&Line) -> bool) -> Option<Line> {
         let caller = self.next_caller()?;
         let waiting = self.callers.get_mut(&caller)?;
@@ -67,7 +67,7 @@ impl FairQueue {
         Some(line)
     }
 
-    /// Gives the turn to the next caller whose credit suffices for its first line.
+    /// Gives the turn to the next caller with enough credit for its first line.
     fn next_caller(&mut self) -> Option<u64> {
         loop {
             let caller = *self.turns.front()?;
@@ -125,7 +125,7 @@ impl FairQueue {
         self.n_tokens
     }
 
-    /// Returns the number of source tokens of lines to which the limit of the queue applies.
+    /// Returns the number of waiting source tokens that the limit of the queue applies to.
     pub(super) fn n_limited_tokens(&self) -> usize {
         self.n_limited_tokens
     }
@@ -136,7 +136,7 @@ impl FairQueue {
     }
 }
 
-/// Returns the tokens that a line takes of its caller's credit.
+/// Returns the number of tokens that a line takes from its caller's credit.
 fn charge(line: &Line) -> usize {
     line.cost().min(MOST_TURNS * TOKENS_PER_TURN)
 }

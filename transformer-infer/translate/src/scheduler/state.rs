@@ -1,41 +1,41 @@
-//! [`State`]: what waits, what each thread runs, and which lines a thread takes next.
+//! [`State`]: the waiting lines, the load of each thread, and the lines that a thread takes next.
 
 use super::line::Line;
 use super::queue::FairQueue;
 use crate::batch::FEWEST_ROWS;
 
-/// A batch is refilled when this share of its rows is free: sentences that are encoded together cost less.
+/// A batch is refilled when `1/REFILL` of its rows are free: encoding sentences together costs less.
 const REFILL: usize = 8;
 
-/// What a thread runs.
+/// The load of a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Load {
     pub(super) n_lines: usize,
-    /// Most rows that its lines need.
+    /// Maximum number of rows that its lines need.
     pub(super) n_rows: usize,
     /// Number of tokens of the longest row: source and translation so far.
     pub(super) longest: usize,
 }
 
-/// What a thread may run.
+/// The capacity of a thread.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Capacity {
-    /// Most rows.
+    /// Maximum number of rows.
     pub(super) n_rows: usize,
-    /// Most tokens: rows times the longest of them.
+    /// Maximum number of tokens: rows times the longest of them.
     pub(super) n_tokens: usize,
 }
 
-/// What waits and what runs. All threads share it, under a mutex that is held for short only.
+/// The waiting lines and the loads. All threads share this, under a mutex that is held only briefly.
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) queue: FairQueue,
-    /// What each thread runs.
+    /// The load of each thread.
     loads: Vec<Load>,
     capacity: Capacity,
-    /// Whether new jobs are refused.
+    /// True if new jobs are refused.
     pub(super) is_closed: bool,
-    /// Whether nothing is translated any more.
+    /// True if nothing is translated any more.
     pub(super) is_cancelled: bool,
 }
 
@@ -50,15 +50,15 @@ impl State {
         }
     }
 
-    /// Sets the number of threads, the first of those it was made for.
+    /// Sets the number of threads: the first of those that this was made for.
     pub(super) fn set_threads(&mut self, n_threads: usize) {
         self.loads.truncate(n_threads);
     }
 
-    /// Takes the lines that a thread translates next, beside those that it runs already.
+    /// Takes the lines that a thread translates next, besides those that it runs already.
     ///
-    /// Few rows are for one thread; more are shared evenly, until each thread has as many as a batch may have. A thread
-    /// whose batch is nearly full waits for more room.
+    /// Few rows go to one thread; more are shared evenly, until each thread has as many as a batch may have. A thread
+    /// with a nearly full batch waits for more room.
     pub(super) fn take(&mut self, thread: usize, load: Load) -> Vec<Line> {
         self.loads[thread] = load;
         let n_rows = self.queue.n_rows() + self.loads.iter().map(|load| load.n_rows).sum::<usize>();
@@ -94,13 +94,13 @@ impl State {
         })
     }
 
-    /// Returns whether no other thread has anything to do.
+    /// Returns whether every other thread is idle.
     pub(super) fn is_alone(&self, thread: usize) -> bool {
         let mut others = self.loads.iter().enumerate();
         others.all(|(other, load)| other == thread || load.n_rows == 0)
     }
 
-    /// Returns what all threads run: lines and rows.
+    /// Returns the numbers of lines and rows that all threads run.
     pub(super) fn n_running(&self) -> (usize, usize) {
         let sum = |of: fn(&Load) -> usize| self.loads.iter().map(of).sum();
         (sum(|load| load.n_lines), sum(|load| load.n_rows))

@@ -1,28 +1,28 @@
-//! [`SchedulerStats`]: what runs and waits, and what was done so far.
+//! [`SchedulerStats`]: the numbers of running and waiting lines, and the totals so far.
 
 use std::time::Duration;
 
-/// Borders of the counters of [`SchedulerTotals::steps_by_rows`]: each counts the steps of at most so many rows that the
-/// one before does not; one more counts steps of more rows.
+/// Upper bounds of the counters of [`SchedulerTotals::steps_by_rows`]: each counts the steps with at most that many
+/// rows, and more than the previous bound; one more counter has the steps with more rows.
 pub const ROW_BORDERS: [u64; 9] = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 
-/// What a scheduler does at a moment, and what it has done so far.
+/// The current state of a scheduler, and its totals so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SchedulerStats {
-    /// Number of lines that wait.
+    /// Number of waiting lines.
     pub n_queued_lines: usize,
     /// Number of their source tokens, EOS included.
     pub n_queued_tokens: usize,
     /// Number of lines that are being translated.
     pub n_running_lines: usize,
-    /// Most rows that these need: one for each hypothesis of a beam, or for each sample.
+    /// Maximum number of rows that these need: one for each hypothesis of a beam, or for each sample.
     pub n_running_rows: usize,
-    /// What was done since the scheduler was made.
+    /// The totals since the scheduler was created.
     pub totals: SchedulerTotals,
 }
 
-/// What a scheduler has done since it was made.
+/// The totals of a scheduler since it was created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SchedulerTotals {
@@ -40,9 +40,9 @@ pub struct SchedulerTotals {
     pub n_row_steps: u64,
     /// Number of steps by the number of their rows: a histogram with the borders [`ROW_BORDERS`].
     pub steps_by_rows: [u64; ROW_BORDERS.len() + 1],
-    /// Time that all threads spent with encoding, in sum.
+    /// Total time that all threads spent encoding.
     pub encoding: Duration,
-    /// Time that all threads spent with decoding, in sum.
+    /// Total time that all threads spent decoding.
     pub decoding: Duration,
 }
 
@@ -61,7 +61,7 @@ impl SchedulerTotals {
         }
     }
 
-    /// Adds what was done in the meantime.
+    /// Adds the totals of a further period.
     pub(super) fn add(&mut self, other: &Self) {
         self.n_translated += other.n_translated;
         self.n_failed += other.n_failed;

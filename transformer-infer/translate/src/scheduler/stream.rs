@@ -1,18 +1,18 @@
-//! [`JobStream`]: the events of a job, one after the other.
+//! [`JobStream`]: the events of a job, in order.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::{Job, JobEvent, Scheduler, SchedulerError, Ticket};
 
-/// The events of a job. [`next`](Iterator::next) waits for one; the iterator ends with the job, or if the scheduler is
-/// dropped.
+/// The events of a job. [`next`](Iterator::next) waits for one; the iterator ends with the job, or when the scheduler
+/// is dropped.
 ///
-/// No thread of the scheduler waits for the reader. Of each line, only the newest [`JobEvent::Growing`] is kept until it is
-/// read: a slow reader gets fewer of them, each with the whole text so far, and the memory does not grow with their
+/// No thread of the scheduler waits for the reader. For each line, only the newest unread [`JobEvent::Growing`] is
+/// kept: a slow reader gets fewer of them, each with the whole text so far, and the memory does not grow with their
 /// number. Each [`JobEvent::Done`] is kept, in the order in which the lines end.
 ///
-/// Dropping it cancels the job: its lines leave their batch before the next step.
+/// Dropping this cancels the job: its lines leave their batch before the next step.
 ///
 /// # Example
 ///
@@ -50,7 +50,7 @@ pub struct JobStream {
     ticket: Ticket,
 }
 
-/// Events that are not read yet.
+/// The unread events.
 #[derive(Debug, Default)]
 struct Events {
     unread: Mutex<Unread>,
@@ -61,20 +61,20 @@ struct Events {
 #[derive(Debug, Default)]
 struct Unread {
     done: VecDeque<JobEvent>,
-    /// The newest event of each line that has one and is not done.
+    /// The newest event of each unfinished line, if it has one.
     growing: BTreeMap<usize, JobEvent>,
-    /// The lines of `growing`; the one that waits longest is the first.
+    /// The lines of `growing`; the first has waited longest.
     turns: VecDeque<usize>,
-    /// Whether there will be no more events.
+    /// True if there will be no more events.
     is_closed: bool,
 }
 
-/// The end of the scheduler; dropping it ends the stream.
+/// The scheduler's end of the stream; dropping it ends the stream.
 struct Sender(Arc<Events>);
 
 impl Scheduler {
-    /// Accepts lines to translate, as [`submit`](Self::submit) does, and returns what becomes of them: the tokens of a
-    /// greedy search as they are decoded, and each translation.
+    /// Accepts lines to translate, as [`submit`](Self::submit) does, and returns their events: the tokens of a greedy
+    /// search as they are decoded, and each translation.
     ///
     /// # Errors
     ///
@@ -126,7 +126,7 @@ impl Unread {
                 }
             }
             JobEvent::Done { line, .. } => {
-                // What it would have said is part of the translation.
+                // Its text is part of the translation.
                 if self.growing.remove(&line).is_some() {
                     self.turns.retain(|other| *other != line);
                 }

@@ -5,8 +5,8 @@ use std::sync::{Arc, Weak};
 use super::job::{JobState, Progress};
 use super::worker::Shared;
 
-/// The right to the results of a job. Dropping it cancels the lines that are not done: those that wait leave the queue at
-/// once, and those that run leave their batch before its next step.
+/// The right to the results of a job. Dropping it cancels unfinished lines: waiting lines leave the queue at once, and
+/// running ones leave their batch before its next step.
 ///
 /// The callback of the job is not called for them, and is dropped with the last of them. It may be running on another
 /// thread while the ticket is dropped.
@@ -14,7 +14,7 @@ use super::worker::Shared;
 #[must_use = "dropping a ticket cancels its job"]
 pub struct Ticket {
     caller: u64,
-    /// Not the job itself, which owns the callback.
+    /// Not the job itself, because that owns the callback.
     job: Arc<Progress>,
     scheduler: Weak<Shared>,
 }

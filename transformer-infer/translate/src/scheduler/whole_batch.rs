@@ -1,4 +1,4 @@
-//! [`WholeBatch`]: lines that are translated together from beginning to end, on devices that are no CPUs.
+//! [`WholeBatch`]: lines that are translated together from beginning to end, on devices other than CPUs.
 
 use std::collections::VecDeque;
 
@@ -8,10 +8,10 @@ use super::state::Load;
 use crate::batch::Source;
 use crate::translator::{Translator, TranslatorError};
 
-/// Lines for a device that is no CPU: its models take no sentences between two steps, so those that wait at the same
-/// time and have equal searches are translated together.
+/// Lines for a device other than a CPU. Its models accept no sentences between two steps, so lines that wait at the
+/// same time and have equal searches are translated together.
 ///
-/// If the model panics, each line is translated alone, and only the one at fault ends with an error.
+/// If the model panics, each line is translated alone, and only the faulty one ends with an error.
 pub(super) struct WholeBatch<'m> {
     translator: &'m Translator,
     lines: VecDeque<Line>,
@@ -29,7 +29,7 @@ impl<'m> WholeBatch<'m> {
         self.lines.extend(lines);
     }
 
-    /// Translates the first line, and all that have the same search.
+    /// Translates the first line, and all others with the same search.
     pub(super) fn step(&mut self) -> Vec<Ended> {
         self.lines.retain(|line| !line.is_cancelled());
         let Some(mut first) = self.lines.pop_front() else {

@@ -1,4 +1,4 @@
-//! [`Shared`] and the threads: each runs a batch of its own, and takes new lines between its steps.
+//! [`Shared`] and the threads: each runs its own batch, and takes new lines between its steps.
 
 use std::mem;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -17,38 +17,38 @@ use crate::batch::in_pool;
 use crate::translator::{Translator, TranslatorError};
 use transformer_search::{Hypothesis, Search};
 
-/// What the threads of a scheduler share.
+/// The state that the threads of a scheduler share.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) translator: Arc<Translator>,
     pub(super) n_threads: usize,
     state: Mutex<State>,
-    /// Wakes threads that have nothing to do.
+    /// Wakes idle threads.
     work: Condvar,
     totals: Mutex<SchedulerTotals>,
-    /// The threads that the scheduler waits for when it ends: its own, and those of pools that take its steps.
+    /// The threads that the scheduler waits for when it ends: its own, and those of pools that compute its steps.
     workers: Mutex<Vec<ThreadId>>,
 }
 
-/// The calling thread as one of [`Shared::workers`], until this is dropped.
+/// The calling thread as one of [`Shared::workers`], until dropped.
 struct Worker<'s>(&'s Shared);
 
 impl Drop for Worker<'_> {
     fn drop(&mut self) {
         let this = thread::current().id();
         let mut workers = self.0.workers();
-        // Once: a thread may be here twice.
+        // Removed only once, because a thread may occur twice.
         if let Some(index) = workers.iter().position(|worker| *worker == this) {
             workers.swap_remove(index);
         }
     }
 }
 
-/// What a thread does next.
+/// The next action of a thread.
 enum Next {
-    /// It translates, with new lines.
+    /// Translate, with new lines.
     Lines(Vec<Line>),
-    /// It ends.
+    /// End.
     End,
 }
 
@@ -69,7 +69,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Wakes a thread, if one has nothing to do.
+    /// Wakes an idle thread, if any.
     pub(super) fn wake_one(&self) {
         self.work.notify_one();
     }
@@ -85,7 +85,7 @@ impl Shared {
         if state.is_closed && state.queue.is_empty() {
             self.wake_all();
         }
-        // A line may own a callback, and this whatever its caller likes.
+        // Dropping a line may run the caller's code, so the lock is released first.
         drop(state);
         drop(removed);
     }
@@ -100,8 +100,8 @@ impl Shared {
         Worker(self)
     }
 
-    /// Returns whether the calling thread works for the scheduler, and so cannot wait for its threads: a callback runs on
-    /// it, or is dropped.
+    /// Returns whether the calling thread works for the scheduler, and so cannot wait for its threads: it runs or drops
+    /// a callback.
     pub(super) fn is_worker(&self) -> bool {
         self.workers().contains(&thread::current().id())
     }
@@ -115,7 +115,7 @@ impl Shared {
         totals.add(done);
     }
 
-    /// Waits until there is something to do for a thread that runs nothing.
+    /// Waits until there is work for an idle thread.
     fn next(&self, thread: usize) -> Next {
         let mut state = self.lock();
         loop {
@@ -137,7 +137,7 @@ impl Shared {
         }
     }
 
-    /// Wakes others for the lines that were left in the queue, or to end.
+    /// Wakes other threads for the remaining lines of the queue, or to end.
     fn wake_for_rest(&self, state: &State) {
         if !state.queue.is_empty() {
             self.wake_one();
@@ -177,10 +177,10 @@ impl Shared {
         line.job.deliver(index, result);
     }
 
-    /// Reports the tokens of a line that did not end yet.
+    /// Reports the tokens of an unfinished line.
     fn report(&self, grown: &Grown) {
         let tokenizer = self.translator.tokenizers().tgt();
-        // If it panics, so does that of the whole translation, which reports it.
+        // If this panics, so does decoding the whole translation, which reports it.
         if let Ok(text) = catching(|| tokenizer.decode(&grown.ids)) {
             let event = JobEvent::Growing {
                 line: grown.index,
@@ -192,7 +192,7 @@ impl Shared {
     }
 }
 
-/// What a thread runs.
+/// The batch of a thread.
 enum Batch<'m> {
     Running(RunningBatch<'m>),
     Whole(WholeBatch<'m>),
@@ -259,7 +259,7 @@ pub(super) fn work(shared: &Shared, thread: usize) {
     while let Next::Lines(mut lines) = shared.next(thread) {
         while !(lines.is_empty() && batch.is_empty()) {
             let is_alone = shared.lock().is_alone(thread);
-            // While no other thread has anything to do, this one computes with all.
+            // While all other threads are idle, this one computes with all.
             let n_threads = if is_alone { shared.n_threads } else { 1 };
             let new = mem::take(&mut lines);
             let mut rest = None;
@@ -274,8 +274,8 @@ pub(super) fn work(shared: &Shared, thread: usize) {
     }
 }
 
-/// Adds lines, and takes steps until the batch is empty, or until other threads begin or end: then it returns lines that
-/// are still to be added. Returns `None` if the scheduler is cancelled.
+/// Adds lines, and takes steps until the batch is empty, or until other threads begin or end: then it returns the lines
+/// that are still to be added. Returns `None` if the scheduler is cancelled.
 fn steps(
     shared: &Shared,
     thread: usize,

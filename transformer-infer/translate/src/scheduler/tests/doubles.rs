@@ -74,7 +74,7 @@ pub(super) fn search(beam_size: usize) -> Search {
     }
 }
 
-/// Returns a job of one caller, whose results are counted.
+/// Returns a job of one caller that counts its results.
 pub(super) fn job(caller: u64, search: Search) -> Arc<JobState> {
     Arc::new(JobState::new(
         caller,
@@ -90,7 +90,7 @@ pub(super) fn streamed_job(search: Search) -> Arc<JobState> {
     Arc::new(JobState::new(1, search, usize::MAX, on_event))
 }
 
-/// Returns a callback that owns a value whose drop panics.
+/// Returns a callback that owns a value that panics when dropped.
 pub(super) fn callback_that_panics_when_dropped() -> Callback {
     struct Panics;
 
@@ -136,7 +136,7 @@ pub(super) fn line(job: &Arc<JobState>, first: u32, len: usize, max_len: usize) 
     }
 }
 
-/// Returns a line whose translation has exactly `len` tokens.
+/// Returns a line with a translation of exactly `len` tokens.
 pub(super) fn line_of_length(job: &Arc<JobState>, first: u32, len: usize) -> Line {
     let line = line(job, first, 3, len);
     let request = Request {

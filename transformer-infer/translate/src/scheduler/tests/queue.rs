@@ -1,4 +1,4 @@
-//! Tests of [`FairQueue`]: whose turn it is.
+//! Tests of [`FairQueue`]: the order of turns.
 
 use std::collections::BTreeMap;
 
