@@ -2,16 +2,16 @@
 
 use std::error::Error;
 
-/// Largest number of characters of the beginning and of the end of a cause. Some libraries list every tensor of a model
-/// between the two.
+/// Maximum number of characters kept at the beginning and at the end of a cause. Some libraries list every tensor of a
+/// model between them.
 const MAX_OF_CAUSE: usize = 300;
 
-/// The same of the error itself, which may list every setting that differs.
+/// The same for the error itself, which may list every setting that differs.
 const MAX_OF_ERROR: usize = 1500;
 
-/// Returns an error and its causes as one line. A cause that the text already contains is not repeated, and one of more
-/// than 600 characters loses its middle. Characters that control a terminal, which a damaged file or a line of text may
-/// contain, are written as `\u{1b}`.
+/// Returns an error and its causes as one line. A cause that is already in the text is not repeated, and the middle of
+/// a cause with more than 600 characters is removed. Characters that control a terminal, which a damaged file or a line
+/// of text may contain, are written as `\u{1b}`.
 ///
 /// # Example
 ///
@@ -35,7 +35,7 @@ pub fn one_line(error: &dyn Error) -> String {
     text
 }
 
-/// Removes the middle of a text, except for `most` characters before it and behind it.
+/// Removes the middle of a text, and keeps `most` characters before and after it.
 fn shortened(text: &str, most: usize) -> String {
     let n = text.chars().count();
     if n <= 2 * most {
@@ -46,7 +46,7 @@ fn shortened(text: &str, most: usize) -> String {
     format!("{beginning} … {end}")
 }
 
-/// Replaces line breaks and repeated spaces by single spaces, and escapes what controls a terminal.
+/// Replaces line breaks and repeated spaces by single spaces, and escapes characters that control a terminal.
 pub fn printable(text: &str) -> String {
     let words = text.split_whitespace().map(escaped);
     words.collect::<Vec<_>>().join(" ")
@@ -63,7 +63,7 @@ fn escaped(word: &str) -> String {
     text
 }
 
-/// Whether a character moves the cursor, erases, or changes the direction of the text behind it.
+/// Returns whether a character moves the cursor, erases, or changes the direction of the text after it.
 fn controls(character: char) -> bool {
     character.is_control() || matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }

@@ -24,28 +24,28 @@ const MAX_ORDER: usize = 4;
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Bleu {
-    /// How lines are cut into words. Default: 13a.
+    /// Splitting of lines into words. Default: 13a.
     pub tokenization: Tokenization,
-    /// How orders without a match are smoothed. Default: `exp`.
+    /// Smoothing of orders without a match. Default: `exp`.
     pub smoothing: Smoothing,
-    /// Whether upper and lower case differ. Default: they do.
+    /// Treatment of upper and lower case. Default: they differ.
     pub case: Case,
-    /// Which orders of n-grams are used. Default: all four.
+    /// The orders of n-grams that are used. Default: all four.
     pub orders: Orders,
 }
 
-/// Which orders of n-grams are used.
+/// The orders of n-grams that are used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Orders {
     /// All four.
     #[default]
     All,
-    /// Those that the text is long enough for, as is usual for single sentences.
+    /// The orders that the text is long enough for, as is usual for single sentences.
     Effective,
 }
 
-/// The treatment of an order of n-grams without a match, whose precision of 0 would make the score 0 (Chen and
-/// Cherry 2014, <https://aclanthology.org/W14-3346/>).
+/// The treatment of an order of n-grams without a match; its precision of 0 would make the score 0 (Chen and Cherry
+/// 2014, <https://aclanthology.org/W14-3346/>).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub enum Smoothing {
@@ -65,7 +65,7 @@ pub enum Smoothing {
 pub struct BleuStatistics {
     /// Length of the hypothesis, in words.
     pub hyp_len: usize,
-    /// Length of the reference that is nearest in length, in words.
+    /// Length of the closest reference, in words.
     pub ref_len: usize,
     /// Number of n-grams of the hypothesis that are in a reference, by order.
     pub correct: [usize; MAX_ORDER],
@@ -80,7 +80,7 @@ pub struct BleuScore {
     pub score: f64,
     /// Smoothed precisions by order, in percent.
     pub precisions: [f64; MAX_ORDER],
-    /// The factor below 1 for hypotheses that are shorter than the references.
+    /// The factor that is below 1 for hypotheses shorter than the references.
     pub brevity_penalty: f64,
     /// Length of the hypotheses, in words.
     pub hyp_len: usize,
@@ -131,7 +131,7 @@ impl Bleu {
             .map(|reference| self.words(reference.as_ref()))
             .collect();
         let hyp_len = hypothesis.len();
-        // The shorter one of two that are equally near.
+        // The shorter one of two references at the same distance.
         let ref_lens = references.iter().map(Vec::len);
         let ref_len = ref_lens.min_by_key(|&ref_len| (ref_len.abs_diff(hyp_len), ref_len));
         let mut statistics = BleuStatistics {
@@ -209,7 +209,7 @@ impl Bleu {
         score
     }
 
-    /// Returns sacreBLEU's signature: all settings that are needed to reproduce the score.
+    /// Returns sacreBLEU's signature: all settings needed to reproduce the score.
     pub fn signature(&self, n_references: usize) -> String {
         let case = self.case.name();
         let effective = match self.orders {

@@ -2,13 +2,13 @@
 
 use std::borrow::Cow;
 
-/// Whether a metric distinguishes upper and lower case.
+/// The treatment of upper and lower case by a metric.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Case {
-    /// It does.
+    /// Upper and lower case differ.
     #[default]
     Mixed,
-    /// It does not: both sides are converted to lower case first.
+    /// Both sides are converted to lower case first.
     Lower,
 }
 
@@ -21,7 +21,7 @@ impl Case {
         }
     }
 
-    /// Returns the line in the case that is compared.
+    /// Returns the line in the case for comparison.
     pub(super) fn apply(self, line: &str) -> Cow<'_, str> {
         match self {
             Self::Mixed => Cow::Borrowed(line),

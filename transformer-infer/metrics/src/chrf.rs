@@ -26,7 +26,7 @@ pub struct Chrf {
     pub word_order: usize,
     /// Weight β of recall relative to precision. Default 2.
     pub beta: usize,
-    /// Whether upper and lower case differ. Default: they do.
+    /// Treatment of upper and lower case. Default: they differ.
     pub case: Case,
 }
 
@@ -128,7 +128,7 @@ impl Chrf {
         }))
     }
 
-    /// Counts the n-grams of one sentence and of the reference with which it scores best.
+    /// Counts the n-grams of one sentence and of the reference that gives the best score.
     pub fn statistics<R: AsRef<str>>(
         &self,
         hypothesis: &str,
@@ -190,7 +190,7 @@ impl Chrf {
         format!("chrF{}{}", self.beta, "+".repeat(self.word_order))
     }
 
-    /// Returns sacreBLEU's signature: all settings that are needed to reproduce the score.
+    /// Returns sacreBLEU's signature: all settings needed to reproduce the score.
     pub fn signature(&self, n_references: usize) -> String {
         let case = self.case.name();
         let (char_order, word_order) = (self.char_order, self.word_order);
@@ -220,7 +220,7 @@ impl OrderStatistics {
 }
 
 /// Splits a line at white space, and one ASCII punctuation mark from each word: its last character if that is one,
-/// otherwise its first.
+/// otherwise its first character.
 fn words(line: &str) -> Vec<&str> {
     let mut words = Vec::new();
     for word in python::split(line) {

@@ -1,19 +1,19 @@
-//! The number of word edits and shifts for TER, as tercom and sacreBLEU count them.
+//! The number of word edits and shifts for TER, counted as by tercom and sacreBLEU.
 //!
-//! Finding the true minimum is NP-complete. Equal scores need the same heuristic search, with the same limits and the
-//! same preference between shifts. This is an independent implementation of the algorithm in
+//! Finding the true minimum is NP-complete. Equal scores require the same heuristic search, with the same limits and
+//! the same preference between shifts. This is an independent implementation of the algorithm in
 //! `sacrebleu/metrics/lib_ter.py`.
 
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// Length of the longest phrase that is shifted, in words.
+/// Maximum length of a phrase that is shifted, in words.
 const MAX_SHIFT_SIZE: usize = 10;
 
 /// Largest distance between a phrase and its match in the reference, in words.
 const MAX_SHIFT_DISTANCE: usize = 50;
 
-/// Largest number of shifts that are tried for one sentence.
+/// Maximum number of shifts that are tried for one sentence.
 const MAX_SHIFTS_TRIED: usize = 1000;
 
 /// Width of the band around the diagonal in which words are compared, in words of the reference.
@@ -67,11 +67,11 @@ enum Edit {
 struct EditTable<'a> {
     words: &'a [u32],
     reference: &'a [u32],
-    /// One for each prefix of the words.
+    /// One row for each prefix of the words.
     rows: Vec<Row>,
 }
 
-/// The cells of a row that are in the band: its first column, and cost and last edit of each.
+/// The cells of a row within the band: the first column, and the cost and last edit of each cell.
 struct Row {
     start: usize,
     cells: Vec<(u32, Edit)>,
@@ -110,9 +110,9 @@ impl Row {
     }
 }
 
-/// The alignment of words that the edits imply.
+/// The alignment of words implied by the edits.
 struct Alignment {
-    /// For each word of the reference, the index of the last hypothesis word aligned up to it; −1 if there is none.
+    /// The index of the last hypothesis word aligned up to each word of the reference; −1 if there is none.
     positions: Vec<isize>,
     wrong_in_reference: Vec<bool>,
     wrong_in_hypothesis: Vec<bool>,
@@ -135,7 +135,7 @@ impl<'a> EditTable<'a> {
         self.rows[self.words.len()].get(self.reference.len()).0
     }
 
-    /// Returns the cost of other words whose first `n_same` are those of the table.
+    /// Returns the cost of other words that share the first `n_same` words with the table.
     fn cost_of(&self, words: &[u32], n_same: usize) -> u32 {
         let mut last: Option<Row> = None;
         for row in n_same + 1..=words.len() {
@@ -179,7 +179,7 @@ impl<'a> EditTable<'a> {
     }
 }
 
-/// Returns the columns of a row that are in the band around the diagonal from corner to corner.
+/// Returns the columns of a row within the band around the diagonal from corner to corner.
 fn band(row: usize, n_words: usize, n_reference: usize) -> Range<usize> {
     let ratio = n_reference as f64 / n_words as f64;
     let beam_width = if (BEAM_WIDTH as f64) < ratio / 2.0 {
@@ -226,15 +226,15 @@ fn cell(
     best
 }
 
-/// Returns the words after the shift that saves most edits, if one saves any. Ties go to the longest phrase, then to
-/// the earliest one, then to the earliest target.
+/// Returns the words after the shift that saves the most edits, if any shift does. Ties go to the longest phrase, then
+/// to the earliest one, then to the earliest target.
 fn best_shift(table: &EditTable<'_>, n_tried: &mut usize) -> Option<Vec<u32>> {
     let cost = i64::from(table.cost());
     let alignment = table.alignment();
     let any = |wrong: &[bool], start: usize, len: usize| wrong[start..start + len].contains(&true);
     let mut best = None;
     for (start, start_in_reference, len) in equal_phrases(table.words, table.reference) {
-        // A phrase that is correct already, or whose target is, stays.
+        // A phrase stays if it is already correct, or if its target is.
         if !any(&alignment.wrong_in_hypothesis, start, len)
             || !any(&alignment.wrong_in_reference, start_in_reference, len)
         {
@@ -275,7 +275,7 @@ fn best_shift(table: &EditTable<'_>, n_tried: &mut usize) -> Option<Vec<u32>> {
         .map(|(_, shifted)| shifted)
 }
 
-/// Returns all phrases of the words that are also in the reference, within the largest distance: the start on both
+/// Returns all phrases of the words that are also in the reference, within the maximum distance: the start on both
 /// sides, and the length.
 fn equal_phrases(words: &[u32], reference: &[u32]) -> impl Iterator<Item = (usize, usize, usize)> {
     let starts = (0..words.len()).flat_map(|start| {

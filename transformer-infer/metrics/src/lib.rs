@@ -1,8 +1,8 @@
 //! Scores of translations: BLEU, chrF and TER, equal to sacreBLEU's to the last printed digit.
 //!
-//! Scores of different programs can be compared only if tokenization, smoothing and all other settings are the same
-//! (Post 2018, <https://aclanthology.org/W18-6319/>). These metrics follow sacreBLEU 2, signatures included, and so
-//! do the tests of statistical significance.
+//! Scores of different programs are comparable only if tokenization, smoothing and all other settings are the same
+//! (Post 2018, <https://aclanthology.org/W18-6319/>). These metrics follow sacreBLEU 2, including its signatures and
+//! its tests of statistical significance.
 
 mod bleu;
 mod case;

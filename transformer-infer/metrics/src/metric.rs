@@ -3,14 +3,14 @@
 use std::fmt;
 use std::iter::Sum;
 
-/// A metric whose score is a function of sums over the sentences of a text.
+/// A metric with a score that is a function of sums over the sentences of a text.
 ///
-/// The score of any selection of sentences needs only the sum of their counts, which makes resampling fast.
+/// The score of any selection of sentences needs only the sums of their counts, which makes resampling fast.
 pub trait Metric: fmt::Debug {
-    /// Returns the name that sacreBLEU uses.
+    /// Returns sacreBLEU's name of the metric.
     fn name(&self) -> String;
 
-    /// Returns sacreBLEU's signature: all settings that are needed to reproduce the score.
+    /// Returns sacreBLEU's signature: all settings needed to reproduce the score.
     fn signature(&self, n_references: usize) -> String;
 
     /// Returns the counts of one sentence; their number is the same for all sentences.
@@ -77,7 +77,7 @@ impl CorpusCounts {
         self.rows.len()
     }
 
-    /// Returns whether the text has no sentence.
+    /// Returns whether the text has no sentences.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
@@ -87,7 +87,7 @@ impl CorpusCounts {
         self.sums_of(0..self.len())
     }
 
-    /// Returns the sums of the counts over these sentences; one that occurs twice is added twice.
+    /// Returns the sums of the counts over these sentences; a sentence that occurs twice is added twice.
     pub(super) fn sums_of(&self, sentences: impl IntoIterator<Item = usize>) -> Vec<f64> {
         let n_columns = self.rows.first().map_or(0, Vec::len);
         let mut sums = vec![0.0; n_columns];

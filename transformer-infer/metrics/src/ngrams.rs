@@ -15,7 +15,7 @@ pub(super) fn count<T: Eq + Hash>(sequence: &[T], order: usize) -> Counts<'_, T>
     counts
 }
 
-/// Returns the number of n-grams that two sequences have in common; each counts as often as it occurs in both.
+/// Returns the number of n-grams common to two sequences; each counts as often as it occurs in both.
 pub(super) fn n_matches<T: Eq + Hash>(one: &Counts<'_, T>, other: &Counts<'_, T>) -> usize {
     let common = |(ngram, &n): (&&[T], &usize)| n.min(other.get(*ngram).copied().unwrap_or(0));
     one.iter().map(common).sum()

@@ -1,4 +1,4 @@
-//! White space as Python defines it: four characters more than Unicode's property.
+//! White space in Python's definition: four characters more than Unicode's property.
 
 /// Returns whether Python's `str.split()` splits at this character.
 pub(super) fn is_space(character: char) -> bool {

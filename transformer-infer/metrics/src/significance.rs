@@ -1,4 +1,4 @@
-//! Tests of whether the difference of two scores is statistically significant.
+//! Tests of the statistical significance of a difference between two scores.
 //!
 //! Both tests are paired. They are sacreBLEU's, with its random numbers, and give the same p-values.
 
@@ -37,7 +37,7 @@ pub struct PairedTest {
 /// A kind of paired test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PairedTestKind {
-    /// Sentences are drawn with replacement, and both systems scored on them (Koehn 2004,
+    /// Sentences are drawn with replacement, and both systems are scored on them (Koehn 2004,
     /// <https://aclanthology.org/W04-3250/>).
     Bootstrap,
     /// The translations of each sentence are swapped between the two systems at random (Riezler and Maxwell 2005,
@@ -45,14 +45,14 @@ pub enum PairedTestKind {
     Randomization,
 }
 
-/// The score of a system, and how it compares with the baseline.
+/// The score of a system, and its comparison with the baseline.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Compared {
     /// The score of the text.
     pub score: f64,
     /// Mean score of the bootstrap samples.
     pub mean: f64,
-    /// Lower end of the interval that contains 95% of their scores.
+    /// Lower end of the interval with 95% of their scores.
     pub low: f64,
     /// Upper end of that interval.
     pub high: f64,
@@ -62,7 +62,7 @@ pub struct Compared {
 }
 
 impl Compared {
-    /// Returns half the length of the interval, which sacreBLEU prints after `±`.
+    /// Returns half the length of the interval, the number that sacreBLEU prints after `±`.
     pub fn half_interval(&self) -> f64 {
         0.5 * (self.high - self.low)
     }
@@ -94,8 +94,7 @@ impl PairedTest {
     ///
     /// # Panics
     ///
-    /// Panics if the texts of two systems differ in their number of sentences, or have none, or if `n_samples`
-    /// is 0.
+    /// Panics if the texts of two systems differ in their number of sentences, or have none, or if `n_samples` is 0.
     pub fn run(&self, metric: &dyn Metric, systems: &[CorpusCounts]) -> Vec<Compared> {
         let Some(baseline) = systems.first() else {
             return Vec::new();
@@ -159,7 +158,7 @@ impl PairedTest {
         }
     }
 
-    /// Returns the scores of bootstrap samples, which are the same sentences for every system.
+    /// Returns the scores of bootstrap samples, which have the same sentences for every system.
     fn bootstrap_scores(&self, metric: &dyn Metric, system: &CorpusCounts) -> Vec<f64> {
         let n_samples = match self.kind {
             PairedTestKind::Bootstrap => self.n_samples,
@@ -174,7 +173,7 @@ impl PairedTest {
         (0..n_samples).map(sample).collect()
     }
 
-    /// Returns the score differences between two systems whose translations are swapped at random.
+    /// Returns the score differences between two systems with translations that are swapped at random.
     fn shuffled_differences(
         &self,
         metric: &dyn Metric,
@@ -201,7 +200,7 @@ impl PairedTest {
     }
 }
 
-/// Returns the share of values above a difference; the difference itself counts as one of them.
+/// Returns the share of values above a difference; the difference itself is one of the values.
 fn share_above(values: impl ExactSizeIterator<Item = f64>, difference: f64) -> f64 {
     let n_values = values.len();
     let n_above = values.filter(|value| *value > difference).count();

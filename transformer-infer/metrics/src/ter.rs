@@ -24,20 +24,20 @@ use super::{Case, SACREBLEU_VERSION, edit_rate};
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ter {
-    /// How lines are normalized before they are split at spaces. Default: not at all.
+    /// Normalization of lines before they are split at spaces. Default: none.
     pub normalization: Normalization,
-    /// Whether punctuation is kept. Default: it is.
+    /// Treatment of punctuation. Default: it is kept.
     pub punctuation: Punctuation,
     /// The scripts that the two settings above apply to. Default: Western ones.
     pub scripts: Scripts,
-    /// Whether upper and lower case differ. Default: they do not.
+    /// Treatment of upper and lower case. Default: they are equal.
     pub case: Case,
 }
 
 /// The counts that TER is computed from; the counts of a text are the sum over its sentences.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct TerStatistics {
-    /// Number of edits to the reference that needs fewest.
+    /// Number of edits to the reference that needs the fewest.
     pub n_edits: usize,
     /// Mean length of the references, in words.
     pub ref_len: f64,
@@ -94,7 +94,7 @@ impl Ter {
         }))
     }
 
-    /// Counts the edits of one sentence, to the reference that needs fewest.
+    /// Counts the edits of one sentence, to the reference that needs the fewest.
     pub fn statistics<R: AsRef<str>>(
         &self,
         hypothesis: &str,
@@ -138,7 +138,7 @@ impl Ter {
         }
     }
 
-    /// Returns sacreBLEU's signature: all settings that are needed to reproduce the score.
+    /// Returns sacreBLEU's signature: all settings needed to reproduce the score.
     pub fn signature(&self, n_references: usize) -> String {
         let yes = |is_set| if is_set { "yes" } else { "no" };
         let case = self.case.name();

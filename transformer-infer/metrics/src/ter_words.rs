@@ -7,7 +7,7 @@ use regex::Regex;
 use super::python;
 use super::tokenization::{V13A, apply, pattern, unescape_marks};
 
-/// How TER normalizes a line before it is split at spaces.
+/// TER's normalization of a line before it is split at spaces.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Normalization {
     /// Not at all.
@@ -17,17 +17,17 @@ pub enum Normalization {
     Tercom,
 }
 
-/// Whether TER keeps punctuation.
+/// TER's treatment of punctuation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Punctuation {
-    /// It is kept.
+    /// Punctuation is kept.
     #[default]
     Keep,
-    /// It is removed.
+    /// Punctuation is removed.
     Drop,
 }
 
-/// The scripts whose punctuation TER recognizes.
+/// The scripts with punctuation that TER recognizes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scripts {
     /// Western ones.

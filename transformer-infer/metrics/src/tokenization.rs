@@ -27,7 +27,7 @@ pub enum Tokenization {
 /// A pattern and its replacement.
 pub(super) type Rule = (Regex, &'static str);
 
-// The order matters: each rule applies to the result of the one before.
+// The order matters: each rule applies to the result of the previous one.
 pub(super) static V13A: LazyLock<[Rule; 4]> = LazyLock::new(|| {
     [
         // ASCII punctuation, except apostrophe, comma, hyphen and period.

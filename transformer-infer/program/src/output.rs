@@ -1,8 +1,9 @@
 //! Arguments, and standard output that must arrive.
 //!
-//! A program whose output is lost, on a full disk for example, has to fail. A closed pipe, as of `head`, is no failure:
-//! nobody wants more. Rust's runtime opens `/dev/null` in place of a standard stream that is closed when a program
-//! starts (`>&-` in a shell), before any code of the program runs; so that case looks like `> /dev/null`.
+//! A program must fail if its output is lost, on a full disk for example. A closed pipe, such as `head`, is not a
+//! failure: the reader wants no more. Rust's runtime opens `/dev/null` in place of a standard stream that is closed
+//! when a program starts (`>&-` in a shell), before any code of the program runs; so that case looks like `>
+//! /dev/null`.
 
 use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
@@ -11,24 +12,24 @@ use clap::Parser;
 
 use transformer_text::one_line;
 
-/// Standard output did not take everything that was printed.
+/// Standard output did not accept everything that was printed.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot write to standard output")]
 pub struct OutputError(#[from] io::Error);
 
 impl OutputError {
-    /// Returns whether the reader of the output closed it, as `head` does, which is not a failure.
+    /// Returns whether the reader of the output has closed it, as `head` does; this is not a failure.
     pub fn is_closed_pipe(&self) -> bool {
         self.0.kind() == ErrorKind::BrokenPipe
     }
 }
 
-/// Parses the arguments of the program. Prints help, the version, or what is wrong with the arguments.
+/// Parses the arguments of the program. Prints help, the version, or the error of the arguments.
 ///
 /// # Errors
 ///
-/// Returns the exit code of a program that ends now: 0 after help, 2 after wrong arguments, and 1 if what was printed
-/// did not arrive.
+/// Returns the exit code of a program that ends now: 0 after help, 2 after wrong arguments, and 1 if the output did not
+/// arrive.
 pub fn parse_arguments<P: Parser>() -> Result<P, ExitCode> {
     let error = match P::try_parse() {
         Ok(arguments) => return Ok(arguments),
@@ -49,19 +50,19 @@ pub fn parse_arguments<P: Parser>() -> Result<P, ExitCode> {
     })
 }
 
-/// Checks that everything printed so far has left the program. To be called before a program reports success.
+/// Checks that everything printed so far has left the program. Call this before a program reports success.
 ///
 /// # Errors
 ///
-/// Returns an [`OutputError`] if the rest cannot be written, or if standard output is not open for writing, which
-/// `std` does not report.
+/// Returns an [`OutputError`] if the rest cannot be written, or if standard output is not open for writing, which `std`
+/// does not report.
 pub fn check_output() -> Result<(), OutputError> {
     io::stdout().flush()?;
     #[cfg(unix)]
     {
         use std::os::fd::AsFd;
-        // `std` ignores EBADF, which is the error if standard output is open for reading only. Writing nothing
-        // returns it, too, and prints nothing.
+        // `std` ignores EBADF, the error if standard output is open only for reading. An empty write also returns it,
+        // and prints nothing.
         let output = io::stdout().as_fd().try_clone_to_owned()?;
         if let Err(error) = std::fs::File::from(output).write(&[])
             && error.raw_os_error() == Some(libc::EBADF)

@@ -1,4 +1,4 @@
-//! Threads that the system may refuse to start: a limit of processes, or of address space.
+//! Threads that the operating system may refuse to start, because of a limit of processes or of address space.
 
 use std::num::NonZeroUsize;
 use std::sync::{Mutex, PoisonError};
@@ -6,7 +6,7 @@ use std::{env, io, thread};
 
 use rayon::ThreadPoolBuilder;
 
-/// The stack of a thread that only shows that it can be started, in bytes.
+/// The stack of a thread that only tests whether it can be started, in bytes.
 const STACK_BYTES: usize = 1 << 16;
 
 /// The system starts fewer threads than the program needs.
@@ -21,14 +21,14 @@ pub struct ThreadsError {
     source: io::Error,
 }
 
-/// Starts rayon's global pool: a thread for each core, or as many as the system starts beside `n_more` other threads.
+/// Starts rayon's global pool: one thread per core, or as many as the system starts besides `n_more` other threads.
 ///
-/// The number of threads changes no result. Without this, rayon starts the pool at its first use, and panics if it
+/// The number of threads does not change any result. Without this, rayon starts the pool on first use, and panics if it
 /// cannot.
 ///
 /// # Errors
 ///
-/// Returns a [`ThreadsError`] if the system does not start `n_more` threads and one for the pool.
+/// Returns a [`ThreadsError`] if the system cannot start `n_more` threads and one for the pool.
 pub fn start_global_pool(n_more: usize) -> Result<(), ThreadsError> {
     let n_cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
     // Rayon's own variable.
@@ -58,7 +58,7 @@ pub fn start_global_pool(n_more: usize) -> Result<(), ThreadsError> {
         .map_err(|error| failed(io::Error::other(error)))
 }
 
-/// Returns how many of `n` threads the system starts at the same time, and why it starts no more.
+/// Returns the number of `n` threads that the system starts at the same time, and the error that stopped it.
 fn count_startable(n: usize) -> (usize, Option<io::Error>) {
     let gate = Mutex::new(());
     let wait = || drop(gate.lock());

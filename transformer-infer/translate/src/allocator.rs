@@ -3,12 +3,13 @@
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 use std::num::NonZero;
 
-/// Configures the allocator to reuse freed memory instead of returning it to the system; returns whether that worked.
+/// Configures the allocator to reuse freed memory instead of returning it to the system; returns whether that
+/// succeeded.
 ///
 /// The large temporary tensors of a forward or backward pass are freed and allocated again at every step. By default
 /// glibc returns them to the system each time, and the kernel has to clear their pages again. A program that computes
-/// on the CPU should call this first in `main`. In exchange the process keeps the most memory that it ever used.
-/// On systems without glibc it does nothing and returns `false`.
+/// on the CPU should call this first in `main`. In exchange the process keeps the maximum memory that it ever used. On
+/// systems without glibc it does nothing and returns `false`.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[expect(
     unsafe_code,
@@ -24,9 +25,9 @@ pub fn keep_freed_memory() -> bool {
         (libc::M_TRIM_THRESHOLD, -1),
         // Grow the heap in large steps.
         (libc::M_TOP_PAD, TOP_PAD_BYTES),
-        // One heap per core. With a single heap, the threads of an update wait for each other at every
-        // allocation: a sixth to a third of a training step. Blocks over 64 MiB, for which only the first thread's
-        // heap has room, are returned to the system in any case.
+        // One heap per core. With a single heap, the threads of an update wait for each other at every allocation: a
+        // sixth to a third of a training step. Blocks over 64 MiB fit only in the first thread's heap, and are returned
+        // to the system in any case.
         (libc::M_ARENA_MAX, i32::try_from(n_cores).unwrap_or(1)),
     ];
     // SAFETY: `mallopt` takes two integers, locks the allocator itself, and does not touch allocated blocks.

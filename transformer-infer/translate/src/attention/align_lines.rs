@@ -14,7 +14,7 @@ use crate::scorer::{assert_in_vocabulary, without_autodiff};
 use crate::translator::{Candidate, Translation, Translator};
 
 impl Translator {
-    /// Returns for every line the word alignment of each of its translations.
+    /// Returns the word alignments of each line's translations.
     ///
     /// The result is that of [`Attention::alignment`](super::Attention::alignment), for many lines at once: the model
     /// reads the translations once more, in batches, and only the weights of one layer are read from the device. An
@@ -59,10 +59,10 @@ impl Translator {
         })
     }
 
-    /// Returns for every line, for each of its translations, the source token that each token attends to most.
+    /// Returns, for each translation of every line, the source token that each token attends to most.
     ///
-    /// Where [`alignments`](Self::alignments) aligns words, this aligns ranges of bytes of the texts: for scripts
-    /// without spaces, and for markup. Tokens that attend most to EOS have no link, nor have tokens without text.
+    /// While [`alignments`](Self::alignments) aligns words, this aligns byte ranges of the texts, for scripts without
+    /// spaces and for markup. Tokens that attend most to EOS have no link, and neither have tokens without text.
     ///
     /// # Errors
     ///
@@ -88,7 +88,7 @@ impl Translator {
         })
     }
 
-    /// Makes a `T` of the attention of each translation, given as a row for each of its tokens.
+    /// Computes a `T` from the attention of each translation, given as a row for each of its tokens.
     fn align<T: AsRef<str>, A: Clone + Default>(
         &self,
         lines: &[T],
@@ -177,7 +177,7 @@ struct Line {
     row_len: usize,
     /// The bytes of the text of each source token but EOS.
     src_spans: Vec<Range<usize>>,
-    /// The translations that are not empty; none if the source is empty.
+    /// The translations that are not empty; no translations if the source is empty.
     targets: Vec<Target>,
 }
 
@@ -194,7 +194,7 @@ struct Target {
 }
 
 impl Line {
-    /// Returns the number of cells of the larger side, which for targets includes all translations.
+    /// Returns the number of cells of the larger side; the target side includes all translations.
     fn width(&self) -> usize {
         let longest = self.targets.iter().map(|target| target.input.len()).max();
         let tgt_width = longest.unwrap_or(0) * self.targets.len();
@@ -252,7 +252,7 @@ impl Weights {
     }
 }
 
-/// Returns the index of the highest weight; `None` without any.
+/// Returns the index of the highest weight; `None` for an empty row.
 fn highest(row: &[f32]) -> Option<usize> {
     let mut highest = None;
     for (index, weight) in row.iter().enumerate() {

@@ -4,10 +4,10 @@ use std::fmt;
 
 use super::{Attention, AttentionError, Kind, LayerHead, Token};
 
-/// For each token the index of its word, if it is part of one.
+/// The index of each token's word, if it is part of one.
 pub(super) type Words = [Option<usize>];
 
-/// Aligned pairs of words, which print in Pharaoh format: `0-0 1-2`.
+/// Aligned pairs of words, printed in Pharaoh format: `0-0 1-2`.
 ///
 /// Words are separated by whitespace and counted from 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,7 +27,7 @@ impl fmt::Display for Alignment {
 }
 
 impl Attention {
-    /// Returns for each word of the output the source word with the highest attention.
+    /// Returns the source word with the highest attention for each word of the output.
     ///
     /// The weight between two words is the sum over the tokens of both. Attention to EOS is ignored; an output word
     /// without attention to any word has no pair. Ties go to the first source word.
@@ -47,7 +47,7 @@ impl Attention {
 }
 
 impl Alignment {
-    /// Aligns words, given the word of every token of both sides, and the weights as a row per output token.
+    /// Aligns words, given the word of every token of both sides, and the weights as one row per output token.
     pub(super) fn between<'a>(
         src_words: &Words,
         tgt_words: &Words,

@@ -1,4 +1,4 @@
-//! [`Drawing`]: a figure of attention while it is drawn, as SVG.
+//! [`Drawing`]: a figure of attention under construction, as SVG.
 
 use std::fmt::Write;
 
@@ -15,13 +15,13 @@ pub(super) const GAP: f32 = 8.0;
 /// Estimated width of a character of the title, in pixels.
 const TITLE_CHARACTER: f32 = 8.6;
 
-/// A figure while it is drawn. Positions are in pixels from the top left; text is SVG, in which markup is escaped.
+/// A figure under construction. Positions are in pixels from the top left; text is SVG with escaped markup.
 #[derive(Debug)]
 pub(super) struct Drawing {
     body: String,
-    /// The right end of what is drawn.
+    /// The right end of the drawn content.
     width: f32,
-    /// The lower end of what is drawn.
+    /// The lower end of the drawn content.
     height: f32,
 }
 
@@ -46,7 +46,7 @@ impl Drawing {
         self.height = height;
     }
 
-    /// Writes the title at the top, and makes the figure as wide as it.
+    /// Writes the title at the top, and makes the figure at least as wide.
     pub(super) fn title(&mut self, title: &str) {
         let needed = MARGIN + TITLE_CHARACTER * title.chars().count() as f32;
         self.width = self.width.max(needed);
@@ -63,7 +63,7 @@ impl Drawing {
         ));
     }
 
-    /// Writes a text that is read from bottom to top.
+    /// Writes a text rotated to read from bottom to top.
     pub(super) fn upwards(&mut self, x: f32, y: f32, anchor: &str, svg: &str) {
         let turn = format!("transform=\"translate({x} {y}) rotate(-90)\"");
         self.add(&format!(
@@ -91,7 +91,7 @@ impl Drawing {
         self.body.push('\n');
     }
 
-    /// Returns the file; `title` is what programs that read it aloud say.
+    /// Returns the file; `title` is the description for screen readers.
     pub(super) fn done(self, title: &str) -> String {
         let (width, height) = (self.width + MARGIN, self.height + MARGIN);
         let body = self.body;

@@ -1,15 +1,15 @@
-//! [`AttentionError`]: why attention cannot be recorded or selected.
+//! [`AttentionError`]: the errors of recording or selecting attention.
 
 use transformer_core::LoadError;
 
 use super::{Head, Kind};
 use transformer_core::text::one_line;
 
-/// Why attention cannot be recorded or selected.
+/// Error of recording or selecting attention.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AttentionError {
-    /// The weights cannot be loaded in the form that attention is computed in.
+    /// The weights cannot be loaded in the form for attention.
     #[error("{reason}")]
     Load {
         /// The error with its causes, on one line.
@@ -40,7 +40,7 @@ pub enum AttentionError {
     /// The layer does not exist.
     #[error("there is no layer {layer} in {kind} attention; choose 1 to {n_layers}")]
     NoLayer {
-        /// The layer given, from 1.
+        /// The given layer, from 1.
         layer: usize,
         /// The kind of attention.
         kind: Kind,
@@ -50,7 +50,7 @@ pub enum AttentionError {
     /// The head does not exist.
     #[error("there is no head {head} in {kind} attention; choose 1 to {n_heads}, or mean")]
     NoHead {
-        /// The head given.
+        /// The given head.
         head: Head,
         /// The kind of attention.
         kind: Kind,

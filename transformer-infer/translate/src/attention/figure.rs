@@ -21,7 +21,7 @@ const FIELD: f32 = 220.0;
 /// Width of an entry of a legend, in pixels.
 const ENTRY: f32 = 62.0;
 
-/// The color of lines that are not of several heads.
+/// The color of lines if they are all of one head.
 const ONE_COLOR: &str = "#2459a9";
 
 /// Lines with a lower weight are not drawn, because they would be nearly invisible.
@@ -29,7 +29,7 @@ const FAINT: f32 = 0.01;
 
 /// Draws one map as an SVG file on a white background, with a title, the names of both sides and a legend.
 ///
-/// Marks of a tokenizer at the start of words are left out.
+/// The tokenizer's marks at the start of words are left out.
 ///
 /// # Errors
 ///
@@ -79,7 +79,7 @@ pub fn figure(attention: &Attention, selection: Selection) -> Result<String, Att
     )))
 }
 
-/// The tokens of the queries and of the keys, and what they are.
+/// The tokens of the queries and of the keys, and the names of both sides.
 #[derive(Debug)]
 struct Sides {
     rows: Vec<Label>,
@@ -87,7 +87,7 @@ struct Sides {
     names: [&'static str; 2],
 }
 
-/// A token as it is drawn.
+/// The label of a token.
 #[derive(Debug)]
 struct Label {
     svg: String,
@@ -134,7 +134,7 @@ fn draw_map(map: &Map, sides: &Sides, scale: ColorScale) -> Drawing {
         left + ROW * columns.len() as f32,
         top + ROW * rows.len() as f32,
     );
-    // The name of the rows is written upwards, and may be longer than they are.
+    // The name of the rows is written upwards, and may be longer than the rows.
     let name_height = row_name.width() as f32 * CHARACTER;
     let middle = f32::midpoint(top, bottom).max(MARGIN + TITLE + name_height / 2.0);
     let bottom = bottom.max(middle + name_height / 2.0);

@@ -3,8 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// Which attention of the model: encoder self-attention, decoder self-attention, or
-/// cross-attention (§3.2.3).
+/// The kind of attention: encoder self-attention, decoder self-attention, or cross-attention (§3.2.3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Kind {
     /// The encoder's self-attention.

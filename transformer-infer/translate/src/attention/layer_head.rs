@@ -4,10 +4,10 @@ use transformer_core::TransformerConfig;
 
 use super::{Attention, AttentionError, Head, Kind, Map};
 
-/// Which map to use of a kind of attention: a layer, and a head or the mean of all.
+/// The map to use of a kind of attention: a layer, and a head or the mean of all.
 ///
-/// Default: the mean of all heads of layer 5 of 6, whose alignments were found to be best (Garg et al. 2019,
-/// <https://arxiv.org/abs/1909.02074>), and of the layer at five sixths of another depth, rounded up: layer 4 of 4.
+/// Default: the mean of all heads of layer 5 of 6, which was found to give the best alignments (Garg et al. 2019,
+/// <https://arxiv.org/abs/1909.02074>), and at other depths of the layer at five sixths, rounded up: layer 4 of 4.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LayerHead {
     /// The layer, from 1 at the bottom; `None` is the default layer.

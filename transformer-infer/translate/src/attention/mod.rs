@@ -2,7 +2,7 @@
 //!
 //! - [`Attention`]: the weights and the tokens, from [`Translator::attention`](crate::Translator::attention).
 //! - [`LayerHead`]: a layer, and one of its heads or their mean.
-//! - [`Alignment`]: for each word of the output the source word with the highest weight, in Pharaoh format; for many
+//! - [`Alignment`]: the source word with the highest weight for each word of the output, in Pharaoh format; for many
 //!   lines at once from [`Translator::alignments`](crate::Translator::alignments).
 //! - [`page`]: all maps on one self-contained HTML page; [`page_data`]: its data.
 //! - [`figure`]: one map as an SVG figure for a paper.

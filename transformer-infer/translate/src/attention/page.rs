@@ -18,7 +18,7 @@ pub const STYLE: &str = include_str!("template/page.css");
 #[doc(hidden)]
 pub const SCRIPT: &str = include_str!("template/page.js");
 
-/// The integer that stands for a weight of 1 in the data of the page, which shows four decimals.
+/// The integer for a weight of 1 in the data of the page, which shows four decimals.
 const ONE: f32 = 10_000.0;
 
 /// The data for the page's script.
@@ -40,20 +40,20 @@ struct KindData {
     layers: Vec<Vec<Vec<Vec<u16>>>>,
 }
 
-/// What the page shows first; layers are counted from 0, and head 0 is the mean.
+/// The initial state of the page; layers are counted from 0, and head 0 is the mean.
 #[derive(Debug, Serialize)]
 struct Start {
     kind: &'static str,
     layer: usize,
     head: usize,
     view: &'static str,
-    /// Whether the lines of all heads have colors of their own.
+    /// True if the lines of each head have their own color.
     by_head: bool,
     scale: &'static str,
 }
 
-/// Returns an HTML page with all layers and heads, which needs no network and no other file; `selection` is what it
-/// shows first.
+/// Returns an HTML page with all layers and heads, which needs no network and no other file; `selection` is the initial
+/// state.
 ///
 /// All text is escaped: no token can become markup or code.
 ///
@@ -63,7 +63,7 @@ struct Start {
 ///
 /// # Panics
 ///
-/// Never: the template is constant, and text and numbers can be serialized.
+/// Never panics: the template is constant, and text and numbers can be serialized.
 pub fn page(attention: &Attention, selection: Selection) -> Result<String, AttentionError> {
     let json = page_data(attention, selection)?;
     // The user's text is inserted last, so that nothing in it is replaced.
@@ -86,8 +86,8 @@ pub fn page(attention: &Attention, selection: Selection) -> Result<String, Atten
 }
 
 /// Returns the data of [`page`] as JSON: `src` and `tgt`, the texts; `kinds`, each with its `name`, the tokens of its
-/// `rows` and `columns`, and its `layers`, `[layer][head][row][column]` in ten-thousandths; and `start`, what is shown
-/// first.
+/// `rows` and `columns`, and its `layers`, `[layer][head][row][column]` in ten-thousandths; and `start`, the initial
+/// state.
 ///
 /// # Errors
 ///
@@ -95,7 +95,7 @@ pub fn page(attention: &Attention, selection: Selection) -> Result<String, Atten
 ///
 /// # Panics
 ///
-/// Never: text and numbers can be serialized.
+/// Never panics: text and numbers can be serialized.
 pub fn page_data(attention: &Attention, selection: Selection) -> Result<String, AttentionError> {
     let Selection {
         kind,

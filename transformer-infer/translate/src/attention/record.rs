@@ -54,7 +54,7 @@ impl Translator {
     }
 
     /// Returns the attention weights of the model with `tgt_line` as the translation of `line` (teacher forcing).
-    /// Without a limit for targets, that for sources holds for both sides.
+    /// Without a limit for targets, the limit for sources applies to both sides.
     ///
     /// # Errors
     ///
@@ -171,7 +171,7 @@ fn tokens(
     ids.iter().zip(words_of(spans, text)).map(token).collect()
 }
 
-/// Returns for each token the index of its word in the text, given the tokens' byte ranges.
+/// Returns the index of each token's word in the text, given the tokens' byte ranges.
 pub(super) fn words_of(spans: &[Range<usize>], text: &str) -> Vec<Option<usize>> {
     let words = words(text);
     let word_of = |span: &Range<usize>| {
@@ -181,7 +181,7 @@ pub(super) fn words_of(spans: &[Range<usize>], text: &str) -> Vec<Option<usize>>
     spans.iter().map(word_of).collect()
 }
 
-/// Returns the byte ranges of the words of a text, which whitespace separates.
+/// Returns the byte ranges of the words of a text, separated by whitespace.
 fn words(text: &str) -> Vec<Range<usize>> {
     let mut words = Vec::new();
     let mut start = None;

@@ -1,4 +1,4 @@
-//! [`Selection`]: which map a figure shows, and how.
+//! [`Selection`]: the map that a figure shows, and its form.
 
 use super::{Kind, LayerHead};
 
@@ -9,13 +9,13 @@ pub struct Selection {
     pub kind: Kind,
     /// The layer, and one of its heads or their mean.
     pub layer_head: LayerHead,
-    /// How the map is drawn.
+    /// The form of the drawing.
     pub view: View,
-    /// How the weights of a heat map become colors.
+    /// The mapping of weights to the colors of a heat map.
     pub scale: ColorScale,
 }
 
-/// How a map is drawn.
+/// The form in which a map is drawn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum View {
     /// A heat map: a row for each query, a column for each key.
@@ -24,14 +24,14 @@ pub enum View {
     /// Lines between two columns of tokens.
     Lines,
     /// Lines in a color for each head, as in the paper's Figures 3 to 5: of all heads of the layer if the selection is
-    /// their mean, otherwise of the selected one.
+    /// their mean, otherwise of the selected head.
     HeadLines,
 }
 
-/// How the weights of a heat map become colors; the legend names it.
+/// The mapping of weights to the colors of a heat map; the legend names it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ColorScale {
-    /// By the square root of the weight, which makes small weights visible.
+    /// By the square root of the weight, so that small weights are visible.
     #[default]
     Root,
     /// In proportion to the weight.

@@ -14,7 +14,7 @@ pub type Map = Vec<Vec<f32>>;
 ///
 /// Maps are indexed `[layer][head][row][column]`, all from 0; rows are queries and columns are keys. A row of the
 /// decoder is labeled with the token that it *generates*: the first row reads BOS and generates the first token, the
-/// last one generates EOS. The columns of the decoder's self-attention are the tokens that it *read*, see
+/// last row generates EOS. The columns of the decoder's self-attention are the tokens that it *read*; see
 /// [`tgt_inputs`](Self::tgt_inputs).
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Attention {
@@ -41,7 +41,7 @@ pub struct Token {
     pub text: String,
     /// Its id.
     pub id: u32,
-    /// Index of the word that it is part of, from 0; `None` for EOS, whitespace, and tokens without text.
+    /// Index of its word, from 0; `None` for EOS, whitespace, and tokens without text.
     pub word: Option<usize>,
 }
 
@@ -55,7 +55,7 @@ impl Attention {
         }
     }
 
-    /// Returns the tokens that the decoder read: BOS and all generated tokens but the last.
+    /// Returns the tokens that the decoder read: BOS and all generated tokens except the last.
     pub fn tgt_inputs(&self) -> Vec<Token> {
         let begin = Token {
             text: SPECIAL_TOKENS[BOS as usize].to_owned(),

@@ -1,9 +1,9 @@
 //! Batches within a budget of padded cells.
 
-/// Cuts items, in the order given, into batches of at most `budget` cells, padding included.
+/// Splits items, in the given order, into batches of at most `budget` cells, padding included.
 ///
-/// Every item of a batch is padded to the widest one, so that a batch has `items · widest` cells. Sort the items by
-/// width first to have little padding. An item that is wider than the budget is a batch by itself.
+/// Every item of a batch is padded to the widest one, so a batch has `items · widest` cells. Sort the items by width
+/// first to reduce padding. An item that is wider than the budget is a batch by itself.
 ///
 /// # Example
 ///

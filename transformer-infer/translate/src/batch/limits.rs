@@ -1,4 +1,4 @@
-//! [`BatchLimits`]: how much is translated at once.
+//! [`BatchLimits`]: limits of batches and lengths.
 
 use serde::{Deserialize, Serialize};
 use transformer_core::TransformerConfig;
@@ -7,17 +7,16 @@ use transformer_search::{Request, Search};
 
 /// Limits the size of a batch and the length of sequences.
 ///
-/// Translations do not depend on the batches, only time and memory do.
+/// They change only time and memory, not translations.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct BatchLimits {
-    /// Maximum of a batch's source tokens, EOS and padding included, times the beam size or the
-    /// number of samples. Default 4096. A single source may exceed it.
+    /// Maximum number of a batch's source tokens, including EOS and padding, times the beam size or the number of
+    /// samples. Default 4096. A single source may exceed it.
     pub batch_tokens: usize,
     /// Maximum length of a source, in tokens without EOS; longer sources are truncated. Default 1024.
     pub max_src_len: usize,
-    /// Maximum number of tokens to generate, EOS included, whatever [`Search::max_len`] allows.
-    /// Default: no limit.
+    /// Maximum number of tokens to generate, including EOS, even if [`Search::max_len`] allows more. Default: no limit.
     pub max_tgt_len: Option<usize>,
 }
 
@@ -32,7 +31,7 @@ impl Default for BatchLimits {
 }
 
 impl BatchLimits {
-    /// Returns the default limits, lowered to the number of learned positions that the model has.
+    /// Returns the default limits, lowered to the model's number of learned positions.
     pub fn for_model(config: &TransformerConfig) -> Self {
         Self::default().within(config)
     }

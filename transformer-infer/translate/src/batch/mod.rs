@@ -1,4 +1,4 @@
-//! Batches of token ids: how much is translated at once, and the results in the order of the sources.
+//! Batches of token ids: their limits, and the results in the order of the sources.
 
 mod budget;
 mod limits;

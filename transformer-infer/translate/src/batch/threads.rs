@@ -1,4 +1,4 @@
-//! Batches side by side: each on a thread of its own.
+//! Batches in parallel, each on its own thread.
 
 use std::num::NonZeroUsize;
 use std::panic::resume_unwind;
@@ -8,19 +8,19 @@ use std::thread;
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
-/// Returns the number of threads that translate if nobody says how many: one for each core.
+/// Returns the default number of threads that translate: one per core.
 pub(crate) fn default_threads() -> usize {
     thread::available_parallelism().map_or(1, NonZeroUsize::get)
 }
 
-/// Computes every task on one of `n_threads` threads, and passes each result to `on_result` in the order in which
-/// they end, on the calling thread. The first tasks start first.
+/// Computes every task on one of `n_threads` threads, and passes each result to `on_result` on the calling thread, in
+/// the order in which tasks end. The first tasks start first.
 ///
-/// A task computes on its thread alone: it runs in a rayon pool that has no other thread, because operations that ask
-/// rayon for threads would otherwise share them with other tasks, and a thread that waits for its part of one task
-/// would begin another one. If there are fewer tasks than threads, the operations of each share the threads that are
-/// left over. The calling thread waits outside of rayon, so that it begins nothing else either, even if it belongs
-/// to a pool. Any number of callers may do this at once; the operating system shares the cores among them.
+/// Each task runs in a rayon pool of one thread. Otherwise operations that ask rayon for threads would share them with
+/// other tasks, and a thread that waits for its part of one task would begin another one. If there are fewer tasks than
+/// threads, the operations of each task share the threads that are left over. The calling thread waits outside of
+/// rayon, so that it does not begin anything else either, even if it belongs to a pool. Any number of callers may do
+/// this at once; the operating system shares the cores among them.
 ///
 /// # Panics
 ///
@@ -68,10 +68,10 @@ pub(super) fn run<R: Send>(
     });
 }
 
-/// Pools that are not in use: threads are not started for every translation.
+/// Unused pools, kept so that threads are not started for every translation.
 static IDLE: Mutex<Vec<ThreadPool>> = Mutex::new(Vec::new());
 
-/// Runs `work` in a pool of `n_threads` that nobody else uses meanwhile.
+/// Runs `work` in a pool of `n_threads` threads that no other call uses meanwhile.
 pub(crate) fn in_pool(n_threads: usize, work: impl FnOnce() + Send) {
     let idle = {
         let mut idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -82,7 +82,7 @@ pub(crate) fn in_pool(n_threads: usize, work: impl FnOnce() + Send) {
     };
     let start = || ThreadPoolBuilder::new().num_threads(n_threads).build().ok();
     let Some(pool) = idle.or_else(start) else {
-        // No thread can be started: this one computes.
+        // If no thread can be started, this one computes.
         return work();
     };
     pool.install(work);

@@ -1,4 +1,4 @@
-//! Translation of token ids, for programs that tokenize themselves, as training does for its validation.
+//! Translation of token ids, for programs that tokenize their own text, as training does for its validation.
 
 use std::cmp::Reverse;
 
@@ -10,7 +10,7 @@ use super::{BatchLimits, batches_within};
 use crate::scorer::{PackedScorer, Scorer, without_autodiff};
 use transformer_search::{Ensemble, Hypothesis, Phrase, Request, Search};
 
-/// One sequence to translate, and how its translation must begin.
+/// One sequence to translate, with the required parts of its translation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Source<'a> {
     /// The token ids, without EOS.
@@ -24,7 +24,7 @@ pub struct Source<'a> {
 }
 
 impl Source<'_> {
-    /// Returns the request for it.
+    /// Returns the request for this source.
     pub(crate) fn request(&self, search: &Search, limits: &BatchLimits) -> Request {
         Request {
             prefix: self.prefix.to_vec(),
@@ -37,9 +37,9 @@ impl Source<'_> {
 
 /// Translates token ids, and returns the hypotheses for each source, best first.
 ///
-/// Sources have no EOS, and hypotheses have neither BOS nor EOS. A source that is longer than the limits allow is
-/// cut. An empty source gets the empty translation, whatever the search requires, without a pass of the model. A
-/// model in training is translated with as [`valid`](burn::module::Module::valid) returns it.
+/// Sources have no EOS, and hypotheses have neither BOS nor EOS. A source that is longer than the limits allow is cut.
+/// An empty source gets the empty translation, under any search, without a pass of the model. A model in training
+/// translates in the form that [`valid`](burn::module::Module::valid) returns.
 ///
 /// # Panics
 ///
@@ -82,7 +82,7 @@ pub fn translate_ids<S: AsRef<[u32]>>(
 /// Like [`translate_ids`], with a prefix and phrases for each source, and with one model or an ensemble.
 ///
 /// The models of an ensemble predict together, as set by [`Search::ensemble`]. `on_progress` is called after every
-/// batch with the number of its sources. On CPUs the models are packed first; [`translate_packed`] does without that.
+/// batch with the number of its sources. On CPUs the models are packed first; [`translate_packed`] takes packed models.
 ///
 /// # Panics
 ///
@@ -127,8 +127,8 @@ pub fn translate_sources(
 
 /// Like [`translate_sources`], with packed models, on `n_threads` threads.
 ///
-/// Each batch is translated on a thread of its own. The translations and their scores do not depend on the number of
-/// threads or on the batches, to the last bit. Memory beyond the models is that of `n_threads` batches.
+/// Each batch is translated on its own thread. The translations and their scores do not depend, even in the last bit,
+/// on the number of threads or on the batches. The memory besides the models is that of `n_threads` batches.
 ///
 /// # Panics
 ///
@@ -171,7 +171,7 @@ struct Job<'a> {
     sources: &'a [Source<'a>],
     search: &'a Search,
     limits: &'a BatchLimits,
-    /// Number of tokens of each source that are translated.
+    /// Number of tokens of each source that is translated.
     lens: Vec<usize>,
 }
 
@@ -194,8 +194,8 @@ impl<'a> Job<'a> {
         vec![vec![Hypothesis::empty()]; self.sources.len()]
     }
 
-    /// Batches the sources that are not empty, the longest first. Sources with phrases, whose beams are wider and which
-    /// need the scores of the whole vocabulary, have batches of their own.
+    /// Batches the sources that are not empty, longest first. Sources with phrases have separate batches, because their
+    /// beams are wider and need the scores of the whole vocabulary.
     fn batches(&self) -> Vec<Vec<usize>> {
         let lens_if = |has_phrases: bool| -> Vec<usize> {
             let sources = self.sources.iter().zip(&self.lens);
@@ -215,7 +215,7 @@ impl<'a> Job<'a> {
         all
     }
 
-    /// Does it so that every thread gets batches of its own, and the last ones end at about the same time.
+    /// Batches the sources so that every thread gets its own batches, and the last ones end at about the same time.
     fn batches_for(&self, n_threads: usize) -> Vec<Vec<usize>> {
         let n_sources = self.lens.iter().filter(|len| **len > 0).count();
         let rows = n_sources * self.search.n_rows();
@@ -241,10 +241,10 @@ impl<'a> Job<'a> {
     }
 }
 
-/// Rows of a batch from which on more rows do not make a token cheaper (measured, see docs/results.md).
+/// Number of rows of a batch above which more rows do not make a token cheaper (measured, see docs/results.md).
 pub(crate) const ROWS_PER_BATCH: usize = 64;
 
-/// Rows of a batch below which a thread of its own does not pay.
+/// Minimum number of rows of a batch for which a separate thread pays off.
 pub(crate) const FEWEST_ROWS: usize = 4;
 
 /// Splits a batch so that all sources together would have `n_batches`, with about the same number of tokens in each
@@ -267,7 +267,7 @@ fn split_evenly(
     parts
 }
 
-/// Batches the sources that are not empty, given their lengths, the longest first.
+/// Batches the sources that are not empty, longest first, given their lengths.
 fn batches(lens: &[usize], budget: usize) -> Vec<Vec<usize>> {
     let mut order: Vec<usize> = (0..lens.len()).filter(|index| lens[*index] > 0).collect();
     order.sort_by_key(|index| Reverse(lens[*index]));

@@ -1,4 +1,4 @@
-//! Next tokens from logits in the memory of a GPU, which copies only the tokens it chooses.
+//! Next tokens from logits in the memory of a GPU; only the chosen tokens are copied.
 
 use burn::tensor::{DType, Device, Int, Tensor, TensorData, Transaction, activation};
 use transformer_core::cpu::LogitSummary;
@@ -7,8 +7,8 @@ use transformer_search::{NEVER_GENERATED, ScoredToken};
 
 use super::top_k::top_k_of_row;
 
-/// The most tokens per row that a device chooses itself. CubeCL's top-k kernel (cubek-reduce 0.3.1) keeps no more in
-/// registers.
+/// Maximum number of tokens per row that a device chooses itself. CubeCL's top-k kernel (cubek-reduce 0.3.1) keeps no
+/// more in registers.
 pub(super) const MAX_TOP_K: usize = 32;
 
 /// Chooses the likeliest tokens on the device of the logits.
@@ -28,7 +28,7 @@ impl DeviceTopK {
             }
         }
         let bans = TensorData::new(bans, [1, vocab_size]);
-        // Log-probabilities, to which they are added, have single precision on every device.
+        // The bans are added to log-probabilities, which have single precision on every device.
         let bans = Tensor::from_data(bans, (device, DType::F32));
         Self { bans, vocab_size }
     }

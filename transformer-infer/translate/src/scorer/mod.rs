@@ -1,4 +1,4 @@
-//! The Transformer as a [`NextToken`](transformer_search::NextToken) model: a decoder state per row, which grows by one
+//! The Transformer as a [`NextToken`](transformer_search::NextToken) model: one decoder state per row, which grows by one
 //! token at each step.
 
 mod cpu;

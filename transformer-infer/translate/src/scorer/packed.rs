@@ -34,7 +34,7 @@ impl<'a> PackedScorer<'a> {
         }
     }
 
-    /// Makes a scorer of a state, which goes on where the state is, and of the workspace of this thread.
+    /// Creates a scorer from a state, which it continues, and from the workspace of this thread.
     pub(crate) fn resume(
         model: &'a PackedTransformer,
         state: PackedState,

@@ -13,7 +13,7 @@ use super::device::{DeviceTopK, MAX_TOP_K, read_values};
 use super::{assert_in_vocabulary, cpu};
 use transformer_search::{NextToken, ScoredToken};
 
-/// Why a scorer always has a state: only `select` takes it, and it puts another in its place.
+/// The message if a scorer has no state: only `select` takes it, and puts another in its place.
 const HAS_STATE: &str = "an earlier selection of rows panicked";
 
 /// Scores next tokens with a Transformer; each row is the translation of one source.
@@ -56,7 +56,7 @@ pub struct Scorer<'a> {
 enum TokenSelection {
     /// On the CPU, because the logits are in its memory.
     Cpu,
-    /// On the device, so that it does not copy a whole vocabulary per row.
+    /// Chosen on the device, so that it does not copy a whole vocabulary per row.
     Device(Box<DeviceTopK>),
 }
 
@@ -105,13 +105,13 @@ impl<'a> Scorer<'a> {
         let (model, masks) = (self.model, AttentionMasks::default());
         let state = self.state.as_mut().expect(HAS_STATE);
         let logits = model.decode_with(last_tokens, state, &masks, maps); // [batch, 1, vocab]
-        // Sums of many log-probabilities need single precision, whatever the model computes in.
+        // Sums of many log-probabilities need single precision, even if the model computes in less.
         logits
             .reshape([self.n_rows, self.vocab_size])
             .cast(FloatDType::F32)
     }
 
-    /// Returns what to read from the device: log-probabilities, or logits if the CPU computes the softmax.
+    /// Returns the tensor to read from the device: log-probabilities, or logits if the CPU computes the softmax.
     fn before_read(&self, logits: Tensor<2>) -> Tensor<2> {
         match &self.selection {
             TokenSelection::Cpu => logits,

@@ -1,4 +1,4 @@
-//! [`TranslatorError`]: why a translation failed, and how to fix it.
+//! [`TranslatorError`]: the errors of a translation, with their remedies.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use transformer_core::{ComputePrecision, LoadError};
 
 use transformer_search::SearchError;
 
-/// Why a translation failed, and how to fix it.
+/// Error of a translation, with its remedy.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TranslatorError {
@@ -19,13 +19,13 @@ pub enum TranslatorError {
     /// The weights do not load.
     #[error(transparent)]
     Load(#[from] LoadError),
-    /// The device computes in its own number format only.
+    /// The device computes only in its own number format.
     #[error(
         "the precision {precision} was asked for, which is a choice on CPUs only, and this is {device}; choose a CPU \
          backend, such as flex, or leave the precision out"
     )]
     Precision {
-        /// The precision that was asked for.
+        /// The requested precision.
         precision: ComputePrecision,
         /// The device.
         device: String,
@@ -46,7 +46,7 @@ pub enum TranslatorError {
     /// The search settings are not valid.
     #[error(transparent)]
     Search(#[from] SearchError),
-    /// The manifest of the model has search settings that this program does not know.
+    /// The manifest of the model has search settings unknown to this program.
     #[error(
         "`training.search` in `{}` is not the settings of a search that this version knows; use the version that wrote \
          it, or remove the key", path.join("manifest.json").display()
@@ -79,7 +79,7 @@ pub enum TranslatorError {
         /// The directory of the model that differs from it.
         other: PathBuf,
     },
-    /// The prefix of a translation has characters that the vocabulary lacks.
+    /// The prefix of a translation has characters that are not in the vocabulary.
     #[error(
         "the prefix `{prefix}` for line {line} has characters that the vocabulary lacks; leave them out"
     )]
@@ -97,7 +97,7 @@ pub enum TranslatorError {
     LongPrefix {
         /// Number of the line among those given, from 1.
         line: usize,
-        /// Most tokens of the translation, EOS included.
+        /// Maximum number of tokens of the translation, including EOS.
         most: usize,
     },
     /// The model computed probabilities that are NaN or infinite.
@@ -108,7 +108,7 @@ pub enum TranslatorError {
         /// Where the model is from.
         origin: ModelOrigin,
     },
-    /// The translation panicked, which is an error of this program.
+    /// The translation panicked, because of a bug in this program.
     #[error(
         "the translation of line {line} ended by an error of this program: {message}; report it with the line, and \
          leave the line out"
@@ -127,7 +127,7 @@ pub enum TranslatorError {
 pub enum ModelOrigin {
     /// The program transformer-train.
     Trained,
-    /// Another program, whose file was imported.
+    /// A file of another program, which was imported.
     Imported,
     /// Unknown: the model was made in memory, or by a program of the user's.
     #[default]
@@ -154,7 +154,7 @@ impl ModelOrigin {
 }
 
 impl TranslatorError {
-    /// Returns the number of the line at fault among those given, from 1; `None` if no line is.
+    /// Returns the number of the faulty line among those given, from 1; `None` if the error is not about a line.
     pub const fn line(&self) -> Option<usize> {
         match self {
             Self::NotANumber { line, .. }
@@ -165,7 +165,7 @@ impl TranslatorError {
         }
     }
 
-    /// Changes the line number: `to_input` maps the number among the lines given to the number in the whole input, both
+    /// Changes the line number: `to_input` maps the number among the given lines to the number in the whole input, both
     /// from 1.
     #[must_use]
     pub fn with_line(self, to_input: impl FnOnce(usize) -> usize) -> Self {

@@ -1,4 +1,4 @@
-//! [`LoadedModel`]: a model in the form, or the forms, in which it is used.
+//! [`LoadedModel`]: a model in one or both of the forms that it is used in.
 
 use std::path::Path;
 use std::sync::OnceLock;
@@ -13,8 +13,8 @@ use transformer_core::{
 use super::{OpenOptions, TranslatorError};
 use crate::scorer::without_autodiff;
 
-/// A model that is packed for translation on CPUs, or a Burn module for everything else. Either is made from the
-/// other's weights at its first use.
+/// A model packed for translation on CPUs, or a Burn module for everything else. Each is made from the weights of the
+/// other on first use.
 #[derive(Debug)]
 pub(crate) struct LoadedModel {
     config: TransformerConfig,
@@ -95,8 +95,8 @@ impl LoadedModel {
         }
         let model = self.tensors.get();
         let model = model.expect("a model is loaded in one form at least");
-        // Packing uses rayon's threads. While one of them waits, it may begin another task, which may ask for this
-        // model, too: it would wait for itself if packing were done by the closure of the lock.
+        // Packing uses rayon's threads. While one of them waits, it may begin another task that also asks for this
+        // model; if the closure of the lock did the packing, it would wait for itself.
         let packed = PackedTransformer::of(&without_autodiff(model), self.precision);
         Some(self.packed.get_or_init(|| packed))
     }

@@ -12,7 +12,7 @@ pub fn marian_search(generation: &Generation, tokenizers: &Tokenizers) -> Search
     let defaults = Search::default();
     let rows = tokenizers.tgt().pieces().map_or(&[][..], |it| it.rows());
     let row_of = |id: &u32| rows.iter().position(|row| *row == Some(*id));
-    // Tokens that are never generated, such as `<pad>`, are not banned as well: bans cost time.
+    // Tokens that are never generated, such as `<pad>`, are not banned in addition, because bans cost time.
     let is_generated = |id: &u32| !NEVER_GENERATED.contains(id);
     let our_id = |id: &u32| row_of(id).map(|row| row as u32).filter(is_generated);
     let ours = |ids: &Vec<u32>| -> Option<Vec<u32>> { ids.iter().map(our_id).collect() };
@@ -42,7 +42,7 @@ pub fn marian_search(generation: &Generation, tokenizers: &Tokenizers) -> Search
 impl TryFrom<Marian> for Translator {
     type Error = TranslatorError;
 
-    /// Makes a translator whose default search follows the model's generation settings.
+    /// Creates a translator with the model's generation settings as its default search.
     fn try_from(marian: Marian) -> Result<Self, TranslatorError> {
         let search = marian_search(&marian.generation, &marian.tokenizers);
         let translator = Self::new(marian.model, &marian.config, marian.tokenizers)?;

@@ -1,17 +1,17 @@
-//! [`OpenOptions`]: how models are opened.
+//! [`OpenOptions`]: the options for opening models.
 
 use std::num::NonZeroUsize;
 
 use transformer_core::ComputePrecision;
 
-/// How models are opened.
+/// The options for opening models.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OpenOptions {
-    /// The number format of matrix products on CPUs. Default: integers for a model that is stored in them, else
+    /// The number format of matrix products on CPUs. Default: integers for a model that is stored in them, otherwise
     /// floats.
     pub precision: Option<ComputePrecision>,
-    /// Whether to load modules for scores and attention, which are packed only at the first translation.
+    /// If true, loads modules, for scores and attention; they are packed only at the first translation.
     pub as_module: bool,
-    /// Most threads that translate at the same time, on CPUs. Default: one for each core.
+    /// Maximum number of threads that translate at the same time, on CPUs. Default: one per core.
     pub n_threads: Option<NonZeroUsize>,
 }

@@ -8,19 +8,19 @@ use super::{Translator, TranslatorError};
 use crate::batch::{BatchLimits, batches_within};
 use crate::scorer::{assert_in_vocabulary, without_autodiff};
 
-/// Number of target positions whose logits are in memory at once.
+/// Number of target positions with logits in memory at the same time.
 const POSITIONS_AT_ONCE: usize = 512;
 
-/// The log-probability of each token of a translation, given its source and the tokens before.
+/// The log-probability of each token of a translation, given its source and the previous tokens.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PairScore {
     /// The scored tokens: those of the target and EOS, or without EOS if the target was cut.
     pub ids: Vec<u32>,
     /// The log-probability of each token, in nats.
     pub log_probs: Vec<f64>,
-    /// Number of source tokens beyond the limit, which the model does not read.
+    /// Number of source tokens beyond the limit; the model does not read them.
     pub n_src_cut: usize,
-    /// Number of target tokens beyond the limit, EOS included, which are not scored.
+    /// Number of target tokens beyond the limit, including EOS; they are not scored.
     pub n_tgt_cut: usize,
 }
 
@@ -56,13 +56,13 @@ impl TotalScore {
     }
 }
 
-/// Scores pairs of token ids, source and target, both without BOS and EOS; returns one score per pair, in order.
+/// Scores pairs of source and target token ids, both without BOS and EOS; returns one score per pair, in order.
 ///
-/// Tokens beyond the limits are cut off and counted; `max_tgt_len` includes EOS, as in a search. An empty side
-/// consists of EOS alone. A model in training scores as [`valid`](burn::module::Module::valid) returns it. A score
-/// does not depend on the batch, except for the rounding of the model, which computes logits in single precision: matrix
-/// products of another size may add in another order. All that follows the logits' exponentials is computed in double
-/// precision.
+/// Tokens beyond the limits are cut off and counted; `max_tgt_len` includes EOS, as in a search. An empty side consists
+/// of EOS alone. A model in training is scored in the form that [`valid`](burn::module::Module::valid) returns. A score
+/// does not depend on the batch, except for rounding: the model computes logits in single precision, and matrix
+/// products of another size may add in another order. Everything after the exponentials of the logits is computed in
+/// double precision.
 ///
 /// # Panics
 ///
@@ -145,7 +145,7 @@ impl Pair {
     }
 }
 
-/// Batches pairs of similar length, the longest first, with at most `n_cells` cells per side.
+/// Batches pairs of similar length, longest first, with at most `n_cells` cells per side.
 fn batches(pairs: &[Pair], n_cells: usize) -> Vec<Vec<usize>> {
     let mut order: Vec<usize> = (0..pairs.len()).collect();
     order.sort_by_key(|index| {
@@ -161,7 +161,7 @@ fn score_batch(model: &Transformer, batch: &[&Pair], device: &Device) -> Vec<Vec
     let targets: Vec<&[u32]> = batch.iter().map(|pair| pair.tgt.as_slice()).collect();
     let targets = Padded::new(&targets, device);
     let [_, tgt_len] = targets.ids().dims();
-    // Indices into `[batch * tgt_len]`, which leave out padding.
+    // Indices into `[batch * tgt_len]`, without padding.
     let mut positions = Vec::new();
     let mut labels = Vec::new();
     for (row, pair) in batch.iter().enumerate() {
@@ -199,13 +199,13 @@ fn score_batch(model: &Transformer, batch: &[&Pair], device: &Device) -> Vec<Vec
 
 /// Returns the log-probability of a label from its logit, the maximum of the logits, and `Σ exp(logit − max)`.
 ///
-/// In double precision: in single precision, the result would be rounded once more for each token.
+/// It is computed in double precision: single precision would round the result once more for each token.
 fn log_prob([logit, max, sum]: &[f64; 3]) -> f64 {
     (logit - max) - sum.ln()
 }
 
 impl Translator {
-    /// Scores pairs of a line and its translation, and returns one score per pair in the same order.
+    /// Scores pairs of a line and its translation, and returns one score per pair, in order.
     ///
     /// Lines are tokenized as for training; a blank line becomes EOS alone. Tokens beyond the limits are cut off, and
     /// counted in the score. The first model of an ensemble scores.

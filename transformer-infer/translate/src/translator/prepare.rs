@@ -11,7 +11,7 @@ use transformer_search::{Hypothesis, Phrase, Request, Search, SearchError};
 const MAX_SHOWN_CHARS: usize = 200;
 
 impl Translator {
-    /// Tokenizes lines, their prefixes and their terms. The error of a line is in its place.
+    /// Tokenizes lines, their prefixes and their terms. A line with an error has the error as its result.
     ///
     /// # Errors
     ///
@@ -70,8 +70,8 @@ impl Translator {
         Ok(phrases.collect())
     }
 
-    /// Makes the translation of a line of the hypotheses for it. `line` is its index among those given, and
-    /// `n_src_tokens` the number of its tokens before it is cut.
+    /// Converts the hypotheses for a line to its translation. `line` is its index among those given, and `n_src_tokens`
+    /// the number of its tokens before it is cut.
     ///
     /// # Errors
     ///
@@ -112,7 +112,7 @@ impl Translator {
         if n_tokens > n_kept {
             Some(Warning::Cut { n_kept })
         } else if n_tokens == 0 {
-            None // A blank line has the empty translation, whatever the search requires.
+            None // A blank line has the empty translation, under any search.
         } else if n_terms > n_required {
             Some(Warning::ManyTerms {
                 n_terms,
@@ -126,8 +126,8 @@ impl Translator {
     }
 }
 
-/// Tokenizes lines, and of a long one at least the first `n_tokens` tokens and one more. A blank line has no tokens,
-/// even if the tokenizer has tokens for spaces.
+/// Tokenizes lines, but of a long line only the first `n_tokens` tokens and at least one more. A blank line has no
+/// tokens, even if the tokenizer has tokens for spaces.
 fn encode(tokenizer: &Tokenizer, lines: &[&str], n_tokens: usize) -> Vec<Vec<u32>> {
     let starts = lines
         .iter()

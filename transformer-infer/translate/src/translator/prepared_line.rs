@@ -6,7 +6,7 @@ use transformer_search::Phrase;
 /// A line as tokens.
 #[derive(Debug, Default)]
 pub(crate) struct PreparedLine {
-    /// The tokens of the line, without EOS; of a long one more than the limit, but not all.
+    /// The tokens of the line, without EOS; for a long line more than the limit, but not all.
     pub(crate) ids: Vec<u32>,
     /// The tokens that the translation begins with.
     pub(super) prefix: Vec<u32>,
@@ -15,7 +15,7 @@ pub(crate) struct PreparedLine {
 }
 
 impl PreparedLine {
-    /// Returns it as the source of a search.
+    /// Returns the line as the source of a search.
     pub(crate) fn source(&self, index: u64) -> Source<'_> {
         Source {
             ids: &self.ids,

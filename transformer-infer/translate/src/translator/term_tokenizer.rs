@@ -7,10 +7,10 @@ use transformer_core::text::{N_SPECIAL, Tokenizer, UNK};
 use super::terms::{capitalized, continues_word, unmet_terms};
 use transformer_search::{Phrase, Position, Request, TokenEdges, Variant};
 
-/// Texts after which a term is tokenized to find out how it is written inside of a text, the usual one first.
+/// Texts before a term, for tokenizing it as it is written inside a text, the usual one first.
 const BEFORE: [&str; 3] = ["a", "1", "."];
 
-/// What stands for bytes that are not a whole character.
+/// The placeholder for bytes that are not a whole character.
 const INCOMPLETE: char = '\u{FFFD}';
 
 /// Turns terms into the tokens of a vocabulary.
@@ -20,22 +20,22 @@ pub(super) struct TermTokenizer {
 }
 
 impl TermTokenizer {
-    /// Finds out for every token whether its text continues a word. It takes about a microsecond for each.
+    /// Determines for every token whether its text continues a word. It takes about a microsecond per token.
     pub(super) fn new(tokenizer: &Tokenizer) -> Self {
         Self {
             edges: edges(tokenizer).into(),
         }
     }
 
-    /// Returns the phrases of terms, without those that cannot be written with the vocabulary, and of the first
-    /// [`Request::MOST_PHRASES`] terms only: no more are required.
+    /// Returns the phrases of terms, except those that cannot be written with the vocabulary. Only the first
+    /// [`Request::MOST_PHRASES`] terms count, because no more are required.
     pub(super) fn phrases(&self, tokenizer: &Tokenizer, terms: &[&str]) -> Vec<Phrase> {
         let terms = terms.iter().take(Request::MOST_PHRASES);
         let phrases = terms.map(|term| self.phrase(tokenizer, term));
         phrases.filter(Phrase::can_be_written).collect()
     }
 
-    /// Returns the ways to write a term: after a space, at the start of a text or behind an opening bracket, and with an
+    /// Returns the spellings of a term: after a space, at the start of a text or after an opening bracket, and with an
     /// initial capital at the start.
     fn phrase(&self, tokenizer: &Tokenizer, term: &str) -> Phrase {
         let inside = BEFORE
@@ -63,7 +63,7 @@ impl TermTokenizer {
     }
 }
 
-/// Returns the indices of the terms that a translation lacks, as whole words.
+/// Returns the indices of the terms that a translation does not contain as whole words.
 pub(super) fn unmet(tokenizer: &Tokenizer, text: &str, terms: &[&str]) -> Vec<usize> {
     unmet_terms(text, terms, |term| {
         // A tokenizer may change the case or the encoding of characters.
@@ -74,15 +74,14 @@ pub(super) fn unmet(tokenizer: &Tokenizer, text: &str, terms: &[&str]) -> Vec<us
     })
 }
 
-/// Returns the tokens of `text` behind `before`, if the tokens of `before` do not depend on it.
+/// Returns the tokens of `text` after `before`, if the tokens of `before` do not depend on it.
 fn ids_after(tokenizer: &Tokenizer, before: &str, text: &str) -> Option<Vec<u32>> {
     let ids = tokenizer.encode(&format!("{before}{text}"));
     let rest = ids.strip_prefix(tokenizer.encode(before).as_slice())?;
     Some(rest.to_vec())
 }
 
-/// Returns for every token whether its text continues a word and can be continued, found by decoding it behind another
-/// token that can be continued.
+/// Returns the edges of every token, found by decoding it after another token that can be continued.
 fn edges(tokenizer: &Tokenizer) -> Vec<TokenEdges> {
     let ids = || 0..tokenizer.vocab_size() as u32;
     let is_letter = |c: char| continues_word(c) || c == INCOMPLETE;
@@ -131,7 +130,7 @@ mod tests {
         Tokenizer::train(&config, LINES)
     }
 
-    /// Returns the variants that may be anywhere, as text behind a word.
+    /// Returns the variants that may be anywhere, as text after a word.
     fn variants(kind: TokenizerKind, term: &str) -> Result<Vec<String>, TokenizerError> {
         let tokenizer = tokenizer(kind)?;
         let phrase = TermTokenizer::new(&tokenizer).phrase(&tokenizer, term);

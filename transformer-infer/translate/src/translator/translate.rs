@@ -45,7 +45,7 @@ const SEARCH: &str = "search";
 /// ```
 #[derive(Debug)]
 pub struct Translator {
-    /// The models of an ensemble, or one.
+    /// One model, or those of an ensemble.
     models: Vec<LoadedModel>,
     pub(crate) tokenizers: Tokenizers,
     pub(crate) limits: BatchLimits,
@@ -58,12 +58,12 @@ pub struct Translator {
 }
 
 impl Translator {
-    /// Makes a translator of a model, the config it was built from, and its tokenizers.
+    /// Creates a translator from a model, the config that it was built from, and its tokenizers.
     ///
     /// # Errors
     ///
-    /// Returns [`TranslatorError::VocabSize`] if a tokenizer has more tokens than the config. Fewer are valid: embedding
-    /// matrices may be padded.
+    /// Returns [`TranslatorError::VocabSize`] if a tokenizer has more tokens than the config. Fewer are allowed,
+    /// because embedding matrices may be padded.
     pub fn new(
         model: Transformer,
         config: &TransformerConfig,
@@ -104,18 +104,18 @@ impl Translator {
     ///
     /// # Errors
     ///
-    /// Returns a [`TranslatorError`] that names the file at fault.
+    /// Returns a [`TranslatorError`] that names the faulty file.
     pub fn open(path: impl AsRef<Path>, device: &Device) -> Result<Self, TranslatorError> {
         Self::open_ensemble(&[path], device, &OpenOptions::default())
     }
 
-    /// Loads several models that predict together, as set by [`Search::ensemble`], or one. All need the same
+    /// Loads one model, or several that predict together as set by [`Search::ensemble`]. All must have the same
     /// tokenizers.
     ///
     /// # Errors
     ///
-    /// Returns a [`TranslatorError`] that names the file at fault, or the model with other tokenizers, or if the
-    /// device cannot compute in the precision.
+    /// Returns a [`TranslatorError`] that names the faulty file, or the model with other tokenizers, or if the device
+    /// cannot compute in the precision.
     ///
     /// # Panics
     ///
@@ -174,13 +174,12 @@ impl Translator {
         Self { search, ..self }
     }
 
-    /// Returns the languages of the model, as far as they are known; of an ensemble, those of the first model that has
-    /// them.
+    /// Returns the languages of the model, if known; for an ensemble, those of the first model that has them.
     pub fn languages(&self) -> &Languages {
         &self.languages
     }
 
-    /// Sets the languages of the model. They change no translation.
+    /// Sets the languages of the model. They do not change translations.
     #[must_use]
     pub fn with_languages(self, languages: Languages) -> Self {
         Self { languages, ..self }
@@ -194,17 +193,17 @@ impl Translator {
 
     /// Returns the model, or the first one of an ensemble, as a module in 32-bit floats.
     ///
-    /// On CPUs, a model from a directory is read once more at the first call: translation uses the weights in another
-    /// form. Scores and attention need this one.
+    /// On CPUs, a model from a directory is read again at the first call, because translation uses the weights in
+    /// another form. Scores and attention need this one.
     ///
     /// # Errors
     ///
-    /// Returns a [`LoadError`] if the weights cannot be read any more.
+    /// Returns a [`LoadError`] if the weights can no longer be read.
     pub fn model(&self) -> Result<&Transformer, LoadError> {
         self.models[0].tensors()
     }
 
-    /// Returns the number format of the matrix products of translation, for each model; none on devices that are no
+    /// Returns the number format of the matrix products of translation, for each model; empty on devices other than
     /// CPUs.
     pub fn precisions(&self) -> Vec<ComputePrecision> {
         let models = self.models.iter();
@@ -291,8 +290,8 @@ impl Translator {
     ///
     /// # Errors
     ///
-    /// Returns a [`TranslatorError`] as `translate` does, if a prefix has unknown characters or reaches the length limit,
-    /// or if there are terms and the search draws samples. Terms that cannot be met are no error
+    /// Returns a [`TranslatorError`] as `translate` does, if a prefix has unknown characters or reaches the length
+    /// limit, or if there are terms and the search draws samples. Terms that cannot be met are not an error
     /// ([`Translation::unmet_terms`]).
     pub fn translate_inputs(
         &self,
@@ -320,12 +319,12 @@ impl Translator {
         self.models.iter().map(LoadedModel::packed).collect()
     }
 
-    /// Returns the most threads that translate at the same time.
+    /// Returns the maximum number of threads that translate at the same time.
     pub fn n_threads(&self) -> usize {
         self.n_threads
     }
 
-    /// Translates token ids in the form that the models have on their device.
+    /// Translates token ids with the models in the form for their device.
     pub(crate) fn translate_sources(
         &self,
         sources: &[Source<'_>],

@@ -1,4 +1,4 @@
-//! [`Input`] and [`Translation`]: what a translator takes and returns.
+//! [`Input`] and [`Translation`]: the input and the output of a translator.
 
 use transformer_search::Hypothesis;
 
@@ -7,9 +7,9 @@ use transformer_search::Hypothesis;
 pub struct Input<'a> {
     /// The line.
     pub text: &'a str,
-    /// The text that the translation must begin with; blank for no such condition.
+    /// The text that the translation must begin with; blank for none.
     pub prefix: &'a str,
-    /// The terms that the translation must contain, as whole words and each at a place of its own, such as the
+    /// The terms that the translation must contain, as whole words that do not overlap, such as the
     /// [targets](crate::Term::target) of the terms that a [`Glossary`](crate::Glossary) finds in the line.
     ///
     /// A lower-case term may have an initial capital at the start of the translation.
@@ -21,10 +21,10 @@ pub struct Input<'a> {
 /// The translations of one line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Translation {
-    /// The hypotheses, the best first, or samples in the order in which they were drawn; never empty.
+    /// The hypotheses, best first, or samples in the order of drawing; never empty.
     pub candidates: Vec<Candidate>,
-    /// Set if the line was cut, has too many terms, or if the length limits allow no translation for it; of several
-    /// warnings the first of these.
+    /// Set if the line was cut, has too many terms, or if the length limits allow no translation for it; if several
+    /// apply, it is the first of these.
     pub warning: Option<Warning>,
     /// Indices of the required [terms](Input::terms) that the text of the best candidate does not contain: their
     /// characters are not in the vocabulary, or the length limit has no room for them.
@@ -40,7 +40,7 @@ pub struct Candidate {
     pub hypothesis: Hypothesis,
 }
 
-/// Why a translation is incomplete, or has not the length that was requested.
+/// A warning that a translation is incomplete, or does not have the requested length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Warning {
@@ -53,7 +53,7 @@ pub enum Warning {
     ManyTerms {
         /// Number of its [terms](Input::terms).
         n_terms: usize,
-        /// Number of those that were required, the first ones.
+        /// Number of required terms, which are the first ones.
         n_required: usize,
     },
     /// The minimum length is above the maximum length for this line, and was lowered to it.
@@ -63,7 +63,7 @@ pub enum Warning {
         /// The maximum length, in tokens.
         max_len: usize,
     },
-    /// The maximum length allows no word for this line, so that its translation is empty.
+    /// The maximum length allows no words for this line, so its translation is empty.
     NoWords {
         /// The maximum length, in tokens.
         max_len: usize,
@@ -80,7 +80,7 @@ impl Translation {
 }
 
 impl Warning {
-    /// Returns whether it is about the limits of the output length, and so about many lines alike.
+    /// Returns whether the warning is about the limits of the output length, and so probably about many lines.
     pub fn is_of_limits(&self) -> bool {
         match self {
             Self::Cut { .. } | Self::ManyTerms { .. } => false,

@@ -1,14 +1,14 @@
-//! Which terms a text contains, as whole words.
+//! Finds the terms that a text contains as whole words.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use super::pieces::{Piece, pieces};
 
-/// Returns the indices of the terms that a text does not contain, each at a place of its own.
+/// Returns the indices of the terms that a text does not contain without overlaps.
 ///
-/// `spellings` returns the spellings of a term, one of which is enough; it is called once for equal terms. A spelling may
-/// have an initial capital at the start of the text. The time is that of one pass over the text for each different term.
+/// `spellings` returns the spellings of a term, any of which is enough; it is called once for equal terms. A spelling
+/// may have an initial capital at the start of the text. The time is one pass over the text for each different term.
 pub(crate) fn unmet_terms<'a>(
     text: &str,
     terms: &[&'a str],
@@ -26,7 +26,7 @@ pub(crate) fn unmet_terms<'a>(
     });
     let mut different: Vec<(Vec<usize>, Vec<String>)> = with_spellings.collect();
     let n_bytes = |spellings: &[String]| spellings.iter().map(String::len).max();
-    // A term may be a part of a longer one.
+    // A term may be part of a longer one.
     different.sort_by_key(|(indices, spellings)| (Reverse(n_bytes(spellings)), indices[0]));
     let mut unmet = Vec::new();
     for (indices, spellings) in &different {
@@ -37,7 +37,7 @@ pub(crate) fn unmet_terms<'a>(
     unmet
 }
 
-/// Uses the first unused places of a term in a text, at most `n_terms`, and returns their number.
+/// Marks the first unused occurrences of a term in a text as used, at most `n_terms`, and returns their number.
 fn use_places(
     text: &[Piece<'_>],
     is_used: &mut [bool],

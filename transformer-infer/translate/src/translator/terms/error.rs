@@ -1,8 +1,8 @@
-//! [`GlossaryError`]: why a glossary cannot be read, and how to fix it.
+//! [`GlossaryError`]: the errors of a glossary, with their remedies.
 
 use transformer_core::lines::LineError;
 
-/// Why a glossary cannot be read, and how to fix it. Lines are counted from 1.
+/// Error of a glossary, with its remedy. Lines are counted from 1.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum GlossaryError {
@@ -28,7 +28,7 @@ pub enum GlossaryError {
         name: String,
         /// Number of the line.
         line: u64,
-        /// What is missing: `term` or `translation`.
+        /// The missing column: `term` or `translation`.
         column: &'static str,
     },
     /// A term has two translations.
@@ -55,7 +55,7 @@ pub enum GlossaryError {
         line: u64,
         /// The limit.
         most: usize,
-        /// What is limited: `terms` or `bytes`.
+        /// The limited quantity: `terms` or `bytes`.
         unit: &'static str,
     },
 }

@@ -38,7 +38,7 @@ pub struct Glossary {
 pub struct Term<'a> {
     /// Its bytes in the text.
     pub range: Range<usize>,
-    /// The term as the glossary spells it.
+    /// The term in the glossary's spelling.
     pub source: &'a str,
     /// The text that the translation must contain.
     pub target: &'a str,
@@ -49,11 +49,11 @@ struct Entry {
     source: String,
     target: String,
     line: u64,
-    /// Whether it has no upper-case letter, so that it may begin a sentence with a capital.
+    /// True if it has no upper-case letter, so that it may begin a sentence with a capital.
     is_lower: bool,
 }
 
-/// The pieces that can follow a sequence of pieces, and the term that it is.
+/// A sequence of pieces: the pieces that can follow it, and the term that it spells, if any.
 #[derive(Clone, Debug, Default)]
 struct Node {
     next: HashMap<Box<str>, usize>,
@@ -61,19 +61,19 @@ struct Node {
 }
 
 impl Glossary {
-    /// Most terms of a glossary.
+    /// Maximum number of terms of a glossary.
     pub const MOST_TERMS: usize = 100_000;
 
-    /// Most bytes of a line.
+    /// Maximum size of a line, in bytes.
     pub const MOST_LINE_BYTES: usize = 4096;
 
-    /// Most bytes of a file, unpacked.
+    /// Maximum size of a file, unpacked, in bytes.
     pub const MOST_BYTES: usize = 16 << 20;
 
     /// Reads a file, plain or gzip, of lines with a term, a tab, and the term of the translation.
     ///
-    /// Blank lines are skipped, and lines that begin with `#`, which are comments; a space before a `#` makes it part of
-    /// the term. Whitespace around terms is ignored, and inside of them counts as one space.
+    /// Blank lines are skipped, and so are comments, which are lines that begin with `#`; with a space before it, `#`
+    /// is part of the term. Whitespace around terms is ignored, and whitespace inside them counts as one space.
     ///
     /// # Errors
     ///
@@ -82,7 +82,7 @@ impl Glossary {
         Self::from_lines(LineReader::open(path.as_ref())?)
     }
 
-    /// Reads the same from a stream, which errors call by `name`.
+    /// Reads a glossary from a stream; errors call it by `name`.
     ///
     /// # Errors
     ///
@@ -91,8 +91,8 @@ impl Glossary {
         Self::from_lines(LineReader::new(name, input)?)
     }
 
-    /// Makes a glossary of terms and their translations, without a file. Errors call the collection by `name`, and count
-    /// pairs as lines.
+    /// Creates a glossary from terms and their translations, without a file. Errors call the collection by `name`, and
+    /// count pairs as lines.
     ///
     /// # Errors
     ///
@@ -172,7 +172,7 @@ impl Glossary {
         }
     }
 
-    /// Inserts an entry; returns the line of an earlier one with the same term, if there is one.
+    /// Inserts an entry; returns the line of an earlier one with the same term, if any.
     fn insert(&mut self, entry: Entry) -> Option<u64> {
         let mut node = 0;
         for piece in pieces(&entry.source) {
@@ -197,16 +197,16 @@ impl Glossary {
         self.entries.len()
     }
 
-    /// Returns whether there is no term.
+    /// Returns whether there are no terms.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// Returns the terms of a sentence, from left to right, which do not overlap.
+    /// Returns the terms of a sentence, from left to right, without overlaps.
     ///
-    /// A term is found as whole words, in the case in which it is written; one without upper-case letters also with a
-    /// capital at the start of the sentence. Of several at the same place the longest counts. The time does not depend on
-    /// the number of terms.
+    /// A term is found as whole words, in the same case; a term without upper-case letters also with a capital at the
+    /// start of the sentence. Among several terms at a position the longest counts. The time does not depend on the
+    /// number of terms.
     pub fn terms_in(&self, sentence: &str) -> Vec<Term<'_>> {
         let pieces = pieces(sentence);
         let is_word = |piece: &Piece<'_>| piece.text.starts_with(continues_word);
@@ -220,7 +220,7 @@ impl Glossary {
             let lower = lower
                 .flatten()
                 .and_then(|first| self.longest(rest, &first, |entry| entry.is_lower));
-            // Of equal lengths, the one as it is written.
+            // If the lengths are equal, the term as it is written.
             let longest = match (as_written, lower) {
                 (Some(a), Some(b)) => Some(if b.1 > a.1 { b } else { a }),
                 (a, b) => a.or(b),
@@ -240,8 +240,8 @@ impl Glossary {
         found
     }
 
-    /// Returns the longest term at the start of some pieces, the first of which is spelled `first`, and its number of
-    /// pieces.
+    /// Returns the longest term at the start of some pieces, and its number of pieces; `first` is the spelling of the
+    /// first piece.
     fn longest(
         &self,
         rest: &[Piece<'_>],
@@ -301,7 +301,7 @@ fn uncapitalized(word: &str) -> Option<String> {
     let mut rest = word.chars();
     let first = rest.next().filter(|first| first.is_uppercase())?;
     let lower: String = first.to_lowercase().chain(rest).collect();
-    // A word whose capital is not that of the lower-case letter is another word.
+    // If the capital is not that of the lower-case letter, the word is another one.
     (capitalized(&lower).as_deref() == Some(word)).then_some(lower)
 }
 

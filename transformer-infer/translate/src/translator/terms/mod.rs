@@ -1,4 +1,4 @@
-//! Glossaries: terms whose translations are prescribed, and words of a text.
+//! Glossaries: terms with required translations, and words of a text.
 
 mod contained;
 mod error;

@@ -1,4 +1,4 @@
-//! [`Piece`]: words, whitespace and other characters, into which texts are cut to compare whole words.
+//! [`Piece`]: words, whitespace and other characters, the units in which texts are compared as whole words.
 
 use std::ops::Range;
 
@@ -16,7 +16,7 @@ pub(super) struct Piece<'a> {
 /// Cuts a text into words, runs of whitespace, and single other characters.
 pub(super) fn pieces(text: &str) -> Vec<Piece<'_>> {
     let mut pieces: Vec<Piece<'_>> = Vec::new();
-    // What the last piece goes on with, if anything.
+    // The kind of character that continues the last piece, if any.
     let mut last = Kind::Other;
     for (start, c) in text.char_indices() {
         let range = start..start + c.len_utf8();
@@ -41,9 +41,9 @@ pub(super) fn pieces(text: &str) -> Vec<Piece<'_>> {
     pieces
 }
 
-/// Returns whether a character belongs to the word that the character before it belongs to, if it is one of a word.
+/// Returns whether a character continues the word of the character before it, if that is part of one.
 ///
-/// Letters, digits and marks do, except those of writing systems that do not separate words, such as Chinese: there every
+/// Letters, digits and marks do, except in writing systems that do not separate words, such as Chinese, where every
 /// character counts as a word.
 pub(crate) fn continues_word(c: char) -> bool {
     (c.is_alphanumeric() || is_mark(c)) && !is_without_spaces(c)
@@ -68,7 +68,7 @@ impl Kind {
     }
 }
 
-/// Combining marks that are no letters: accents, signs of Indic scripts that suppress a vowel, and joiners.
+/// Combining marks that are not letters: accents, signs of Indic scripts that suppress a vowel, and joiners.
 fn is_mark(c: char) -> bool {
     matches!(c,
         '\u{0300}'..='\u{036F}' | '\u{0483}'..='\u{0489}' | '\u{0591}'..='\u{05C7}' | '\u{0610}'..='\u{061A}'
