@@ -12,10 +12,10 @@
 //!
 //! - [`TransformerConfig`]: all hyper-parameters; [`init`](TransformerConfig::init) builds the model.
 //! - [`Transformer`]: the model, on ids or on vectors ([`forward_embedded`](Transformer::forward_embedded)).
-//! - [`Padded`]: a batch of sequences, and its padding.
+//! - [`Padded`]: a batch of sequences with its padding.
 //! - [`DecoderState`]: the cache of decoding, a value that you own.
-//! - [`Mask`]: what attention must not see.
-//! - [`model::Encoder`], [`model::Decoder`] and [`model::MultiHeadAttention`]: parts of the model, to be used alone.
+//! - [`Mask`]: the keys that attention must not see.
+//! - [`model::Encoder`], [`model::Decoder`] and [`model::MultiHeadAttention`]: parts of the model, usable alone.
 //! - [`device::choose`]: a backend and its device.
 //! - [`text::Tokenizer`]: words, characters, BPE, unigram, SentencePiece.
 //! - [`ModelDirectory`]: a model on disk, written atomically and checked when read.

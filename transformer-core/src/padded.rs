@@ -10,7 +10,7 @@ pub struct Padded {
     ids: Tensor<2, Int>,
     mask: Option<Tensor<2, Bool>>,
     has_empty: bool,
-    /// Padding excluded; `None` if all sequences are empty, or the ids were given as a tensor.
+    /// The largest id, padding excluded; `None` if all sequences are empty, or the ids were given as a tensor.
     largest_id: Option<u32>,
 }
 
@@ -21,7 +21,7 @@ impl Padded {
     ///
     /// # Panics
     ///
-    /// Panics if there is no sequence.
+    /// Panics if there are no sequences.
     ///
     /// # Example
     ///
@@ -63,7 +63,7 @@ impl Padded {
         }
     }
 
-    /// Wraps ids and a padding mask that are tensors already, for example from a batcher of Burn.
+    /// Wraps ids and a padding mask that are already tensors, for example from a batcher of Burn.
     ///
     /// `hidden` is `true` for padding; `None` means no padding. The tensors are not read from the
     /// device: with a mask, every row may be all padding, and ids are not checked against a
@@ -76,7 +76,7 @@ impl Padded {
     ///
     /// # Panics
     ///
-    /// Panics if the batch has no row or no column, or the mask has another shape.
+    /// Panics if the batch has no rows or no columns, or the mask has another shape.
     ///
     /// # Example
     ///
@@ -136,7 +136,7 @@ impl Padded {
     ///
     /// # Panics
     ///
-    /// Panics if one is not.
+    /// Panics if an id is not.
     pub(crate) fn assert_in_vocabulary(&self, vocab_size: usize) {
         if let Some(id) = self.largest_id {
             assert!(

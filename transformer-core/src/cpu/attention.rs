@@ -10,10 +10,10 @@ use super::instruction_set::instruction_set;
 use super::vector::{exp, max_and_sum, sum};
 use crate::device::{CpuBackend, CpuOp, DispatchTo};
 
-/// Most queries per row of the batch: for more, matrix products are faster than dot products.
+/// Maximum number of queries per row of the batch: for more, matrix products are faster than dot products.
 const MAX_QUERIES: usize = 16;
 
-/// Exponents below this one count as `exp(−∞)`: such an `f32` is negligible beside 1.
+/// Exponents below this count as `exp(−∞)`: such an `f32` is negligible beside 1.
 const MIN_EXPONENT: f32 = -87.0;
 
 /// Multiplications for each thread, at least.
@@ -27,11 +27,11 @@ pub(crate) struct AttentionInputs<'a> {
     pub(crate) keys: &'a Tensor<4>,
     /// `[batch, n_heads, capacity, d_v]`.
     pub(crate) values: &'a Tensor<4>,
-    /// Number of keys and values in use; those behind are not read.
+    /// Number of keys and values in use; those after them are not read.
     pub(crate) n_keys: usize,
-    /// What is added to the scores, and which keys are hidden.
+    /// The term added to the scores, and the hidden keys.
     pub(crate) mask: Option<ScoreMask>,
-    /// Whether to return the weights too.
+    /// True if the weights are returned too.
     pub(crate) with_weights: bool,
 }
 
@@ -50,9 +50,9 @@ pub(crate) struct ScoreMask {
 
 /// Computes `softmax(QKᵀ/√d_k)·V` in every head (Eq. 1), and concatenates the heads.
 ///
-/// Returns `None` where the caller falls back to Burn.
+/// Returns `None` if the caller has to fall back to Burn.
 ///
-/// A query from which all keys are hidden has zero weights and a zero output.
+/// A query with all keys hidden has zero weights and a zero output.
 ///
 /// # Shapes
 ///
@@ -312,14 +312,14 @@ impl Heads<'_> {
         }
     }
 
-    /// Masks the scores of one query as [`ScoreMask`] says; returns whether all keys are hidden.
+    /// Masks the scores of one query by the rules of [`ScoreMask`]; returns whether all keys are hidden.
     #[inline(always)]
     fn mask_scores(&self, scores: &mut [f32], index: [usize; 3]) -> bool {
         if let Some(bias) = self.bias {
             let bias = bias.row(index);
             for (key, score) in scores.iter_mut().enumerate() {
                 let sum = *score + bias.at(key);
-                // Not `f32::max`, which ignores NaN.
+                // Not `f32::max`, because that ignores NaN.
                 *score = if sum < self.min_score {
                     self.min_score
                 } else {

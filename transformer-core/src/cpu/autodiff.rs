@@ -14,7 +14,7 @@ pub(super) fn run<const D: usize, O, T>(x: &Tensor<D>, operation: impl FnOnce() 
 where
     O: CpuOp<Output = Option<T>>,
 {
-    // Checked before `operation` collects its inputs, which may read tensors: not from a GPU.
+    // Checked before `operation` collects its inputs, because it may read tensors, but not from a GPU.
     let is_supported = supports(x) && x.shape().num_elements() > 0;
     match is_supported {
         true => run_on_cpu(&x.device(), operation()).flatten(),
@@ -36,8 +36,7 @@ where
         .flatten()
 }
 
-/// Returns the backend's tensor of a tensor without autodiff; `None` if it has autodiff or is on
-/// another backend.
+/// Returns the backend's tensor of a tensor without autodiff; `None` if it has autodiff or is on another backend.
 pub(super) fn primitive<B: CpuBackend, const D: usize>(tensor: Tensor<D>) -> Option<FloatTensor<B>>
 where
     DispatchTensor: DispatchTo<B>,

@@ -1,4 +1,4 @@
-//! Dropout whose mask is generated twice instead of stored.
+//! Dropout with a mask that is generated twice instead of stored.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -35,11 +35,11 @@ const _: () = assert!(
     "a block starts with a new output of the generator"
 );
 
-/// Seeds dropout: of this thread for a device in CPU memory, else of the whole device.
+/// Seeds dropout: of this thread for a device in CPU memory, otherwise of the whole device.
 ///
-/// Burn's CPU backends have one generator for all threads. Here every thread has its own, so that
-/// threads that share an update generate the same masks in every run. Threads that were not seeded
-/// generate different masks, and not the same ones in every run.
+/// Burn's CPU backends have one generator for all threads. Here every thread has its own, so that threads that share an
+/// update generate the same masks in every run. Threads that were not seeded generate different masks, which vary from
+/// run to run.
 ///
 /// # Example
 ///
@@ -59,18 +59,17 @@ pub fn seed_dropout(device: &Device, seed: u64) {
     }
 }
 
-/// The state of the generator before a part of a pass, from which the part's masks are generated
-/// again.
+/// The state of the generator before a part of a pass; from it, the masks of the part are generated again.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum DropoutState {
     /// This thread's generator, for tensors in CPU memory.
     Cpu(SplitMix64),
-    /// The seed that the device's generator got: its state cannot be read.
+    /// The seed that the device's generator received, because its state cannot be read.
     Seed(u64),
 }
 
 impl DropoutState {
-    /// Returns the state before what follows; outside CPU memory, it begins with `seed`.
+    /// Returns the current state; outside CPU memory, the generator is seeded with `seed` first.
     pub(crate) fn begin(device: &Device, seed: u64) -> Self {
         if is_cpu_memory(device) {
             return Self::Cpu(GENERATOR.get());
@@ -88,8 +87,8 @@ impl DropoutState {
     }
 }
 
-/// Sets elements to zero with this probability and scales the others, for tensors in CPU memory;
-/// `None`: fall back to Burn.
+/// Sets elements to zero with this probability and scales the others, for tensors in CPU memory; `None`: fall back to
+/// Burn.
 ///
 /// With autodiff, the backward pass generates the mask again, so that the graph does not store it.
 pub(crate) fn dropout<const D: usize>(x: &Tensor<D>, probability: f64) -> Option<Tensor<D>> {
@@ -119,21 +118,21 @@ pub(super) fn next_mask(n: usize, probability: f64) -> DropoutMask {
     mask
 }
 
-/// A mask as the state of the generator that makes it.
+/// A mask, stored as the state of the generator that makes it.
 ///
-/// Each element gets 16 random bits, so that the probability is exact to 1/65,536.
+/// Each element uses 16 random bits, so that the probability is exact to 1/65,536.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DropoutMask {
     /// The generator before the first element.
     generator: SplitMix64,
-    /// Elements with bits below it become zero.
+    /// Elements with bits below this become zero.
     threshold: u32,
     /// Factor of the other elements, so that the mean is unchanged.
     scale: f32,
 }
 
 impl DropoutMask {
-    /// Returns the generator at an element that starts a new output of it.
+    /// Returns the generator at an element that starts a new output.
     fn generator_at(&self, element: usize) -> SplitMix64 {
         self.generator.skip((element / ELEMENTS_PER_DRAW) as u64)
     }
@@ -159,10 +158,10 @@ impl DropoutMask {
         });
     }
 
-    /// Does so for a block that begins with element `start`.
+    /// Applies the mask to a block that begins with element `start`.
     #[inline(always)]
     fn apply_to_block(&self, start: usize, input: &[f32], output: &mut [f32]) {
-        /// Outputs of the generator that are computed together.
+        /// Number of generator outputs that are computed together.
         const DRAWS: usize = 8;
         let mut generator = self.generator_at(start);
         let chunks = input.chunks(DRAWS * ELEMENTS_PER_DRAW);

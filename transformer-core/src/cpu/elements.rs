@@ -39,7 +39,7 @@ pub fn update_in_place<const D: usize, const N: usize>(
     read: Tensor<D>,
     update: impl FnOnce([&mut [f32]; N], &[f32]),
 ) -> [Tensor<D>; N] {
-    /// Why a tensor's data converts to a slice.
+    /// The reason why a tensor's data converts to a slice.
     const IS_F32: &str = "the elements are f32";
     let shape = read.shape();
     assert!(
@@ -62,8 +62,8 @@ pub fn update_in_place<const D: usize, const N: usize>(
     updated.map(tensor)
 }
 
-/// Returns a contiguous copy of a tensor in CPU memory without gradients, which inference reads
-/// many times; other tensors as they are.
+/// Returns a contiguous copy of a tensor in CPU memory without gradients, which inference reads many times; other
+/// tensors are returned unchanged.
 pub(crate) fn contiguous_for_inference<const D: usize>(tensor: Tensor<D>) -> Tensor<D> {
     let device = tensor.device();
     if device.is_autodiff() || !is_cpu_memory(&device) {

@@ -1,11 +1,11 @@
-//! Matrix products into existing buffers, by the `gemm` crate that flex uses too.
+//! Matrix products into existing buffers, by the `gemm` crate, which flex uses too.
 
 use std::ops::Range;
 
 use gemm::Parallelism;
 use rayon::prelude::*;
 
-/// Elements of a matrix for each thread, at least, when a single row is multiplied by it.
+/// Minimum number of matrix elements per thread when a single row is multiplied by the matrix.
 const ELEMENTS_PER_THREAD: usize = 1 << 17;
 
 /// A view of a row-major matrix, or of its transpose.
@@ -69,7 +69,7 @@ impl<'a> Matrix<'a> {
     ///
     /// # Panics
     ///
-    /// Panics if there is no such column.
+    /// Panics if a column does not exist.
     pub fn gathered_columns(self, columns: &[usize]) -> Vec<f32> {
         let [n_rows, n_columns] = self.shape;
         let outside = columns.iter().find(|column| **column >= n_columns);
@@ -105,7 +105,7 @@ impl<'a> Matrix<'a> {
     }
 }
 
-/// Whether a product replaces the contents of its buffer or is added to them.
+/// The use of the output buffer: a product replaces its contents or is added to them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output {
     /// Replace the contents.

@@ -5,7 +5,7 @@ use pulp::Arch;
 #[cfg(test)]
 pub(crate) use tests::with_each_instruction_set;
 
-/// Returns the widest vectors of the processor; in a test, those that
+/// Returns the instruction set with the widest vectors of the processor; in a test, the one that
 /// `with_each_instruction_set` chose.
 #[inline(always)]
 pub(crate) fn instruction_set() -> Arch {
@@ -24,7 +24,7 @@ mod tests {
     use super::*;
 
     thread_local! {
-        /// What kernels that this thread calls are dispatched to.
+        /// The instruction set for kernels that this thread calls.
         pub(super) static CHOSEN: Cell<Option<Arch>> = const { Cell::new(None) };
         /// Number of kernels that were called since it was chosen.
         pub(super) static N_CALLS: Cell<usize> = const { Cell::new(0) };

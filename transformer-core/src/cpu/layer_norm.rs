@@ -16,7 +16,7 @@ use crate::device::{CpuBackend, CpuOp, DispatchTo};
 
 /// Normalizes along the last axis: `(x − mean) / √(variance + ε) ∘ γ + β`.
 ///
-/// Returns `None` for a tensor without autodiff, or where the caller falls back to Burn.
+/// Returns `None` for a tensor without autodiff, or if the caller has to fall back to Burn.
 ///
 /// # Shapes
 ///
@@ -100,7 +100,7 @@ impl<B: CpuBackend> Backward<B, 3> for LayerNormBackward {
     }
 }
 
-/// Writes the gradient of `x`, and returns those of `γ` and `β` in one vector.
+/// Writes the gradient of `x`, and returns the gradients of `γ` and `β` in one vector.
 fn write_gradient(
     x: &[f32],
     d_output: &[f32],

@@ -13,8 +13,8 @@ use crate::device::{CpuBackend, CpuOp, DispatchTo};
 
 /// Applies a linear layer, `x·W + b`, with or without autodiff; `None`: fall back to Burn.
 ///
-/// The product is accumulated onto the bias in the output's own memory. Flex copies a product once
-/// more, and libtorch's MKL does not use all vector instructions of some processors.
+/// The product is accumulated onto the bias in the output's own memory. Flex copies a product once more, and libtorch's
+/// MKL does not use all vector instructions of some processors.
 ///
 /// # Shapes
 ///

@@ -6,15 +6,15 @@ use rayon::prelude::*;
 use super::instruction_set::instruction_set;
 use super::vector::{LANES, exp};
 
-/// Logits with one maximum in a [`LogitSummary`]: a multiple of the lanes of every processor's vectors.
+/// Number of logits with one maximum in a [`LogitSummary`]: a multiple of the lanes of every processor's vectors.
 const CHUNK: usize = 128;
 
-/// Partial maxima, so that comparisons need not wait for each other.
+/// Number of partial maxima, so that comparisons need not wait for each other.
 const PARTS: usize = 4;
 
-/// Turns the logits of one row into log-probabilities: a maximum and a log-sum-exp.
+/// Turns the logits of one row into log-probabilities, with a maximum and a log-sum-exp.
 ///
-/// Added up to a single number, they would lose precision where logits are large.
+/// Their sum as a single number would lose precision where logits are large.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Normalizer {
     /// The maximum of the logits.
@@ -51,7 +51,7 @@ impl Normalizer {
     }
 }
 
-/// What finds the likeliest tokens of a row of logits without reading all of them again.
+/// Block maxima of a row of logits, for top-k without a second pass over the row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LogitSummary {
     normalizer: Normalizer,
@@ -60,7 +60,7 @@ pub struct LogitSummary {
 }
 
 impl LogitSummary {
-    /// Returns the summary of a row that has log-probabilities already.
+    /// Returns the summary of a row of log-probabilities.
     pub fn of_log_probs(log_probs: &[f32]) -> Self {
         Self {
             normalizer: Normalizer::default(),
@@ -74,8 +74,8 @@ impl LogitSummary {
         self.normalizer.log_prob(logit)
     }
 
-    /// Returns the chunks of the row that can contain one of the `k` largest logits: the index of the first logit,
-    /// and the logits. All other chunks have smaller log-probabilities than `k` chunks have as their largest.
+    /// Returns the chunks of the row that can contain one of the `k` largest logits: the index of the first logit, and
+    /// the logits. For every other chunk, at least `k` chunks have a larger maximum.
     pub fn chunks_with_largest<'a>(
         &'a self,
         row: &'a [f32],
@@ -139,8 +139,8 @@ fn larger<S: Simd>(simd: S, values: S::f32s, maxima: S::f32s) -> S::f32s {
     simd.select_f32s(simd.greater_than_f32s(values, maxima), values, maxima)
 }
 
-/// A call of [`Normalizer::of_row`] that is compiled for the vectors of the processor. The compiler does not do that
-/// for every closure.
+/// A call of [`Normalizer::of_row`], compiled for the vectors of the processor. The compiler does not do that for every
+/// closure.
 struct Summarize<'a> {
     row: &'a [f32],
 }

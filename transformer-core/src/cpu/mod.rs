@@ -1,14 +1,12 @@
 //! Kernels for `f32` tensors in CPU memory.
 //!
-//! Burn's autodiff decomposes a softmax into five operations and a layer normalization into nine,
-//! and as many again in the backward pass, each a pass over the tensor. The kernels here are one
-//! step of the autodiff graph with a gradient in closed form. Without gradients, a decoding step
-//! has so few elements that calling an operation costs more than computing it; attention and linear
-//! layers are one call here.
+//! Burn's autodiff decomposes a softmax into five operations and a layer normalization into nine, and as many again in
+//! the backward pass, each a pass over the tensor. Each kernel here is one step of the autodiff graph with a gradient
+//! in closed form. Without gradients, a decoding step has so few elements that calling an operation costs more than
+//! computing it; attention and linear layers are one call here.
 //!
-//! The functions on tensors return `None` where they do not apply: for tensors in GPU memory, of
-//! other element types, or with gradient checkpointing. The caller then uses Burn's operations,
-//! whose fusion on GPUs does the same.
+//! The functions on tensors return `None` if they do not apply: for tensors in GPU memory, of other element types, or
+//! with gradient checkpointing. The caller then uses Burn's operations; their fusion on GPUs has the same effect.
 
 mod attention;
 mod autodiff;

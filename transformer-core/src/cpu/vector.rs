@@ -1,9 +1,8 @@
 //! Vectorized sums and exponentials over rows of `f32`.
 //!
-//! Burn's CPU backends call the C library's exponential element by element. The one here is written
-//! so that the compiler vectorizes it for the processor's instructions inside
-//! [`Arch::dispatch`](pulp::Arch::dispatch). What is dispatched is a struct whose method is always
-//! inlined: a closure may be compiled outside, for the oldest processor.
+//! Burn's CPU backends call the C library's exponential element by element. The one here is written so that the
+//! compiler vectorizes it for the processor's instructions inside [`Arch::dispatch`](pulp::Arch::dispatch). A struct
+//! with an always-inlined method is dispatched, because a closure may be compiled outside, for the oldest processor.
 
 /// Partial results of a reduction, so that the compiler can vectorize it.
 pub(super) const LANES: usize = 32;
@@ -11,7 +10,7 @@ pub(super) const LANES: usize = 32;
 /// The same, in [`sum`].
 const LANES_OF_SUM: usize = 16;
 
-/// Elements that a thread processes as one task.
+/// Number of elements that a thread processes as one task.
 pub(super) const BLOCK: usize = 1 << 14;
 
 /// Returns the number of elements of a task that consists of whole rows.
@@ -55,7 +54,7 @@ pub fn replace_by_exponentials(row: &mut [f32], max: f32) -> f32 {
     sum
 }
 
-/// Returns the maximum, ignoring NaN, and the sum, through which NaN propagates.
+/// Returns the maximum, ignoring NaN, and the sum, which propagates NaN.
 #[inline(always)]
 pub fn max_and_sum(row: &[f32]) -> (f32, f32) {
     let larger = |a: f32, b: f32| if b > a { b } else { a };
@@ -80,14 +79,14 @@ pub fn max_and_sum(row: &[f32]) -> (f32, f32) {
 /// `exp(r)` up to `r⁷` has an error of less than a tenth of a unit in the last place.
 #[inline(always)]
 pub(crate) fn exp(x: f32) -> f32 {
-    /// 1.5·2²³: the sum of it and a small number has the rounded number in its last bits.
+    /// 1.5·2²³: added to a small number, it gives a sum with the rounded number in its last bits.
     const SHIFT: f32 = 12_582_912.0;
     /// `ln 2` as a sum; the first part has few enough bits for its multiples to be exact.
     const LN_2: [f32; 2] = [355.0 / 512.0, -2.121_944_4e-4];
     const EXPONENT_OF_ONE: u32 = 127;
     const MANTISSA_BITS: u32 = 23;
 
-    // Not `f32::max`, which ignores NaN.
+    // Not `f32::max`, because that ignores NaN.
     let x = if x < -87.0 { -87.0 } else { x };
     let shifted = x * std::f32::consts::LOG2_E + SHIFT;
     let n = shifted - SHIFT;

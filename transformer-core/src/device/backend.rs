@@ -47,7 +47,7 @@ impl Backend {
             .collect()
     }
 
-    /// Returns the name of the cargo feature, which users also type.
+    /// Returns the name of the cargo feature, which is also the name for users.
     pub fn name(self) -> &'static str {
         match self {
             Self::Cuda => "cuda",
@@ -61,11 +61,10 @@ impl Backend {
         }
     }
 
-    /// Returns the backend's default device without using it, or `None` if the backend is not
-    /// compiled in.
+    /// Returns the backend's default device without using it, or `None` if the backend is not compiled in.
     ///
-    /// Unlike [`choose`](super::choose()), this computes nothing on the device: it may not work, and
-    /// its default element types can still be [configured](Device::configure).
+    /// Unlike [`choose`](super::choose()), this computes nothing on the device: the device may not work, and its
+    /// default element types can still be [configured](Device::configure).
     ///
     /// # Example
     ///
@@ -143,7 +142,7 @@ impl Backend {
         }
     }
 
-    /// Returns what to do when this backend has too few devices.
+    /// Returns the remedy if this backend has too few devices.
     pub(super) fn remedy_for_few(self) -> &'static str {
         match self {
             Self::Cuda | Self::Rocm | Self::Metal | Self::Vulkan | Self::Wgpu => {
@@ -155,7 +154,7 @@ impl Backend {
         }
     }
 
-    /// Returns what to do when this backend finds no device.
+    /// Returns the remedy if this backend finds no device.
     pub(super) fn remedy(self) -> &'static str {
         match self {
             Self::Cuda => "install the NVIDIA driver and the CUDA toolkit, or set BURN_DEVICE=flex",

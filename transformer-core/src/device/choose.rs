@@ -1,7 +1,7 @@
 //! The choice of a backend and its devices.
 //!
-//! A backend requested by name has priority. Without a request, any compiled-in backend is
-//! preferred to the default, `flex`: somebody enabled its cargo feature on purpose.
+//! A backend requested by name has priority. Without a request, any compiled-in backend is preferred to the default,
+//! `flex`, because its cargo feature was enabled on purpose.
 
 use std::str::FromStr;
 
@@ -30,10 +30,10 @@ impl FromStr for Backend {
 /// `BURN_DEVICE`, which the program reads. Without a request, the choice is the first compiled-in
 /// backend of CUDA, ROCm, Metal, Vulkan, wgpu, libtorch, ndarray and flex.
 ///
-/// After the test computation, Burn refuses to [configure](Device::configure) the device's default
-/// element types. During it, the process has a silent panic hook, because drivers panic where there
-/// is no device: a panic of another thread is not printed, and a hook set meanwhile is lost. If
-/// either matters, use [`Backend::device`], which computes nothing.
+/// After the test computation, Burn refuses to [configure](Device::configure) the device's default element types.
+/// During it, the process has a silent panic hook, because drivers panic if there is no device: a panic of another
+/// thread is not printed, and a hook set meanwhile is lost. If either matters, use [`Backend::device`], which computes
+/// nothing.
 ///
 /// # Errors
 ///
@@ -106,8 +106,7 @@ fn check(backend: Backend, device: &Device) -> Result<(), DeviceError> {
     })
 }
 
-/// Returns the name of the device's hardware, or Burn's name of the device where the backend does
-/// not know it.
+/// Returns the name of the device's hardware, or Burn's name of the device if the backend does not know it.
 ///
 /// GPU backends know it. This shows, for example, when Vulkan runs on the CPU (`llvmpipe`). The
 /// call initializes the device.
@@ -135,8 +134,7 @@ pub fn describe(device: &Device) -> String {
     format!("{device:?}")
 }
 
-/// Returns whether devices of this kind have an all-reduce: whether they can sum tensors without
-/// copies to CPU memory.
+/// Returns whether devices of this kind have an all-reduce, that is, can sum tensors without copies to CPU memory.
 ///
 /// In Burn 0.22 only CUDA has it, through NCCL; the other backends panic, or have a single device.
 pub fn has_collectives(device: &Device) -> bool {

@@ -1,4 +1,4 @@
-//! Backends whose tensors are in CPU memory, and how [kernels](crate::cpu) run on them.
+//! Backends with tensors in CPU memory, and the way in which [kernels](crate::cpu) run on them.
 
 use std::borrow::Cow;
 
@@ -24,10 +24,10 @@ pub fn is_cpu_memory(device: &Device) -> bool {
     is_rust_cpu(device) || is_backend(device, Backend::Tch)
 }
 
-/// A backend whose tensors are in CPU memory.
+/// A backend with tensors in CPU memory.
 pub(crate) trait CpuBackend: backend::Backend {
-    /// Returns the elements of an `f32` tensor in row-major order: borrowed if the tensor is
-    /// contiguous, else copied.
+    /// Returns the elements of an `f32` tensor in row-major order: borrowed if the tensor is contiguous, otherwise
+    /// copied.
     ///
     /// # Panics
     ///
@@ -82,7 +82,7 @@ pub(crate) fn run_on_cpu<O: CpuOp>(device: &Device, operation: O) -> Option<O::O
     None
 }
 
-/// Says that Burn's dispatched tensors convert to the tensors of `B`, with and without autodiff.
+/// States that Burn's dispatched tensors convert to the tensors of `B`, with and without autodiff.
 pub(crate) trait DispatchTo<B: backend::Backend>:
     DispatchKindConversion<B> + DispatchKindConversion<Autodiff<B>>
 {

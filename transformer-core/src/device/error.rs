@@ -1,8 +1,8 @@
-//! [`DeviceError`]: why no device is available, and what to do about it.
+//! [`DeviceError`]: the errors of choosing a device, with their remedies.
 
 use super::Backend;
 
-/// Why no device is available.
+/// Error of choosing a device.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DeviceError {
@@ -17,7 +17,7 @@ pub enum DeviceError {
         "`{name}` names no backend; choose one of cuda, rocm, metal, vulkan, wgpu, tch, ndarray, flex"
     )]
     UnknownBackend {
-        /// The name given.
+        /// The given name.
         name: String,
     },
     /// The requested name is empty.
@@ -42,7 +42,7 @@ pub enum DeviceError {
     Unavailable {
         /// The requested backend.
         backend: Backend,
-        /// What to install or what to do instead.
+        /// The remedy: the software to install, or an alternative.
         remedy: &'static str,
         /// The backend's own message, on one line.
         reason: String,
@@ -58,7 +58,7 @@ pub enum DeviceError {
         requested: usize,
         /// Number of devices on this machine.
         found: usize,
-        /// What to do instead.
+        /// The remedy.
         remedy: &'static str,
     },
 }

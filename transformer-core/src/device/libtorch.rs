@@ -60,13 +60,11 @@ pub(crate) fn update_libtorch<const D: usize, const N: usize>(
     updated.map(Tensor::from_primitive::<LibTorch>)
 }
 
-/// Limits libtorch operations that this thread calls to this thread, so that several threads can
-/// share the cores.
+/// Limits the libtorch operations of this thread to this thread, so that several threads can share the cores.
 ///
-/// Flex and ndarray compute on the rayon pool of the calling thread. Libtorch instead has a number
-/// of threads for each calling thread, which this function sets to one. A second call on the same
-/// thread does nothing. Threads that first use libtorch while this function runs may be limited
-/// too.
+/// Flex and ndarray compute on the rayon pool of the calling thread. Libtorch instead has a number of threads for each
+/// calling thread, which this function sets to one. A second call on the same thread does nothing. Threads that first
+/// use libtorch while this function runs may be limited too.
 pub fn limit_libtorch_to_one_thread() {
     thread_local! {
         static IS_LIMITED: Cell<bool> = const { Cell::new(false) };
@@ -77,8 +75,7 @@ pub fn limit_libtorch_to_one_thread() {
     // The default that is read, set and restored below is process-wide.
     static DEFAULT: Mutex<()> = Mutex::new(());
     let _guard = DEFAULT.lock().unwrap_or_else(PoisonError::into_inner);
-    // Reading initializes the number of this thread; libtorch would otherwise do so later, and
-    // overwrite the one below.
+    // Reading initializes the number of this thread; otherwise libtorch would do so later, and overwrite the one below.
     let n_threads = tch::get_num_threads();
     tch::set_num_threads(1);
     // The last number that any thread sets is the default of new threads.
@@ -142,8 +139,7 @@ fn as_slice(tensor: &TchTensor) -> &[f32] {
     if tensor.numel() == 0 {
         return &[];
     }
-    // SAFETY: the tensor is contiguous, has `numel` elements of `f32`, and nobody writes to it
-    // during the borrow.
+    // SAFETY: the tensor is contiguous, has `numel` elements of `f32`, and is not written to during the borrow.
     unsafe { std::slice::from_raw_parts(tensor.data_ptr().cast(), tensor.numel()) }
 }
 

@@ -1,4 +1,4 @@
-//! Backends, devices, and the memory that a device's tensors are in.
+//! Backends, devices, and the memory of a device's tensors.
 //!
 //! This is the only folder that names a backend. A tensor of Burn carries its
 //! [`Device`](burn::tensor::Device), so one compiled program can have several backends.

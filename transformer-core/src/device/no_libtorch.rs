@@ -11,11 +11,11 @@ pub(crate) fn is_libtorch_cpu<const D: usize>(_: &Tensor<D>) -> bool {
 /// thread.
 pub fn limit_libtorch_to_one_thread() {}
 
-/// Is never called, because [`is_libtorch_cpu`] returns `false`.
+/// Never called, because [`is_libtorch_cpu`] returns `false`.
 ///
 /// # Panics
 ///
-/// Always.
+/// Always panics.
 pub(crate) fn update_libtorch<const D: usize, const N: usize>(
     _: [Tensor<D>; N],
     _: Tensor<D>,

@@ -7,8 +7,7 @@ use burn::tensor::{Device, Tensor};
 
 /// Computes `1 + 1` on the device; a driver's panic is returned as one line of text.
 pub(super) fn probe(device: &Device) -> Result<(), String> {
-    // The panic hook is process-wide: two probes at the same time could leave the silent one in
-    // place.
+    // The panic hook is process-wide: two probes at the same time could leave the silent hook in place.
     static PROBING: Mutex<()> = Mutex::new(());
     let _guard = PROBING.lock().unwrap_or_else(PoisonError::into_inner);
     let hook = panic::take_hook();

@@ -9,18 +9,18 @@ use super::DirectoryError;
 /// Prefix of a file's name while it is being written.
 pub(super) const UNFINISHED: &str = ".unfinished-";
 
-/// Creates a folder and those above it, if they do not exist.
+/// Creates a folder and its missing parents.
 ///
 /// # Errors
 ///
-/// Returns the system's error, or that of [`check_link`].
+/// Returns the error of the operating system, or that of [`check_link`].
 pub fn create_folder(path: &Path) -> io::Result<()> {
     check_link(path)?;
     fs::create_dir_all(path)
 }
 
-/// Does work that writes into a folder. If it fails, and the folder was absent or empty before, nothing of the work
-/// stays: the same work can be done again when there is room on the disk.
+/// Does work that writes into a folder. If it fails, and the folder was absent or empty before, everything written is
+/// removed, so that the same work can be done again when there is room on the disk.
 ///
 /// # Errors
 ///
@@ -41,10 +41,10 @@ pub fn undo_on_failure<T, E>(folder: &Path, work: impl FnOnce() -> Result<T, E>)
     done
 }
 
-/// Checks that neither a path to write nor a folder above it is a link to something that does not exist.
+/// Checks that neither a path to write nor a folder above it is a link to a missing target.
 ///
-/// The system says of such a path that it exists when something is to be created there, and that it does not when it is
-/// to be read.
+/// For such a path the operating system says that it exists when something is created there, and that it does not when
+/// it is read.
 ///
 /// # Errors
 ///
@@ -65,12 +65,12 @@ pub fn check_link(path: &Path) -> io::Result<()> {
 
 /// Writes or replaces the file `name` of a directory, atomically.
 ///
-/// A kill at any moment leaves the old file or the new one, and at most one leftover whose name starts
-/// with `.unfinished-`.
+/// A kill at any moment leaves the old file or the new one, and at most one leftover with a name that starts with
+/// `.unfinished-`.
 ///
 /// # Errors
 ///
-/// Returns the system's error, for example if the directory does not exist or the disk is full.
+/// Returns the error of the operating system, for example if the directory does not exist or the disk is full.
 pub fn replace_file(directory: &Path, name: &str, content: &[u8]) -> io::Result<()> {
     let unfinished = directory.join(format!("{UNFINISHED}{name}"));
     let replaced = write_and_rename(directory, &unfinished, &directory.join(name), content);

@@ -1,4 +1,4 @@
-//! [`DirectoryError`] and [`LoadError`]: what can be wrong with a model directory, and how to repair it.
+//! [`DirectoryError`] and [`LoadError`]: the errors of a model directory, with their remedies.
 
 use std::io;
 use std::path::PathBuf;
@@ -12,14 +12,14 @@ use crate::config::ConfigError;
 use crate::json::JsonError;
 use crate::text::{LanguageCodeError, TokenizerError};
 
-/// Why a model directory cannot be read or written.
+/// Error of reading or writing a model directory.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum DirectoryError {
     /// The path does not exist.
     #[error("`{}` does not exist; give the directory that training wrote", path.display())]
     Missing {
-        /// The path that was given.
+        /// The given path.
         path: PathBuf,
     },
     /// The path exists, but is not a model directory.
@@ -29,7 +29,7 @@ pub enum DirectoryError {
         path.display()
     )]
     NotAModel {
-        /// The path that was given.
+        /// The given path.
         path: PathBuf,
     },
     /// The model was written by a newer version of the program.
@@ -43,7 +43,7 @@ pub enum DirectoryError {
         /// Its format version.
         found: u64,
     },
-    /// The manifest has a format version and a precision that do not belong together.
+    /// The manifest has a format version and a precision that do not match.
     #[error(
         "`{}` has format {format} and the precision {precision}, but format 1 is f32, which needs no `precision`, and \
          format 2 is f16 or int8; restore the file, or make the model again",
@@ -67,7 +67,7 @@ pub enum DirectoryError {
         path: PathBuf,
         /// `src_lang` or `tgt_lang`.
         key: &'static str,
-        /// Why the text is none; absent if it is no text.
+        /// The error of the code, if the value is text.
         source: Option<LanguageCodeError>,
     },
     /// A file is not valid JSON, or has keys or values that it must not have.
@@ -108,7 +108,7 @@ pub enum DirectoryError {
         /// The file.
         path: PathBuf,
     },
-    /// A file of the model has another size than it had.
+    /// A file of the model has another size than the manifest says.
     #[error(
         "`{}` has {found} bytes, but manifest.json says {expected}; the file was truncated or changed \
          after training: restore it, or train again",
@@ -122,7 +122,7 @@ pub enum DirectoryError {
         /// Its size in the manifest, in bytes.
         expected: u64,
     },
-    /// A file of the model has other content than it had.
+    /// A file of the model has other content than the manifest says.
     #[error(
         "`{}` does not match its SHA-256 in manifest.json; the file was changed or damaged after \
          training: restore it, or train again",
@@ -185,7 +185,7 @@ pub enum DirectoryError {
     },
 }
 
-/// Why the weights of a model directory cannot be loaded.
+/// Error of loading the weights of a model directory.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum LoadError {
@@ -258,7 +258,7 @@ pub enum LoadError {
         /// Its shape in the model.
         expected: Vec<usize>,
     },
-    /// The file has a tensor that the model does not have.
+    /// The file has a tensor that is not part of the model.
     #[error(
         "`{}` has a tensor `{tensor}`, which the model in config.json does not have; restore the files, or train \
          again",

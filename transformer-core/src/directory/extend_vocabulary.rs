@@ -1,4 +1,4 @@
-//! Writing a copy of a model whose vocabulary has more pieces.
+//! Writing a copy of a model with more pieces in its vocabulary.
 
 use std::path::{Path, PathBuf};
 
@@ -10,25 +10,25 @@ use super::{DirectoryError, ModelDirectory, ModelParts, Precision, Tokenizers};
 use crate::config::{ConfigError, Place, TransformerConfig, Tying};
 use crate::text::{AddedToken, ExtendError, ExtendedTokenizer, N_SPECIAL, PiecePosition};
 
-/// Pieces to add, and to which vocabulary.
+/// Pieces to add, and the vocabulary that they are added to.
 #[derive(Clone, Copy, Debug)]
 pub struct NewPieces<'a> {
     /// The pieces, without a mark of the start of a word.
     pub pieces: &'a [String],
     /// Where in a word they are found.
     pub position: PiecePosition,
-    /// The vocabulary that gets them.
+    /// The vocabulary to extend.
     pub side: VocabularySide,
 }
 
 /// A vocabulary of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VocabularySide {
-    /// Those of source and target, which may be one.
+    /// The vocabularies of source and target, or their joint one.
     Both,
-    /// That of the source.
+    /// The vocabulary of the source.
     Src,
-    /// That of the target.
+    /// The vocabulary of the target.
     Tgt,
 }
 
@@ -41,7 +41,7 @@ pub struct ExtendedVocabulary {
     pub tgt: Vec<AddedToken>,
 }
 
-/// Why the vocabulary of a model cannot be extended.
+/// Error of extending the vocabulary of a model.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExtendVocabularyError {
@@ -87,8 +87,8 @@ pub enum ExtendVocabularyError {
 impl ModelDirectory {
     /// Writes a copy of the model with more pieces in its vocabulary, to be trained further.
     ///
-    /// The vector of a new token is the mean of those of the tokens that spelled it before, and so is its bias; a token
-    /// of unknown characters gets the mean of all. So the logit of a new token is never above the largest of the
+    /// The vector of a new token is the mean of the vectors of the tokens that spelled it before, and so is its bias; a
+    /// token of unknown characters gets the mean of all. So the logit of a new token is never above the largest of the
     /// others, and greedy search translates text without new pieces as before.
     ///
     /// # Errors
@@ -189,16 +189,16 @@ impl ModelDirectory {
     }
 }
 
-/// Returns for each new row of a tensor the rows of which it is the mean; `None` if the tensor has no row for each
-/// token.
+/// Returns, for each new row of a tensor, the rows that it is the mean of; `None` if the tensor does not have a row for
+/// each token.
 fn rows_of(name: &str, tying: Tying, added: &ExtendedVocabulary) -> Option<Vec<Vec<u32>>> {
     let ExtendedVocabulary { src, tgt } = added;
     let parts = |tokens: &[AddedToken]| tokens.iter().map(|it| it.parts.clone()).collect();
     match Place::named(name)? {
-        // With one matrix, a logit is of the same tokens as its vector.
+        // With one matrix, a logit belongs to the same tokens as its vector.
         Place::SrcVocabulary | Place::OutputBias if tying == Tying::All => {
-            // Two SentencePiece models may spell a piece of the same vocabulary in two ways; that of its own language
-            // has fewer parts.
+            // Two SentencePiece models may spell a piece of the same vocabulary in two ways; the spelling in its own
+            // language has fewer parts.
             let pairs = src.iter().zip(tgt);
             let shorter = pairs.map(|(src, tgt)| {
                 let is_tgt = src.parts.is_empty()

@@ -40,7 +40,7 @@ impl FileEntry {
         }
     }
 
-    /// Checks whether the directory has the file, with this content.
+    /// Returns whether the directory has the file, with this content.
     pub fn is_intact_in(&self, directory: &Path) -> bool {
         self.check_in(directory).is_ok()
     }
@@ -49,7 +49,7 @@ impl FileEntry {
     ///
     /// # Errors
     ///
-    /// Returns a [`DirectoryError`] that tells apart a file that is missing, unreadable or changed.
+    /// Returns a [`DirectoryError`] that distinguishes files that are missing, unreadable or changed.
     pub fn check_in(&self, directory: &Path) -> Result<(), DirectoryError> {
         let path = directory.join(&self.name);
         let mut file = self.open(&path)?;
@@ -78,14 +78,14 @@ impl FileEntry {
 
     /// Reads the file and checks its content; up to 15 zeros follow it.
     ///
-    /// The content is aligned for every type of values. Burn copies what was allocated as bytes.
+    /// The content is aligned for every type of values. Burn copies buffers that were allocated as bytes.
     pub(super) fn read_aligned_in(&self, directory: &Path) -> Result<Bytes, DirectoryError> {
         self.read_to(directory, |n_bytes| {
             Bytes::from_elems(vec![0_u128; n_bytes.div_ceil(size_of::<u128>())])
         })
     }
 
-    /// Reads the file into a buffer that has at least its size.
+    /// Reads the file into a buffer of at least its size.
     fn read_to<B: DerefMut<Target = [u8]>>(
         &self,
         directory: &Path,
@@ -111,7 +111,7 @@ impl FileEntry {
                 let hasher = thread::Builder::new().spawn_scoped(scope, hash_all);
                 let read = content.chunks_mut(CHUNK).try_for_each(|chunk| {
                     file.read_exact(chunk)?;
-                    // It fails if there is no other thread, or if it panicked, which `join` reports.
+                    // Sending fails if there is no other thread, or if it panicked, which `join` reports.
                     let _ = sender.send(chunk);
                     Ok(())
                 });
@@ -125,7 +125,7 @@ impl FileEntry {
             })
         };
         if !is_hashed {
-            // The system starts no thread for it.
+            // The operating system cannot start a thread for it.
             hash.update(&buffer[..n_bytes]);
         }
         match read {
@@ -138,7 +138,7 @@ impl FileEntry {
         }
     }
 
-    /// Checks whether the file at `path` has this content, whatever its name.
+    /// Returns whether the file at `path` has this content, under any name.
     pub(super) fn matches(&self, path: &Path) -> bool {
         let name = path.file_name();
         let name = name.map(|name| name.to_string_lossy().into_owned());

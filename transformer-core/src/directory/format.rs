@@ -3,10 +3,10 @@
 /// Version of the format for weights in full precision.
 pub(super) const FORMAT: u64 = 1;
 
-/// Version in which the manifest names a precision. Older programs refuse it by this number.
+/// First version with a precision in the manifest. Older programs refuse it by this number.
 pub(super) const NEWEST_FORMAT: u64 = 2;
 
-/// File that makes a directory a model directory.
+/// The file that makes a directory a model directory.
 pub(crate) const MANIFEST: &str = "manifest.json";
 
 pub(super) const CONFIG: &str = "config.json";

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 /// The largest integer. −128 is not used, so the range is symmetric.
 const MAX: f32 = 127.0;
 
-/// Which axis of a matrix is that of its output channels.
+/// The axis of a matrix's output channels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ChannelAxis {
     /// Columns: the matrix is `[inputs, outputs]`.
@@ -15,7 +15,7 @@ pub(crate) enum ChannelAxis {
     Rows,
 }
 
-/// A quantized matrix, which represents `values · scales`.
+/// A quantized matrix, with the value `values · scales`.
 #[derive(Clone, Debug)]
 pub(super) struct Int8Matrix {
     /// `[rows, columns]`, of type `i8`.
@@ -50,7 +50,7 @@ impl Int8Matrix {
         }
     }
 
-    /// Checks whether the types and shapes of the parts are those of a matrix with these channels.
+    /// Returns whether the types and shapes of the parts are those of a matrix with these channels.
     pub(super) fn is_valid(
         values: &TensorData,
         scales: &TensorData,
@@ -64,7 +64,7 @@ impl Int8Matrix {
             && scales.shape()[..] == Self::scales_shape([n_rows, n_columns], channels)
     }
 
-    /// Returns the values that the matrix represents; `None` if its parts are not [valid](Self::is_valid).
+    /// Returns the values of the matrix; `None` if its parts are not [valid](Self::is_valid).
     pub(super) fn to_f32(&self, channels: ChannelAxis) -> Option<TensorData> {
         if !Self::is_valid(&self.values, &self.scales, channels) {
             return None;
@@ -73,7 +73,7 @@ impl Int8Matrix {
         let scales = self.scales.as_slice::<f32>().ok()?;
         let n_columns = self.values.shape()[1];
         let mut values = vec![0.0; integers.len()];
-        // An empty row is no chunk.
+        // An empty row is not a chunk.
         let rows = values.par_chunks_mut(n_columns.max(1));
         let rows = rows.zip(integers.par_chunks(n_columns.max(1))).enumerate();
         rows.for_each(|(row, (values, integers))| {
@@ -111,7 +111,7 @@ pub(crate) fn quantize_matrix(
         let multiple = if scale > 0.0 { value / scale } else { 0.0 };
         multiple.round().clamp(-MAX, MAX) as i8
     };
-    // An empty row is no chunk.
+    // An empty row is not a chunk.
     let rows = values.chunks_exact(n_columns.max(1));
     match channels {
         ChannelAxis::Columns => {

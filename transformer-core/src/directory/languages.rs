@@ -1,4 +1,4 @@
-//! [`Languages`]: from which language into which a model translates.
+//! [`Languages`]: the source and the target language of a model.
 
 use serde_json::Value;
 
@@ -10,10 +10,10 @@ const SRC: &str = "src_lang";
 /// The key of the manifest's `training` with the target language.
 const TGT: &str = "tgt_lang";
 
-/// The languages of a model, as far as they are known.
+/// The languages of a model, if known.
 ///
-/// They describe the model and change no translation. They are optional keys of the manifest's `training`, which
-/// programs that do not know them ignore.
+/// They describe the model and do not change translations. They are optional keys of the manifest's `training`;
+/// programs that do not know them ignore them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Languages {
     /// The language of the source.
@@ -46,7 +46,7 @@ impl Languages {
         })
     }
 
-    /// Writes the languages that are known into a manifest's `training`, an object, and removes those that are not.
+    /// Writes the known languages into a manifest's `training`, an object, and removes the others.
     pub fn write_to(&self, training: &mut Value) {
         let Some(training) = training.as_object_mut() else {
             return;

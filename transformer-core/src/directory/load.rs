@@ -11,8 +11,8 @@ use crate::model::Transformer;
 impl ModelDirectory {
     /// Loads the model onto the device.
     ///
-    /// The weights are read as a whole, and what was read is hashed, so later changes to the file do not affect
-    /// the model.
+    /// The weights are read as a whole, and the bytes read are hashed, so later changes to the file do not affect the
+    /// model.
     ///
     /// # Errors
     ///
@@ -68,9 +68,9 @@ impl StoredTensors {
 /// Replaces the parameters of a model before they are drawn.
 struct Fill {
     path: Vec<String>,
-    /// The tensors that are still to be used.
+    /// The tensors that are still unused.
     tensors: StoredTensors,
-    /// The type in which the device computes.
+    /// The element type of the device.
     dtype: DType,
     /// The first error.
     error: Option<LoadError>,

@@ -1,4 +1,4 @@
-//! [`Manifest`]: which files are the model, and what they must contain.
+//! [`Manifest`]: the files of the model, and their contents.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -19,10 +19,10 @@ pub struct Manifest {
     pub format: u64,
     /// Files of the model.
     pub files: Files,
-    /// How the weights are stored; omitted in the file for full precision.
+    /// Format of the stored weights; omitted in the file for full precision.
     #[serde(default, skip_serializing_if = "Precision::is_full")]
     pub precision: Precision,
-    /// How the model was trained and how it scored, in a form that training chooses. The keys of [`Languages`] are
+    /// The training and the scores of the model, in a form that training chooses. The keys of [`Languages`] are
     /// checked.
     pub training: Value,
 }
@@ -47,7 +47,7 @@ pub struct Files {
 }
 
 impl Manifest {
-    /// Describes a model, in the oldest format that can express it.
+    /// Describes a model, in the oldest format that supports it.
     pub(super) fn new(files: Files, precision: Precision, training: Value) -> Self {
         Self {
             format: format_of(precision),
@@ -63,7 +63,7 @@ impl Manifest {
             path: path.to_owned(),
             source,
         };
-        // The version first: a newer format may have other fields.
+        // The version first, because a newer format may have other fields.
         let value = json::parse(text).map_err(invalid)?;
         match value.get("format").and_then(Value::as_u64) {
             Some(found) if !(FORMAT..=NEWEST_FORMAT).contains(&found) => {
@@ -96,7 +96,7 @@ impl Manifest {
 }
 
 impl Manifest {
-    /// Reads the languages of the model; `path` is that of the manifest.
+    /// Reads the languages of the model; `path` is the path of the manifest.
     pub(super) fn languages(&self, path: &Path) -> Result<Languages, DirectoryError> {
         Languages::of(&self.training).map_err(|InvalidLanguage { key, source }| {
             let path = path.to_owned();
@@ -105,7 +105,7 @@ impl Manifest {
     }
 }
 
-/// Returns the oldest version of the format that can express a precision.
+/// Returns the oldest version of the format that supports a precision.
 fn format_of(precision: Precision) -> u64 {
     match precision {
         Precision::F32 => FORMAT,

@@ -1,4 +1,4 @@
-//! The model directory: what training writes and inference reads.
+//! The model directory: the interface between training and inference.
 //!
 //! ```text
 //! manifest.json        format version; name, size and SHA-256 of each file; how it was trained
@@ -9,10 +9,9 @@
 //! tgt_tokenizer.json   the vocabulary of the target
 //! ```
 //!
-//! A file belongs to the model only if the manifest names it. A new model is written beside the old one,
-//! under unused names (`weights.0a1b2c3d.bpk`), and becomes the model when its manifest replaces the old
-//! one in a single rename. So a kill, a crash or a full disk at any moment leaves the old model or the new
-//! one, never a mixture.
+//! A file belongs to the model only if the manifest names it. A new model is written beside the old one, under unused
+//! names (`weights.0a1b2c3d.bpk`), and becomes the model when its manifest replaces the old one in a single rename. So
+//! a kill, a crash or a full disk at any moment leaves the old model or the new one, never a mixture.
 
 mod atomic;
 mod error;

@@ -1,4 +1,4 @@
-//! [`ModelDirectory`]: a model on disk whose every file was checked.
+//! [`ModelDirectory`]: a model on disk with every file checked.
 
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -13,10 +13,10 @@ use crate::json;
 use crate::regular_file::{self, MAX_JSON_BYTES, MAX_TOKENIZER_BYTES};
 use crate::text::Tokenizer;
 
-/// Directory inside another one, as of a training run, in which a model is found too.
+/// Name of a directory inside another one, such as a training run's, in which a model is also found.
 const NESTED: &str = "model";
 
-/// A model directory whose every file was checked.
+/// A model directory with every file checked.
 #[derive(Debug, Clone)]
 pub struct ModelDirectory {
     path: PathBuf,
@@ -24,7 +24,7 @@ pub struct ModelDirectory {
     config: TransformerConfig,
     tokenizers: Tokenizers,
     languages: Languages,
-    /// The weights, which [`open_with`](Self::open_with) starts to read before anybody asks for them.
+    /// The weights; [`open_with`](Self::open_with) starts to read them in advance.
     weights: Option<ReadAhead>,
 }
 
@@ -45,7 +45,7 @@ impl ModelDirectory {
         })
     }
 
-    /// Opens with `open` what the manifest names, again if training writes a new model meanwhile.
+    /// Opens the files of the manifest with `open`, again if training writes a new model meanwhile.
     fn open_newest(
         path: &Path,
         open: impl Fn(&Path, &Manifest) -> Result<Self, DirectoryError>,
@@ -67,8 +67,8 @@ impl ModelDirectory {
     /// This is faster than [`open`](Self::open) and [`load`](Self::load): the weights are read and hashed
     /// once, and another thread reads them while this one parses the tokenizers.
     ///
-    /// If training replaces the model meanwhile, the files of the old one are gone: then this opens the new
-    /// one and calls `read` again.
+    /// If training replaces the model meanwhile, the files of the old one are gone. Then this opens the new one and
+    /// calls `read` again.
     ///
     /// # Errors
     ///
@@ -137,7 +137,7 @@ impl ModelDirectory {
         })
     }
 
-    /// Returns the path of the directory; it may be the `model` directory inside the path that was opened.
+    /// Returns the path of the directory, which may be the `model` directory inside the path that was opened.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -168,7 +168,7 @@ impl ModelDirectory {
         read_ahead.unwrap_or_else(|| self.manifest.files.weights.read_aligned_in(&self.path))
     }
 
-    /// Returns the manifest, which also records how the model was trained.
+    /// Returns the manifest, which also records the training of the model.
     pub const fn manifest(&self) -> &Manifest {
         &self.manifest
     }
@@ -236,7 +236,7 @@ fn read_tokenizers(
     Ok(tokenizers)
 }
 
-/// Reads a file, unless the manifest says that it is larger than `max_bytes`. Other sizes than in the manifest are
+/// Reads a file, unless the manifest says that it is larger than `max_bytes`. A size other than in the manifest is
 /// refused anyway.
 fn read_small(path: &Path, entry: &FileEntry, max_bytes: u64) -> Result<Vec<u8>, DirectoryError> {
     match entry.bytes > max_bytes {

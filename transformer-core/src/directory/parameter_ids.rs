@@ -1,4 +1,4 @@
-//! Ids of parameters that follow from their names, so that files of equal weights are equal.
+//! Parameter ids derived from parameter names, so that files of equal weights are equal.
 
 use burn::module::{Module, ModuleMapper, Param, ParamId};
 use burn::tensor::{Bool, Int, Tensor};
@@ -8,8 +8,8 @@ use crate::model::Transformer;
 
 /// Gives every parameter of a model an id that is a hash of its name.
 ///
-/// Burn draws ids at random, and writes them into a record beside the values: without this, two files of the same
-/// weights differ.
+/// Burn draws ids at random and writes them into a record beside the values; without this, two files of the same
+/// weights would differ.
 #[must_use]
 pub fn with_named_ids(model: Transformer) -> Transformer {
     model.map(&mut NamedIds { path: Vec::new() })

@@ -14,13 +14,12 @@ pub enum Precision {
     F32,
     /// 16-bit floats with a significand of 11 bits.
     F16,
-    /// Matrices as 8-bit integers from −127 to 127 with a scale per output channel; all else as 32-bit
-    /// floats.
+    /// Matrices as 8-bit integers from −127 to 127 with a scale per output channel; everything else as 32-bit floats.
     Int8,
 }
 
 impl Precision {
-    /// Returns the name that the manifest and the commands use.
+    /// Returns the name in the manifest and in commands.
     pub const fn name(self) -> &'static str {
         match self {
             Self::F32 => "f32",
@@ -29,7 +28,7 @@ impl Precision {
         }
     }
 
-    /// Returns the number of bytes that an element of a matrix takes on disk.
+    /// Returns the number of bytes of a matrix element on disk.
     pub(super) const fn element_bytes(self) -> u64 {
         match self {
             Self::F32 => 4,
@@ -38,7 +37,7 @@ impl Precision {
         }
     }
 
-    /// Checks whether the weights are stored as trained.
+    /// Returns whether the weights are stored as trained.
     pub(super) fn is_full(&self) -> bool {
         *self == Self::F32
     }

@@ -7,7 +7,7 @@ use burn::store::RecordError;
 use super::stored_weights::{self, ConvertError};
 use super::{DirectoryError, ModelDirectory, ModelParts, Precision, belongs_to_a_run};
 
-/// Why a model cannot be written in reduced precision.
+/// Error of writing a model in reduced precision.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum QuantizeError {
@@ -31,7 +31,7 @@ pub enum QuantizeError {
         /// The target.
         path: PathBuf,
     },
-    /// The target belongs to a training run, which may write a model there when it next saves one.
+    /// The target belongs to a training run, which may later write a model there.
     #[error("`{}` is a folder of a training run; choose another folder", path.display())]
     Run {
         /// The target.
@@ -50,7 +50,7 @@ pub enum QuantizeError {
         tensor: String,
         /// The first such value.
         value: f32,
-        /// The precision that was requested.
+        /// The requested precision.
         precision: Precision,
     },
     /// The weights are not a record.
@@ -72,17 +72,16 @@ pub enum QuantizeError {
 impl ModelDirectory {
     /// Writes a copy of the model with its weights in reduced precision, and returns its path.
     ///
-    /// With [`Precision::Int8`] each matrix, embeddings included, is stored as integers with a scale per
-    /// output channel (symmetric: the largest magnitude becomes 127); vectors stay 32-bit floats. Rounding
-    /// cannot be undone, so keep the original for further training. The directory is written as by
-    /// [`write`](Self::write). A model in reduced precision is replaced where [`open`](Self::open) finds
-    /// it, even if it is damaged.
+    /// With [`Precision::Int8`] each matrix, including embeddings, is stored as integers with a scale per output
+    /// channel (symmetric: the largest magnitude becomes 127); vectors stay 32-bit floats. Rounding cannot be undone,
+    /// so keep the original for further training. The directory is written as by [`write`](Self::write). A model in
+    /// reduced precision is replaced where [`open`](Self::open) finds it, even if it is damaged.
     ///
     /// # Errors
     ///
-    /// Returns a [`QuantizeError`] if this model is in reduced precision already, if a value is out of
-    /// range, if a model in full precision would be overwritten, if the path belongs to a training run, or if
-    /// reading or writing fails.
+    /// Returns a [`QuantizeError`] if this model is already in reduced precision, if a value is out of range, if a
+    /// model in full precision would be overwritten, if the path belongs to a training run, or if reading or writing
+    /// fails.
     pub fn write_quantized(
         &self,
         path: impl AsRef<Path>,
@@ -124,7 +123,7 @@ fn target(path: &Path) -> Result<PathBuf, QuantizeError> {
         }
         Ok((found, _)) => found,
         Err(DirectoryError::Missing { .. } | DirectoryError::NotAModel { .. }) => path.to_owned(),
-        // A manifest that cannot be read may belong to a model in full precision.
+        // An unreadable manifest may belong to a model in full precision.
         Err(other) => return Err(other.into()),
     };
     match belongs_to_a_run(&path) {

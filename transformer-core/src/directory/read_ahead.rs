@@ -1,4 +1,4 @@
-//! [`ReadAhead`]: the weights of a model, which a thread reads while this one does other work.
+//! [`ReadAhead`]: the weights of a model, read on another thread while this one does other work.
 
 use std::panic;
 use std::path::Path;
@@ -9,8 +9,8 @@ use burn::tensor::Bytes;
 
 use super::{DirectoryError, FileEntry};
 
-/// The thread that reads a file, until its content is taken. There is none if the system starts none: then whoever
-/// needs the content reads it.
+/// The thread that reads a file, until its content is taken; `None` if the operating system cannot start one, and then
+/// the content is read where it is needed.
 #[derive(Debug, Clone)]
 pub(super) struct ReadAhead(Arc<Mutex<Option<Reading>>>);
 
@@ -24,8 +24,8 @@ impl ReadAhead {
         Self(Arc::new(Mutex::new(reading.ok())))
     }
 
-    /// Waits for the content, [checked and aligned](FileEntry::read_aligned_in); `None` if it was taken before,
-    /// or if no thread reads it.
+    /// Waits for the content, [checked and aligned](FileEntry::read_aligned_in); `None` if it was already taken, or if
+    /// no thread reads it.
     pub(super) fn take(&self) -> Option<Result<Bytes, DirectoryError>> {
         let mut reading = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let content = reading.take()?.join();

@@ -1,4 +1,4 @@
-//! [`StoredTensors`]: the weights of a model by name, in the precision in which they are stored.
+//! [`StoredTensors`]: the weights of a model by name, in their stored precision.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use super::stored_weights::{SCALES, channels_of, unpack};
 use super::{LoadError, ModelDirectory, Precision};
 use crate::model::{Transformer, named_parameters};
 
-/// Stands for the file in errors about a model that is not in a file.
+/// The name in errors about a model that is not in a file.
 const IN_MEMORY: &str = "a model in memory";
 
 /// All tensors of a model, by the names of a record.
@@ -34,7 +34,7 @@ struct Entry {
     scales: Option<TensorData>,
     /// The parameter's id.
     id: Option<u64>,
-    /// Set when somebody gets it, perhaps one of several threads that pack the weights.
+    /// Set when the tensor is first returned, perhaps to one of several threads that pack the weights.
     is_used: AtomicBool,
 }
 
@@ -47,8 +47,8 @@ pub(crate) enum StoredTensor<'a> {
     Int8 {
         /// Values.
         values: &'a [i8],
-        /// One scale for each output channel: for each row of a matrix with a row per token, and for each
-        /// column of all others.
+        /// One scale for each output channel: for each row of a matrix with a row per token, and for each column of all
+        /// other matrices.
         scales: &'a [f32],
     },
 }
@@ -60,8 +60,8 @@ impl ModelDirectory {
     ///
     /// # Errors
     ///
-    /// Returns a [`LoadError`] if the file is missing or changed, is too small for the model, is not a record,
-    /// or has a tensor in another precision than the manifest says.
+    /// Returns a [`LoadError`] if the file is missing or changed, is too small for the model, is not a record, or has a
+    /// tensor in another precision than the manifest says.
     pub(crate) fn stored_tensors(&self) -> Result<StoredTensors, LoadError> {
         let path = self.weights_path();
         let precision = self.manifest().precision;
@@ -168,8 +168,8 @@ impl StoredTensors {
         }
     }
 
-    /// Checks that the file has no other tensors than those that were read with [`get`](Self::get) or
-    /// [`take`](Self::take): a model that ignores a part of its weights is another model.
+    /// Checks that every tensor of the file was read with [`get`](Self::get) or [`take`](Self::take): a model that
+    /// ignores part of its weights is another model.
     ///
     /// # Errors
     ///
@@ -229,7 +229,7 @@ impl Entry {
         }
     }
 
-    /// Checks whether the tensor of this name is stored in the precision.
+    /// Returns whether the tensor of this name is stored in the precision.
     fn is_stored_in(&self, precision: Precision, name: &str) -> bool {
         let Self { values, scales, .. } = self;
         match (precision, values.dtype(), scales) {
@@ -241,7 +241,7 @@ impl Entry {
         }
     }
 
-    /// Returns the tensor; `None` if it has a type that no precision has.
+    /// Returns the tensor; `None` if its type belongs to no precision.
     fn view(&self) -> Option<StoredTensor<'_>> {
         let Self { values, scales, .. } = self;
         Some(match (values.dtype(), scales) {
@@ -261,7 +261,7 @@ fn to_f32(values: &TensorData) -> Option<Vec<f32>> {
     Some(values.par_iter().map(|value| value.to_f32()).collect())
 }
 
-/// Copies 32-bit floats whose address cannot be that of a slice. The writers of records align them.
+/// Copies 32-bit floats with an address that a slice cannot have. The writers of records align them.
 fn aligned(data: TensorData) -> TensorData {
     if data.dtype() != DType::F32 || data.as_slice::<f32>().is_ok() {
         return data;

@@ -1,4 +1,4 @@
-//! How weights of each [`Precision`] are stored in a record, and the conversion to it.
+//! The storage of weights of each [`Precision`] in a record, and the conversion to it.
 
 use burn::store::RecordError;
 use burn::tensor::{Bytes, DType, TensorData};
@@ -8,13 +8,13 @@ use super::Precision;
 use super::int8::{ChannelAxis, Int8Matrix};
 use crate::config::Place;
 
-/// Suffix that is added to the name of a matrix for its scales.
+/// Suffix of the name of a matrix's scales.
 pub(super) const SCALES: &str = ".scales";
 
 /// Name, values and parameter id.
 pub(super) type NamedTensor = (String, TensorData, Option<u64>);
 
-/// Why weights cannot be converted to a precision.
+/// Error of converting weights to a precision.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ConvertError {
     /// The bytes are not a record.
@@ -78,10 +78,10 @@ pub(super) fn channels_of(name: &str, shape: &[usize]) -> Option<ChannelAxis> {
     }
 }
 
-/// Reads a record: each tensor with its name and its parameter id. The values stay where they are in the bytes.
+/// Reads a record: each tensor with its name and its parameter id. The values are not copied out of the bytes.
 ///
-/// It takes bytes and not a file: Burn would read each tensor of a file at its first use, when training
-/// may have written another model under the same name.
+/// It takes bytes instead of a file, because Burn would read each tensor of a file on first use, when training may have
+/// written another model under the same name.
 pub(super) fn unpack(bytes: Bytes) -> Result<Vec<NamedTensor>, RecordError> {
     let tensors = Reader::from_bytes(bytes)?.into_tensors()?.into_iter();
     let unpack = |tensor: Tensor| {

@@ -46,14 +46,14 @@ impl Tokenizers {
         }
     }
 
-    /// Checks that every id is the same token on both sides if one matrix serves both.
+    /// Checks that every id is the same token on both sides if both use one matrix.
     ///
-    /// Two vocabularies of equal size need not have the same tokens. Call this before training; writing a
-    /// model does not check it.
+    /// Two vocabularies of equal size may have different tokens. Call this before training; writing a model does not
+    /// check it.
     ///
     /// # Errors
     ///
-    /// Returns [`ConfigError::TyingOfOtherTokens`] with the first id whose tokens differ.
+    /// Returns [`ConfigError::TyingOfOtherTokens`] with the first id that is not the same token on both sides.
     pub fn check_tying(&self, config: &TransformerConfig) -> Result<(), ConfigError> {
         let Self::Separate { src, tgt } = self else {
             return Ok(());
@@ -73,8 +73,8 @@ impl Tokenizers {
         }
     }
 
-    /// Checks that the vocabularies have the sizes in the config. Their files `src` and `tgt` are for the
-    /// error message.
+    /// Checks that the vocabularies have the sizes in the config. Their files `src` and `tgt` appear in the error
+    /// message.
     pub(super) fn check(
         &self,
         config: &TransformerConfig,

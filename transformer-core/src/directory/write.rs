@@ -1,4 +1,4 @@
-//! Writing a model directory such that a whole model can be read from it at every moment.
+//! Writing a model directory so that a whole model can be read from it at any moment.
 
 use std::fs;
 use std::path::Path;
@@ -11,34 +11,34 @@ use super::{DirectoryError, FileEntry, Files, Manifest, ModelDirectory, Precisio
 use crate::config::TransformerConfig;
 use crate::regular_file::{self, MAX_JSON_BYTES};
 
-/// The parts of a model that is to be written.
+/// The parts of a model to be written.
 #[derive(Debug)]
 pub struct ModelParts<'a> {
     /// Configuration.
     pub config: &'a TransformerConfig,
-    /// Vocabularies whose sizes the configuration has.
+    /// Vocabularies of the sizes in the configuration.
     pub tokenizers: &'a Tokenizers,
     /// Weights: the bytes of a Burn record in single precision.
     pub weights: &'a [u8],
-    /// How the model was trained and how it scored, in any form.
+    /// The training and the scores of the model, in any form.
     pub training: Value,
 }
 
 impl ModelDirectory {
     /// Writes a model into the directory `path`, and replaces a model that is there.
     ///
-    /// Creates the directory if needed, and leaves files alone that belong to no model. A kill at any
-    /// moment leaves the old model or the new one. Only one process may write at a time.
+    /// Creates the directory if needed, and keeps files that belong to no model. A kill at any moment leaves the old
+    /// model or the new one. Only one process may write at a time.
     ///
     /// # Errors
     ///
-    /// Returns a [`DirectoryError`] if the parts do not fit together, or if writing fails, for example on a
-    /// full disk; the old model then stays, and a folder that was absent or empty is so again.
+    /// Returns a [`DirectoryError`] if the parts do not fit together, or if writing fails, for example on a full disk.
+    /// The old model is then kept, and a folder that was absent or empty is restored to that.
     pub fn write(path: impl AsRef<Path>, parts: &ModelParts<'_>) -> Result<(), DirectoryError> {
         Self::write_stored(path.as_ref(), parts, Precision::F32)
     }
 
-    /// Writes a model whose weights are already stored in this precision.
+    /// Writes a model with weights that are already stored in this precision.
     pub(super) fn write_stored(
         path: &Path,
         parts: &ModelParts<'_>,

@@ -9,7 +9,7 @@ use std::collections::{BinaryHeap, HashMap, HashSet};
 /// Two adjacent tokens.
 type Pair = (u32, u32);
 
-/// Pairs that occur only once are not merged: the token would occur in one word only.
+/// Minimum count of a pair that is merged: the token of a pair that occurs once would occur in only one word.
 const MIN_COUNT: u64 = 2;
 
 /// The result of training.
@@ -23,9 +23,8 @@ pub(super) struct Bpe {
 
 /// Learns merges from counted words until the vocabulary has `vocab_size` tokens.
 ///
-/// `vocab` is the initial vocabulary: the special tokens, then every character of the words. Of equally
-/// frequent pairs, the one with the smaller ids is merged first. No word may contain the spelling of a special
-/// token.
+/// `vocab` is the initial vocabulary: the special tokens, then every character of the words. Among equally frequent
+/// pairs, the one with the smaller ids is merged first. No word may contain the spelling of a special token.
 pub(super) fn train(
     words: &[(String, u64)],
     vocab: Vec<String>,
@@ -56,7 +55,7 @@ pub(super) fn train(
                 (bpe.vocab.len() - 1) as u32
             });
         corpus.merge(pair, id);
-        // Such a token can bring back a pair that was merged before; each merge is recorded once.
+        // Such a token can restore a pair that was merged before; each merge is recorded once.
         if learned.insert(pair) {
             bpe.merges.push((left, right));
         }
@@ -70,7 +69,7 @@ struct Corpus {
     counts: HashMap<Pair, u64>,
     /// Indices of words that contain the pair, or did before a merge; may contain duplicates.
     word_indices: HashMap<Pair, Vec<usize>>,
-    /// Every pair with a count that may be outdated; of equal counts the smaller ids come first.
+    /// Every pair with a count that may be outdated; among equal counts the smaller ids come first.
     queue: BinaryHeap<(u64, Reverse<Pair>)>,
 }
 
@@ -105,8 +104,8 @@ impl Corpus {
         while let Some((queued, Reverse(pair))) = self.queue.pop() {
             let count = self.counts.get(&pair).copied().unwrap_or(0);
             if count != queued {
-                // The entry is outdated. If the count grew, a newer entry is in the queue already; if it
-                // fell, the pair is queued again with the lower count.
+                // The entry is outdated. If the count grew, a newer entry is already in the queue; if it fell, the pair
+                // is queued again with the lower count.
                 if (MIN_COUNT..queued).contains(&count) {
                     self.queue.push((count, Reverse(pair)));
                 }
@@ -175,9 +174,9 @@ fn add_index(indices: &mut Vec<usize>, index: usize) {
 /// A word after a merge.
 struct Merged {
     word: Vec<u32>,
-    /// For each token of the word before the merge, whether it was replaced.
+    /// True for each token of the word before the merge that was replaced.
     is_replaced: Vec<bool>,
-    /// For each token of the word, whether it is new.
+    /// True for each token of the word that is new.
     is_new: Vec<bool>,
 }
 

@@ -9,7 +9,7 @@ use super::word_cache::WordCache;
 #[derive(Debug)]
 pub(super) struct CachedTokenizer {
     pub(super) tokenizer: tokenizers::Tokenizer,
-    /// `None` if words cannot be encoded independently of each other.
+    /// The cache of words; `None` if words cannot be encoded independently of each other.
     words: Option<WordCache>,
 }
 
@@ -39,8 +39,8 @@ impl CachedTokenizer {
 
 /// Returns the ids of an encoding, with `<unk>` in place of other special tokens.
 ///
-/// Files from elsewhere may lack the rule that keeps the spelling of a special token from becoming one, and
-/// a stray `</s>` would end the sentence.
+/// Files from elsewhere may lack the rule against text that spells a special token, and a stray `</s>` would end the
+/// sentence.
 pub(super) fn ids(encoding: &Encoding) -> Vec<u32> {
     let ids = encoding.get_ids().iter();
     ids.map(|&id| if is_special(id) { UNK } else { id })
@@ -103,7 +103,7 @@ mod tests {
         Ok(())
     }
 
-    /// Every character except ideographs and syllables whose normal form is defined by rule: alone, between
+    /// Tests every character except ideographs and syllables with a normal form that is defined by rule: alone, between
     /// letters, under combining marks and before them.
     #[test]
     fn no_character_affects_the_next_word() -> Result<(), TokenizerError> {

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// How text is split into tokens.
+/// The way in which text is split into tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
@@ -32,7 +32,7 @@ impl fmt::Display for TokenizerKind {
     }
 }
 
-/// How upper-case letters are treated.
+/// The treatment of upper-case letters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Case {

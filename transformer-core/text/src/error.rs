@@ -1,4 +1,4 @@
-//! [`TokenizerError`]: why a tokenizer cannot be trained, read or used.
+//! [`TokenizerError`]: the errors of training, reading or using a tokenizer.
 
 use std::io;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use super::TokenizerKind;
 use super::sentencepiece::PieceVocabularyError;
 use crate::json::JsonError;
 
-/// Why a tokenizer cannot be trained, read or used.
+/// Error of training, reading or using a tokenizer.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum TokenizerError {
@@ -34,10 +34,10 @@ pub enum TokenizerError {
     UserSymbol {
         /// The text, or its beginning.
         symbol: String,
-        /// What is wrong, and how to mend it.
+        /// The fault, and its remedy.
         reason: &'static str,
     },
-    /// A merge of a BPE model makes a token that the vocabulary lacks.
+    /// A merge of a BPE model makes a token that is not in the vocabulary.
     #[error(
         "the merge of `{left}` and `{right}` makes no token of the vocabulary; restore the file"
     )]
@@ -55,7 +55,7 @@ pub enum TokenizerError {
         /// The system's error.
         source: io::Error,
     },
-    /// The file is not a tokenizer, or not one for this crate.
+    /// The file is not a tokenizer, or not one that this crate can use.
     #[error("`{}` is not a tokenizer that can be used here", path.display())]
     File {
         /// The file.
@@ -66,7 +66,7 @@ pub enum TokenizerError {
     /// The text is not a `tokenizer.json`.
     #[error("not a valid `tokenizer.json`; restore the file, or train the tokenizer again")]
     Parse(#[source] tokenizers::Error),
-    /// The text is not JSON, has a key twice, or has keys or values that a `tokenizer.json` must not have.
+    /// The text is not JSON, has a duplicate key, or has keys or values that a `tokenizer.json` must not have.
     #[error("not a valid `tokenizer.json`; restore the file, or train the tokenizer again")]
     Json(#[source] JsonError),
     /// A special token is missing or has another id than the format requires.

@@ -1,4 +1,4 @@
-//! [`GzipMembers`]: a decoder of gzip that reports other data after the end.
+//! [`GzipMembers`]: a gzip decoder that reports other data after the end.
 
 use std::io::{self, BufRead, Read};
 
@@ -7,8 +7,8 @@ use flate2::bufread::GzDecoder;
 /// First bytes of every gzip file.
 pub(super) const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 
-/// Decompresses gzip members, one after the other. Anything else after a member is an error; the decoder of several
-/// members of `flate2` would take it for a member that is incomplete.
+/// Decompresses gzip members in sequence. Anything else after a member is an error; the multi-member decoder of
+/// `flate2` would take it for an incomplete member.
 #[derive(Debug)]
 pub(super) struct GzipMembers<R> {
     /// `None` only while it is replaced.

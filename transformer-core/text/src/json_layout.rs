@@ -1,9 +1,9 @@
 //! The parts of a `tokenizer.json` around the vocabulary: normalizer, pre-tokenizer and decoder.
 //!
-//! Special tokens are plain entries of the vocabulary, not "added tokens": other programs would match added
-//! tokens in raw text, so that a line with `</s>` in it would end there. Instead the pre-tokenizer splits text
-//! such that no word is the spelling of a special token. Its rules are in the file, so they apply in other
-//! programs too. User-defined symbols are added tokens, because other programs have to match them.
+//! Special tokens are plain entries of the vocabulary, not "added tokens": other programs would match added tokens in
+//! raw text, so that a line with `</s>` in it would end there. Instead the pre-tokenizer splits text so that no word
+//! spells a special token. Its rules are in the file, so they also apply in other programs. User-defined symbols are
+//! added tokens, because other programs have to match them.
 
 use std::collections::HashMap;
 
@@ -16,8 +16,7 @@ use crate::json::UniqueKeys;
 /// Marks the space before a word, as in SentencePiece.
 pub(super) const WORD_START: &str = "▁";
 
-/// Whitespace: the Unicode property, NUL, and the mark itself, which decoding could not distinguish from a
-/// space.
+/// Whitespace: the Unicode property, NUL, and the mark itself, because decoding could not distinguish it from a space.
 const WHITESPACE: &str = r"[\s\x00▁]+";
 
 /// Letters and digits with the space before them, or punctuation and symbols with the space before them, so
@@ -58,8 +57,8 @@ struct Keys {
     model: UniqueKeys,
 }
 
-/// Checks what the crate `tokenizers` accepts silently: unknown keys, and keys that occur twice, of which it takes the
-/// last.
+/// Checks for faults that the crate `tokenizers` accepts silently: unknown keys, and duplicate keys, of which it takes
+/// the last.
 pub(super) fn check(text: &str) -> Result<(), TokenizerError> {
     match serde_json::from_str::<Keys>(text) {
         Ok(_) => check_merges(text),
@@ -90,8 +89,8 @@ enum Merge {
     Line(String),
 }
 
-/// Checks that every merge makes a token of the vocabulary: the crate `tokenizers` panics at one that is longer than all
-/// tokens. What is no BPE model is left to that crate.
+/// Checks that every merge makes a token of the vocabulary, because the crate `tokenizers` panics at one that is longer
+/// than all tokens. Files that are not BPE models are left to that crate.
 fn check_merges(text: &str) -> Result<(), TokenizerError> {
     let Ok(BpeFile { model }) = serde_json::from_str(text) else {
         return Ok(());
@@ -114,8 +113,8 @@ fn check_merges(text: &str) -> Result<(), TokenizerError> {
     Ok(())
 }
 
-/// Returns the normalizer: NFC, because two encodings of a character must give the same token. Not NFKC: it
-/// rewrites text (`½` to `1⁄2`, `…` to `...`), and the model could never output the original.
+/// Returns the normalizer: NFC, because two encodings of a character must give the same token. Not NFKC: it rewrites
+/// text (`½` to `1⁄2`, `…` to `...`), and the model could never output the original.
 pub(super) fn normalizer(config: &TokenizerConfig) -> Value {
     let mut steps = Vec::new();
     if config.case == Case::Lower {

@@ -1,4 +1,4 @@
-//! [`LanguageCode`]: which language a text is in.
+//! [`LanguageCode`]: the language of a text.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,8 +10,8 @@ const MAX_LEN: usize = 35;
 
 /// The code of a language in the form of BCP 47, such as `en`, `pt-BR`, `zh-Hans` or `es-419`.
 ///
-/// It has a language of two or three letters and, if needed, a script, a region and variants. Whether the code is
-/// registered is not checked. Case does not matter; it is stored as BCP 47 writes it.
+/// It has a language of two or three letters and, if needed, a script, a region and variants. It is not checked whether
+/// the code is registered. Case does not matter; the code is stored in the case of BCP 47.
 ///
 /// # Example
 ///
@@ -40,7 +40,7 @@ pub struct LanguageCodeError {
 }
 
 impl LanguageCode {
-    /// Returns the code as BCP 47 writes it.
+    /// Returns the code in the case of BCP 47.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -65,7 +65,7 @@ impl FromStr for LanguageCode {
     }
 }
 
-/// Returns a code as BCP 47 writes it; `None` if it is none.
+/// Returns a code in the case of BCP 47; `None` if the text is not a code.
 fn canonical(text: &str) -> Option<Box<str>> {
     let letters = |part: &str| part.bytes().all(|byte| byte.is_ascii_alphabetic());
     let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());

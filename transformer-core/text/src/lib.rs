@@ -6,7 +6,7 @@
 //! - [`config`]: [`TokenizerConfig`], the settings for training.
 //! - [`tokenizer`]: [`Tokenizer`], which encodes, decodes, reads and writes.
 //! - [`extend`]: more pieces for a vocabulary.
-//! - [`LanguageCode`]: which language a text is in.
+//! - [`LanguageCode`]: the language of a text.
 //! - [`sentencepiece`]: SentencePiece models, the tokenizers of imported models.
 //! - [`one_line`], [`escape_xml`]: text for a terminal and for markup.
 

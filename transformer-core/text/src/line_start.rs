@@ -1,29 +1,29 @@
-//! The start of a long line: all that is needed of it where the number of tokens is limited.
+//! The start of a long line, which suffices where the number of tokens is limited.
 //!
 //! The first tokens of a start are those of the line if they are those of every shorter start that ends within the
-//! length of a token before it. Proof: some token of the line ends at one of these positions. BPE and the best path of a
-//! unigram model have a property in common: the tokens up to a position where a token ends are the tokens of the text up
-//! to there, because no merge crosses it, and because the best path to it depends on nothing behind it. This
-//! supposes that text before the position is normalized in the same way whatever follows. It is, but for a few characters:
-//! combining marks that are composed with a letter, or a character map's longest match.
+//! length of a token before it. Proof: some token of the line ends at one of these positions. For BPE and for the best
+//! path of a unigram model, the tokens up to a position where a token ends are the tokens of the text up to there,
+//! because no merge crosses it, and because the best path to it depends on nothing after it. This assumes that the text
+//! before the position is normalized in the same way whatever follows. That holds except for a few characters:
+//! combining marks that are composed with a letter, or the longest match of a character map.
 
 use super::Tokenizer;
 
-/// Bytes that are tried first for each token that is needed. Few texts have longer tokens on average.
+/// Number of bytes per needed token that are tried first. Few texts have longer tokens on average.
 const BYTES_PER_TOKEN: usize = 8;
 
 /// Number of tokens at the end of a start that are not used.
 const MARGIN: usize = 32;
 
-/// Characters by which normalization may shorten a text of the length of a token.
+/// Number of characters by which normalization may shorten a text of the length of a token.
 const MAX_COMPOSED: usize = 16;
 
 impl Tokenizer {
-    /// Returns a start of the line that has more than `n_tokens` tokens, the first of which are those of the line; or
-    /// the line, if it has fewer or is short.
+    /// Returns a start of the line that has more than `n_tokens` tokens, the first of which are those of the line, or
+    /// the whole line if it has fewer or is short.
     ///
-    /// The time and the memory of encoding grow with the bytes of a line, so this limits them where further tokens
-    /// are not used.
+    /// The time and the memory of encoding grow with the bytes of a line, so this limits them if further tokens are not
+    /// used.
     ///
     /// # Panics
     ///

@@ -10,17 +10,17 @@ pub use super::unpacked::Unpacked;
 /// Name of standard input in error messages.
 pub const STANDARD_INPUT: &str = "standard input";
 
-/// Some editors write it before the text. It is not part of the text.
+/// A mark that some editors write before the text. It is not part of the text.
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
-/// Limit of the size of a line, in bytes, unless [`LineReader::with_max_bytes`] sets another: 1 MiB, far
-/// more than any sentence has.
+/// Maximum size of a line, in bytes, unless [`LineReader::with_max_bytes`] sets another: 1 MiB, far more than any
+/// sentence.
 pub const MAX_LINE_BYTES: usize = 1 << 20;
 
-/// Why a line cannot be read. Lines and bytes are counted from 1.
+/// Error of reading a line. Lines and bytes are counted from 1.
 ///
-/// The message contains that of the cause. [`source`](std::error::Error::source) therefore returns `None`, so
-/// that programs that print all sources print the cause once.
+/// The message contains that of the cause. [`source`](std::error::Error::source) therefore returns `None`, so that
+/// programs that print all sources print the cause once.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LineError {
@@ -51,7 +51,7 @@ pub enum LineError {
         line: u64,
         /// The first invalid byte of the line.
         byte: usize,
-        /// How to convert the file to UTF-8.
+        /// The way to convert the file to UTF-8.
         remedy: &'static str,
     },
     /// A line is longer than the limit.
@@ -63,7 +63,7 @@ pub enum LineError {
         line: u64,
         /// The limit, in bytes without the line end.
         max_bytes: usize,
-        /// How to split the line or raise the limit.
+        /// The way to split the line or raise the limit.
         remedy: &'static str,
     },
     /// A gzip file is incomplete.
@@ -86,16 +86,15 @@ pub enum LineError {
     },
 }
 
-/// Reads a text line by line, with a buffer of bounded size beside the current line.
+/// Reads a text line by line, with a bounded buffer beside the current line.
 ///
-/// The size of a line is limited too, to [`MAX_LINE_BYTES`] or by [`with_max_bytes`](Self::with_max_bytes),
-/// so that memory is bounded whatever the input is: a file without line ends, or a small gzip file of a
-/// huge text. A longer line is an error; the next call skips the rest of it and goes on with the next line.
+/// The size of a line is limited too, to [`MAX_LINE_BYTES`] or by [`with_max_bytes`](Self::with_max_bytes), so that
+/// memory is bounded for any input: a file without line ends, or a small gzip file of a huge text. A longer line is an
+/// error; the next call skips the rest of it and continues with the next line.
 ///
-/// Gzip is recognized by its first bytes, not by the name of the file; several gzip members are one text.
-/// Lines end at `\n`, and one `\r` before it belongs to the line end; the last line may lack both. A byte
-/// order mark at the start is skipped. From an interactive stream it reads no further than the current
-/// line needs.
+/// Gzip is recognized by its first bytes, not by the name of the file; several gzip members are one text. Lines end at
+/// `\n`, and one `\r` before it belongs to the line end; the last line may lack both. A byte order mark at the start is
+/// skipped. From an interactive stream it reads only as far as the current line needs.
 ///
 /// As an iterator it returns owned lines; [`next_line`](Self::next_line) borrows them.
 ///
@@ -117,18 +116,18 @@ pub struct LineReader<R> {
     /// Bytes of the current line, line end included.
     pub(super) line: Vec<u8>,
     n_read: u64,
-    /// How to convert the file to UTF-8.
+    /// The way to convert the file to UTF-8.
     remedy: &'static str,
     max_bytes: usize,
-    /// What to do about a line that is too long.
+    /// The remedy for a line that is too long.
     too_long_remedy: &'static str,
-    /// Whether the rest of a line that is too long has not been read yet.
+    /// True if the rest of a line that is too long is still unread.
     has_unread_rest: bool,
 }
 
 impl LineError {
-    /// Makes the error of a file that cannot be read after a line. If it is gzip and [unpacked](Unpacked), it says whether
-    /// the file is cut or damaged.
+    /// Creates the error of a file that cannot be read after a line. If it is gzip and [unpacked](Unpacked), the error
+    /// says whether the file is truncated or damaged.
     pub fn of_read(name: impl Into<String>, line: u64, error: io::Error) -> Self {
         let name = name.into();
         let is_gzip = error.get_ref().is_some_and(|it| it.is::<GzipError>());
@@ -156,7 +155,7 @@ impl LineReader<File> {
 }
 
 impl<R: Read> LineReader<R> {
-    /// Reads from a stream, which error messages call by `name`.
+    /// Reads from a stream; error messages call it by `name`.
     ///
     /// # Errors
     ///
@@ -179,8 +178,8 @@ impl<R: Read> LineReader<R> {
         })
     }
 
-    /// Sets the limit of the size of a line, in bytes without the line end; `remedy` is the end of the
-    /// message about a longer line, such as how to raise the limit.
+    /// Sets the maximum size of a line, in bytes without the line end; `remedy` is the end of the message about a
+    /// longer line, such as the way to raise the limit.
     #[must_use]
     pub fn with_max_bytes(self, max_bytes: usize, remedy: &'static str) -> Self {
         Self {
@@ -232,7 +231,7 @@ impl<R: Read> LineReader<R> {
         Ok(has_line.then(|| self.content()))
     }
 
-    /// Reads to the end and returns the number of all lines, whatever their size and encoding.
+    /// Reads to the end and returns the number of all lines, of any size and encoding.
     ///
     /// # Errors
     ///
@@ -249,7 +248,7 @@ impl<R: Read> LineReader<R> {
     fn advance(&mut self) -> Result<bool, LineError> {
         self.skip_rest()?;
         self.line.clear();
-        // A line of the largest size may have a byte order mark before it and a line end of two bytes.
+        // A line of the maximum size may have a byte order mark before it and a line end of two bytes.
         let most = self.max_bytes.saturating_add(BYTE_ORDER_MARK.len() + 2);
         match read_line(&mut self.input, most, &mut self.line) {
             Ok(0) => return Ok(false),
@@ -339,7 +338,7 @@ fn skip_to_line_end(input: &mut impl BufRead) -> io::Result<bool> {
     }
 }
 
-/// First bytes of compressed files and of UTF-16, and how to convert them.
+/// First bytes of compressed files and of UTF-16, with the way to convert them.
 const REMEDIES: [(&[u8], &str); 6] = [
     (
         &[0xfd, b'7', b'z', b'X', b'Z', 0],
@@ -361,7 +360,7 @@ const REMEDIES: [(&[u8], &str); 6] = [
     ),
 ];
 
-/// Returns how to convert a file with these first bytes to UTF-8; a few are enough.
+/// Returns the way to convert a file with these first bytes to UTF-8; a few bytes are enough.
 pub fn utf8_remedy(start: &[u8]) -> &'static str {
     let known = REMEDIES.iter().find(|(first, _)| start.starts_with(first));
     known.map_or(

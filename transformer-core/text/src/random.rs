@@ -1,12 +1,12 @@
 //! [`SplitMix64`]: the pseudorandom generator behind dropout masks, sampled tokens and the order of training data.
 //!
-//! It is written out here and not taken from a crate because its outputs are a promise: they decide which
-//! sentences are in which update, so they must not change with a dependency or a platform. Not for secrets.
+//! It is implemented here instead of taken from a crate because its outputs are a promise: they decide which sentences
+//! are in which update, so they must not change with a dependency or a platform. Not for secrets.
 
 /// Added to the state before every output: an odd number near `2⁶⁴/φ`.
 const INCREMENT: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// A SplitMix64 generator, which can jump to any of its outputs at once.
+/// A SplitMix64 generator, which can jump to any of its outputs in constant time.
 ///
 /// Source: Steele, Lea and Flood 2014, "Fast Splittable Pseudorandom Number Generators",
 /// <https://doi.org/10.1145/2660193.2660195>.
@@ -38,7 +38,7 @@ impl SplitMix64 {
         Self { state }
     }
 
-    /// Returns the state, from which the same outputs follow again.
+    /// Returns the state, from which the same outputs can be generated again.
     pub const fn state(self) -> u64 {
         self.state
     }
@@ -49,7 +49,7 @@ impl SplitMix64 {
         mix(self.skip(index.wrapping_add(1)).state)
     }
 
-    /// Returns the generator as it is after `n` more outputs.
+    /// Returns the generator after `n` more outputs.
     #[inline(always)]
     pub const fn skip(self, n: u64) -> Self {
         Self {
@@ -82,7 +82,7 @@ impl SplitMix64 {
     }
 }
 
-/// Hashes a seed and an index to 64 bits that look independent of those of every other pair.
+/// Hashes a seed and an index to 64 bits that look independent of the hash of every other pair.
 ///
 /// It is output `index` of the generator with this seed. Nested calls make seeds of seeds, for example
 /// `hash(hash(seed, pass), batch)`.

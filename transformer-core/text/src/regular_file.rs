@@ -1,7 +1,7 @@
-//! Reads regular files only, of limited size: the files of models, runs and checkpoints, and settings.
+//! Reads only regular files, of limited size: the files of models, runs and checkpoints, and settings.
 //!
-//! Opening a pipe waits for a program that writes to it, possibly for ever, and a device such as `/dev/zero`
-//! has no end. Text is not read here but by [`LineReader`](crate::lines::LineReader), from pipes as well.
+//! Opening a pipe waits for a program that writes to it, possibly forever, and a device such as `/dev/zero` has no end.
+//! Text is read by [`LineReader`](crate::lines::LineReader) instead, also from pipes.
 
 use std::fs::{self, File, FileType};
 use std::io::{self, ErrorKind, Read};
@@ -10,7 +10,7 @@ use std::path::Path;
 /// Limit of the size of a file of settings, in bytes.
 pub const MAX_SETTINGS_BYTES: u64 = 1 << 20;
 
-/// Limit of the size of a JSON file that describes a model or a checkpoint, in bytes.
+/// Maximum size of a JSON file that describes a model or a checkpoint, in bytes.
 pub const MAX_JSON_BYTES: u64 = 1 << 24;
 
 /// Limit of the size of a tokenizer or a vocabulary, in bytes; large ones have tens of megabytes.
@@ -20,16 +20,16 @@ pub const MAX_TOKENIZER_BYTES: u64 = 1 << 27;
 ///
 /// # Errors
 ///
-/// Returns the system's error, or one that says that the path is a directory, a pipe or a device.
+/// Returns the error of the operating system, or one that says that the path is a directory, a pipe or a device.
 pub fn open(path: &Path) -> io::Result<File> {
-    // Before opening, which would wait for the other end of a pipe.
+    // Checked before opening, which would wait for the other end of a pipe.
     check(fs::metadata(path)?.file_type())?;
     let file = File::open(path)?;
     check(file.metadata()?.file_type())?;
     Ok(file)
 }
 
-/// Reads a regular file of at most `max_bytes` bytes; for weights, which have no limit, give [`u64::MAX`].
+/// Reads a regular file of at most `max_bytes` bytes; for weights, which have no limit, pass [`u64::MAX`].
 ///
 /// # Errors
 ///
@@ -44,11 +44,11 @@ pub fn read(path: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
     read_to_end(file, max_bytes, reserve(n_bytes)?)
 }
 
-/// Returns an empty buffer with room for `n_bytes`. The size of a damaged file may be more than there is memory.
+/// Returns an empty buffer with room for `n_bytes`. The size of a damaged file may exceed the memory.
 ///
 /// # Errors
 ///
-/// Returns an error of the kind [`ErrorKind::OutOfMemory`]; the process would be aborted otherwise.
+/// Returns an error of the kind [`ErrorKind::OutOfMemory`]; otherwise the process would abort.
 pub fn reserve(n_bytes: u64) -> io::Result<Vec<u8>> {
     let mut content = Vec::new();
     let reserved = usize::try_from(n_bytes).map(|n_bytes| content.try_reserve_exact(n_bytes));
@@ -67,7 +67,8 @@ pub fn reserve(n_bytes: u64) -> io::Result<Vec<u8>> {
 ///
 /// # Errors
 ///
-/// Returns the system's error, one that says that there is more, or one of the kind [`ErrorKind::InvalidData`].
+/// Returns the error of the operating system, one that says that there is more, or one of the kind
+/// [`ErrorKind::InvalidData`].
 pub fn read_stream_text(path: &Path, max_bytes: u64) -> io::Result<String> {
     utf8(read_to_end(File::open(path)?, max_bytes, Vec::new())?)
 }

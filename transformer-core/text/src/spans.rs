@@ -1,4 +1,4 @@
-//! The bytes of a line that each token stands for, for example to align words instead of pieces.
+//! The bytes of a line for each token, for example to align words instead of pieces.
 
 use std::ops::Range;
 
@@ -10,8 +10,8 @@ use super::tokenizer::Inner;
 impl Tokenizer {
     /// Encodes a line like [`encode`](Self::encode), and returns the range of bytes in the line for each token.
     ///
-    /// A span may include the whitespace before a word. If the mark of a word's start is a token by itself, its
-    /// span is that whitespace, or at the start of a line the character that follows.
+    /// A span may include the whitespace before a word. If the mark of a word's start is a separate token, its span is
+    /// that whitespace, or, at the start of a line, the next character.
     ///
     /// # Panics
     ///
@@ -35,7 +35,7 @@ impl Tokenizer {
         let encoding = inner.tokenizer.encode(line, false);
         let encoding = encoding.expect("reading a tokenizer checks that it encodes unknown text");
         let offsets = encoding.get_offsets().iter();
-        // A token may stand for a byte of a character.
+        // A token may be a single byte of a character.
         let to_characters = |&(start, end): &(usize, usize)| {
             line.floor_char_boundary(start)..line.ceil_char_boundary(end)
         };
@@ -44,8 +44,8 @@ impl Tokenizer {
 
     /// Decodes tokens like [`decode`](Self::decode), and returns the range of bytes in the line for each token.
     ///
-    /// The span of a token that `decode` skips is empty. Adjacent tokens of bytes have the span of all of them, since
-    /// some of them may make a character only together.
+    /// A token that `decode` skips has an empty span. Adjacent byte tokens have the span of all of them, because
+    /// several may be needed to make a character.
     ///
     /// # Panics
     ///
@@ -60,7 +60,7 @@ impl Tokenizer {
         let mut spans = Vec::with_capacity(ids.len());
         for group in ids.chunk_by(|left, right| is_byte(left) && is_byte(right)) {
             let n_tokens = spans.len() + group.len();
-            // A decoder may write the last token differently when another one follows.
+            // A decoder may write the last token differently before another one.
             let end = self.decode(&ids[..n_tokens]).len().clamp(start, line.len());
             spans.resize(n_tokens, start..end);
             start = end;

@@ -1,5 +1,5 @@
-//! The special tokens. They are constants of the format: their ids are the same in every vocabulary, so
-//! models, batches and searches need no tokenizer to know them.
+//! The special tokens. They are constants of the format: their ids are the same in every vocabulary, so models, batches
+//! and searches know them without a tokenizer.
 
 /// Id of `<pad>`, which pads the sentences of a batch to equal length and is hidden from attention.
 pub const PAD: u32 = 0;
@@ -16,7 +16,7 @@ pub const EOS: u32 = 3;
 /// Number of special tokens. Their ids come before those of ordinary tokens.
 pub const N_SPECIAL: usize = SPECIAL_TOKENS.len();
 
-/// The special tokens as a vocabulary spells them, in order of their ids.
+/// The special tokens in the spelling of the vocabulary, in order of their ids.
 ///
 /// Text with such a spelling is never encoded to the special id.
 pub const SPECIAL_TOKENS: [&str; 4] = ["<pad>", "<unk>", "<s>", "</s>"];
@@ -26,12 +26,12 @@ pub(super) fn byte_tokens() -> impl Iterator<Item = String> {
     (0..=u8::MAX).map(byte_token)
 }
 
-/// Returns the token of a byte, as SentencePiece spells it.
+/// Returns the token of a byte in SentencePiece's spelling.
 pub(super) fn byte_token(byte: u8) -> String {
     format!("<0x{byte:02X}>")
 }
 
-/// Returns the byte that a token of the vocabulary stands for, if it is one of those that spell unknown characters.
+/// Returns the byte of a token that spells part of an unknown character, if the token is one of these.
 ///
 /// # Example
 /// ```
@@ -47,7 +47,7 @@ pub fn byte_of(token: &str) -> Option<u8> {
         .flatten()
 }
 
-/// Checks whether `id` is that of one of the [`SPECIAL_TOKENS`].
+/// Returns whether `id` is that of one of the [`SPECIAL_TOKENS`].
 ///
 /// # Example
 /// ```

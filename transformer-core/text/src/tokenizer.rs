@@ -22,20 +22,19 @@ use crate::regular_file::{self, MAX_TOKENIZER_BYTES};
 /// Encodes lines to token ids and decodes ids to lines.
 ///
 /// Its file is a Hugging Face `tokenizer.json`, or contains a SentencePiece model if it was imported with one
-/// ([`PieceVocabulary`]). In every kind of tokenizer the [`SPECIAL_TOKENS`] have the first ids, and text is
-/// never encoded to one of them except [`UNK`](super::UNK). Encoding adds no `<s>` and no `</s>`: batching
-/// does. Training is reproducible: the same lines give the same file, byte for byte. Clones share one
-/// vocabulary.
+/// ([`PieceVocabulary`]). In every kind of tokenizer the [`SPECIAL_TOKENS`] have the first ids, and text is never
+/// encoded to one of them except [`UNK`](super::UNK). Encoding adds neither `<s>` nor `</s>`: batching does. Training
+/// is reproducible: the same lines give the same file, byte for byte. Clones share one vocabulary.
 ///
-/// `decode(encode(line))` returns, if training has seen all characters of the line, or with
-/// [`byte_fallback`](TokenizerConfig::byte_fallback) in any case:
-/// - BPE and unigram: the line in Unicode form NFC, with every run of whitespace replaced by one space, and
-///   none at the ends. `▁` (U+2581), which marks spaces, counts as whitespace.
+/// If training has seen all characters of the line, or [`byte_fallback`](TokenizerConfig::byte_fallback) is set,
+/// `decode(encode(line))` returns:
+/// - BPE and unigram: the line in Unicode form NFC, with every run of whitespace replaced by one space, and no spaces
+///   at the ends. `▁` (U+2581), which marks spaces, counts as whitespace.
 /// - characters: the line in form NFC.
 /// - words: the same as BPE, if every word is in the vocabulary and none contains the spelling of a special
 ///   token.
 ///
-/// A [user-defined symbol](TokenizerConfig::user_symbols) comes back with spaces around it in all kinds but
+/// A [user-defined symbol](TokenizerConfig::user_symbols) is decoded with spaces around it in all kinds except
 /// characters.
 ///
 /// # Example
@@ -72,8 +71,8 @@ impl Tokenizer {
     /// Trains a tokenizer on text.
     ///
     /// For a joint vocabulary, chain the lines of both sides. The vocabulary may have fewer tokens than
-    /// `config.vocab_size` if the text supports no more: see [`vocab_size`](Self::vocab_size). Memory is
-    /// needed for the distinct words, not for the lines.
+    /// `config.vocab_size` if the text supports no more: see [`vocab_size`](Self::vocab_size). The memory depends on
+    /// the number of distinct words, not of lines.
     ///
     /// # Errors
     ///
@@ -116,7 +115,7 @@ impl Tokenizer {
         }
         json_layout::check(json)?;
         let mut inner = parse(json)?;
-        // Files from elsewhere may request padding and truncation, which batching does here.
+        // Files from elsewhere may request padding and truncation, which are the task of batching here.
         inner.with_padding(None);
         inner.with_truncation(None).map_err(TokenizerError::Parse)?;
         inner.set_encode_special_tokens(true);
@@ -135,7 +134,7 @@ impl Tokenizer {
         if let Some(id) = ids.find(|&id| inner.id_to_token(id).is_none()) {
             return Err(TokenizerError::MissingId { id, vocab_size });
         }
-        // A character that no vocabulary has: without `<unk>` some models fail on it.
+        // A character that is in no vocabulary: without `<unk>` some models fail on it.
         inner
             .encode_fast("\u{10FFFD}", false)
             .map_err(TokenizerError::Encode)?;
@@ -181,7 +180,7 @@ impl Tokenizer {
     ///
     /// # Panics
     ///
-    /// Never: the tokenizer was parsed from JSON.
+    /// Never panics: the tokenizer was parsed from JSON.
     pub fn to_json(&self) -> String {
         match &self.inner {
             Inner::HuggingFace(inner) => {
@@ -213,7 +212,7 @@ impl Tokenizer {
         }
     }
 
-    /// Returns whether the tokens of a word do not depend on the words beside it.
+    /// Returns whether the tokens of a word are independent of its neighbors.
     pub(super) fn splits_at_whitespace(&self) -> bool {
         match &self.inner {
             Inner::HuggingFace(inner) => inner.encodes_words_alone(),
@@ -249,7 +248,7 @@ impl Tokenizer {
         line.expect("the decoders that training writes accept every token")
     }
 
-    /// Returns the ids of the tokens that are found in text as a whole, in ascending order: the user-defined symbols.
+    /// Returns the ids of the tokens that are found in text as a whole, the user-defined symbols, in ascending order.
     pub fn user_symbols(&self) -> Vec<u32> {
         let inner = match &self.inner {
             Inner::HuggingFace(inner) => inner,
@@ -262,7 +261,7 @@ impl Tokenizer {
         ids
     }
 
-    /// Returns the token with this id, as the vocabulary spells it: `▁` may mark the start of a word.
+    /// Returns the token with this id in the vocabulary's spelling: `▁` may mark the start of a word.
     pub fn token(&self, id: u32) -> Option<String> {
         match &self.inner {
             Inner::HuggingFace(inner) => inner.tokenizer.id_to_token(id),
@@ -270,7 +269,7 @@ impl Tokenizer {
         }
     }
 
-    /// Returns the id of a token, given as the vocabulary spells it.
+    /// Returns the id of a token in the vocabulary's spelling.
     pub fn id(&self, token: &str) -> Option<u32> {
         match &self.inner {
             Inner::HuggingFace(inner) => inner.tokenizer.token_to_id(token),

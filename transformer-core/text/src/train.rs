@@ -14,11 +14,11 @@ use super::user_symbols::UserSymbols;
 use super::word_cache::WordSplit;
 use super::{TokenizerConfig, TokenizerError, TokenizerKind, bpe, unigram};
 
-/// Length of the longest word that is learned from as a whole, in characters; a longer one is learned from in pieces of
+/// Maximum length of a word that is learned from as a whole, in characters. A longer word is learned from in pieces of
 /// this length, because the time of a merge grows with the length of the words that it occurs in.
 const MAX_WORD_CHARS: usize = 256;
 
-/// Number of pieces of such a word that are learned from. The rest is hardly text, and would take seconds.
+/// Maximum number of pieces of such a word that are learned from. The rest is hardly text, and would take seconds.
 const MAX_PIECES: usize = 16;
 
 /// Trains a tokenizer and returns its `tokenizer.json`.
@@ -62,8 +62,8 @@ where
 
 /// Returns every distinct word with its count, sorted by word.
 ///
-/// Applies the rules that encoding will use. They are slow, so a text that can be split independently of the
-/// rest of its line is split only once.
+/// Applies the rules of encoding. They are slow, so a text that can be split independently of the rest of its line is
+/// split only once.
 fn count_words<I>(config: &TokenizerConfig, lines: I) -> Result<Vec<(String, u64)>, TokenizerError>
 where
     I: IntoIterator,
@@ -116,7 +116,7 @@ fn count_words_in<'a>(
     Ok(words)
 }
 
-/// Cuts the start of a word into at most [`MAX_PIECES`] pieces of at most [`MAX_WORD_CHARS`] characters.
+/// Splits the start of a word into at most [`MAX_PIECES`] pieces of at most [`MAX_WORD_CHARS`] characters.
 fn pieces(word: &str) -> impl Iterator<Item = &str> {
     let mut rest = word;
     std::iter::from_fn(move || {
@@ -138,7 +138,7 @@ fn add(counts: &mut HashMap<String, u64>, word: &str, n_times: u64) {
     }
 }
 
-/// Returns the model of the most frequent words; of equally frequent ones the first in sorted order.
+/// Returns the model of the most frequent words; among equally frequent ones the first in sorted order.
 fn word_level(mut words: Vec<(String, u64)>, config: &TokenizerConfig) -> Value {
     words.retain(|(word, _)| !is_symbol(config, word));
     words.sort_by_key(|(_, count)| Reverse(*count));
@@ -202,7 +202,7 @@ fn unigram_model(
     })
 }
 
-/// Returns the tokens of bytes that the vocabulary gets.
+/// Returns the byte tokens of the vocabulary.
 fn bytes(config: &TokenizerConfig) -> impl Iterator<Item = String> {
     byte_tokens().filter(move |_| config.byte_fallback)
 }
@@ -213,8 +213,8 @@ fn first_tokens(config: &TokenizerConfig) -> impl Iterator<Item = String> {
     special.chain(config.user_symbols.iter().cloned())
 }
 
-/// Returns whether a token is one of the user-defined symbols, which normalization can make of other text: for
-/// example, lower-casing.
+/// Returns whether a token is one of the user-defined symbols. Normalization, such as lower-casing, can make them from
+/// other text.
 fn is_symbol(config: &TokenizerConfig, token: &str) -> bool {
     config.user_symbols.iter().any(|symbol| symbol == token)
 }

@@ -1,12 +1,12 @@
 //! Training of the pieces of a unigram language model (Kudo 2018, §3.2).
 //!
-//! Starts from all frequent substrings, then alternates between re-estimating the probabilities of pieces (EM)
-//! and pruning the pieces whose removal lowers the likelihood least. Characters are never removed, so all text
-//! with the characters of the training text can be encoded.
+//! Starts from all frequent substrings, then alternates between re-estimating the probabilities of pieces (EM) and
+//! pruning the pieces that cost the least likelihood. Characters are never removed, so all text with the characters of
+//! the training text can be encoded.
 //!
-//! The trainer of the `tokenizers` crate adds floats in the order in which threads finish, and scores rare
-//! characters in the order of a hash map. This one has a fixed order everywhere, so the same words give the same
-//! pieces on every machine.
+//! The trainer of the `tokenizers` crate adds floats in the order in which threads finish, and scores rare characters
+//! in the order of a hash map. This one has a fixed order everywhere, so the same words give the same pieces on every
+//! machine.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -67,7 +67,7 @@ struct Piece {
 }
 
 impl Piece {
-    /// Checks whether the piece is a character, which is never removed.
+    /// Returns whether the piece is a character, which is never removed.
     fn is_char(&self) -> bool {
         self.chars.len() == 1
     }
@@ -98,7 +98,7 @@ fn seeds(words: &[Word]) -> Vec<Piece> {
 /// Proceeds by length: a string can be frequent only if it is frequent without its first and without its last
 /// character. This keeps the table small.
 fn frequent_substrings(words: &[Word]) -> Vec<(Vec<char>, f64)> {
-    // For each start, whether the substring of the previous length was frequent.
+    // True for each start if the substring of the previous length was frequent.
     let mut frequent: Vec<Vec<bool>> = words
         .iter()
         .map(|(word, _)| vec![true; word.len()])
@@ -248,8 +248,8 @@ impl Unigram {
         pieces
     }
 
-    /// Keeps all characters and the pieces, `n_kept` in total, whose removal would lower the likelihood of the
-    /// words most, given the most probable segmentation of each word.
+    /// Keeps `n_kept` pieces in total: all characters, and the pieces that would cost the words the most likelihood if
+    /// removed, given the most probable segmentation of each word.
     fn prune(self, words: &[Word], n_kept: usize) -> Self {
         let mut edges = Vec::new();
         let mut counts = vec![0.0; self.pieces.len()];

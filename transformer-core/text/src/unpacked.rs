@@ -7,18 +7,18 @@ use super::gzip::{GZIP_MAGIC, GzipMembers};
 /// Size of the read buffer, in bytes.
 pub(super) const BUFFER_BYTES: usize = 1 << 16;
 
-/// A stream whose first bytes were read to recognize gzip.
+/// A stream after its first bytes were read to recognize gzip.
 type Peeked<R> = BufReader<Chain<Cursor<Vec<u8>>, R>>;
 
-/// Reads a stream, which is decompressed if its first bytes are those of gzip, whatever its name is. Several gzip members
-/// are one stream; other bytes behind them are an error.
+/// Reads a stream, and decompresses it if its first bytes are those of gzip, whatever its name. Several gzip members
+/// are one stream; other bytes after them are an error.
 ///
-/// From an interactive stream it reads no further than is asked for.
+/// From an interactive stream it reads only as far as requested.
 ///
 /// # Errors
 ///
-/// Of an error of the decoder, [`LineError::of_read`](crate::lines::LineError::of_read) says whether the file is cut or
-/// damaged.
+/// For an error of the decoder, [`LineError::of_read`](crate::lines::LineError::of_read) says whether the file is
+/// truncated or damaged.
 ///
 /// # Example
 ///
@@ -54,7 +54,7 @@ impl<R: Read> Unpacked<R> {
     /// Returns the error of the stream.
     pub fn new(mut input: R) -> io::Result<Self> {
         let mut start = Vec::new();
-        // Byte by byte: a second one may never arrive from an interactive stream.
+        // Byte by byte, because a second byte may never arrive from an interactive stream.
         for magic in GZIP_MAGIC {
             input.by_ref().take(1).read_to_end(&mut start)?;
             if start.last() != Some(&magic) {

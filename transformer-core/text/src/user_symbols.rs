@@ -1,4 +1,4 @@
-//! [`UserSymbols`]: texts that are always one token, such as `<2de>`, as SentencePiece's user-defined symbols are.
+//! [`UserSymbols`]: texts that are always one token, such as `<2de>`, like SentencePiece's user-defined symbols.
 
 use std::collections::HashSet;
 
@@ -17,8 +17,8 @@ const META: &str = r"\.+*?()|[]{}^$#&-~";
 
 /// The symbols of a tokenizer's settings.
 ///
-/// They are found in the text as it was given, before normalization: from left to right, at each position the
-/// longest. Nothing else is learned from them, and no other token crosses them.
+/// They are found in the original text, before normalization: from left to right, at each position the longest. Nothing
+/// else is learned from them, and no other token crosses them.
 #[derive(Debug)]
 pub(super) struct UserSymbols(Trie);
 
@@ -87,7 +87,7 @@ pub(super) fn added_tokens(config: &TokenizerConfig) -> Value {
 
 /// Returns the decoder that separates a symbol from the text before it by a space; `None` without symbols.
 ///
-/// It is a lookahead: one replacement of nothing by a mark serves all symbols.
+/// It is a lookahead: a single replacement of an empty match by a mark serves all symbols.
 pub(super) fn decoder(config: &TokenizerConfig, word_start: &str) -> Option<Value> {
     let symbols = config.user_symbols.iter().map(|symbol| literal(symbol));
     let any = symbols.collect::<Vec<_>>().join("|");
@@ -95,7 +95,7 @@ pub(super) fn decoder(config: &TokenizerConfig, word_start: &str) -> Option<Valu
     (!any.is_empty()).then(|| json!({"type": "Replace", "pattern": pattern, "content": word_start}))
 }
 
-/// Returns whether a token of a file is matched in text as the symbols of this module are.
+/// Returns whether a token of a file is matched in text like the symbols of this module.
 pub(super) fn is_user_symbol(token: &AddedToken) -> bool {
     let AddedToken {
         content,
@@ -109,7 +109,7 @@ pub(super) fn is_user_symbol(token: &AddedToken) -> bool {
     is_plain && fault(content).is_none()
 }
 
-/// Returns why a text cannot be a symbol.
+/// Returns the reason why a text cannot be a symbol, if any.
 fn fault(symbol: &str) -> Option<&'static str> {
     let separates = |c: char| c.is_whitespace() || c.is_control() || c == '▁';
     if symbol.is_empty() {

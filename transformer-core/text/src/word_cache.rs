@@ -1,4 +1,4 @@
-//! [`WordCache`]: ids of words that were encoded before, for tokenizers that encode words independently.
+//! [`WordCache`]: the ids of words that were encoded before, for tokenizers that encode words independently.
 
 use std::collections::HashMap;
 use std::sync::{PoisonError, RwLock};
@@ -15,10 +15,10 @@ const MAX_WORDS: usize = 1 << 17;
 /// Length of the longest cached word, in bytes. Longer ones are rarely repeated.
 const MAX_WORD_LEN: usize = 64;
 
-/// How a line is split into texts that can be normalized and tokenized independently.
+/// The way in which a line is split into texts that can be normalized and tokenized independently.
 ///
-/// Normalization to NFC keeps whitespace, composes it with nothing and moves no combining mark across it; the
-/// pre-tokenizer's rules look at a single word. An ASCII character does not affect the one before it.
+/// Normalization to NFC keeps whitespace, composes it with nothing and moves no combining mark across it; the rules of
+/// the pre-tokenizer look at a single word. An ASCII character does not affect the one before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WordSplit {
     /// At whitespace, which is dropped.
@@ -63,8 +63,7 @@ pub(super) struct WordCache {
 }
 
 impl WordCache {
-    /// Returns a cache for this tokenizer; `None` if the ids of a word may depend on chance or on the rest of
-    /// the line.
+    /// Returns a cache for this tokenizer; `None` if the ids of a word may depend on chance or on the rest of the line.
     pub(super) fn for_tokenizer(tokenizer: &tokenizers::Tokenizer) -> Option<Self> {
         let is_deterministic = match tokenizer.get_model() {
             ModelWrapper::BPE(bpe) => bpe.dropout.is_none(),
@@ -96,7 +95,7 @@ impl WordCache {
             };
             rules == (normalizer(&config), pre_tokenizer(kind))
         })?;
-        // A symbol has no whitespace, so it is within a word; but it has several characters.
+        // A symbol has no whitespace, so it is within a word, but it has several characters.
         let keeps_symbols = added.is_empty() || kind != TokenizerKind::Char;
         keeps_symbols.then(|| Self::new(WordSplit::for_kind(kind), MAX_WORDS))
     }
@@ -187,7 +186,7 @@ pub(super) fn mixed_script_lines(n_lines: usize) -> Vec<String> {
         let mut line = String::new();
         for _ in 0..draw(12) {
             line += BETWEEN[draw(BETWEEN.len())];
-            // Two draws, so that some words are more frequent.
+            // Drawn twice, so that some words are more frequent.
             let n_words = 1 + draw(words.len());
             line += &words[draw(n_words)];
         }

@@ -1,4 +1,4 @@
-//! What a model directory promises: intact or refused, the old model or the new one.
+//! The promises of a model directory: intact or refused, the old model or the new one.
 
 use std::error::Error;
 use std::fs;

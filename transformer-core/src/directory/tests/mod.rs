@@ -1,4 +1,4 @@
-//! What a model directory promises, over several of its files.
+//! The promises of a model directory that involve several of its files.
 
 mod files;
 mod strict;

@@ -1,4 +1,4 @@
-//! How weights are read: once, as they are stored, and refused if they are not those of the model.
+//! The reading of weights: once, in the stored form, and refused if they do not belong to the model.
 
 use std::borrow::Cow;
 use std::fs;
@@ -69,7 +69,7 @@ fn device() -> Device {
     device::choose(None).expect("there is a CPU").1
 }
 
-/// Returns the error of a model whose directory has another config.
+/// Returns the error of a model directory with another config.
 fn refused(change: impl FnOnce(TransformerConfig) -> TransformerConfig) -> String {
     let (_, _, directory) = written_with(Precision::F32, change);
     let opened = ModelDirectory::open(&directory).expect("it was just written");

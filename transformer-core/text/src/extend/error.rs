@@ -1,11 +1,11 @@
-//! [`ExtendError`]: why a piece cannot be added to a vocabulary.
+//! [`ExtendError`]: the errors of adding pieces to a vocabulary.
 
 use thiserror::Error;
 
 use crate::TokenizerError;
 use crate::sentencepiece::PieceVocabularyError;
 
-/// Why a piece cannot be added to a vocabulary.
+/// Error of adding a piece to a vocabulary.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ExtendError {
@@ -48,7 +48,7 @@ pub enum ExtendError {
         /// The piece.
         piece: String,
     },
-    /// The tokenizer divides the piece before it looks for tokens.
+    /// The tokenizer splits the piece before it looks for tokens.
     #[error(
         "this tokenizer never finds `{piece}` in one piece: it first divides it into `{}`; give these instead",
         parts.join("`, `")
@@ -59,7 +59,7 @@ pub enum ExtendError {
         /// Its parts.
         parts: Vec<String>,
     },
-    /// Nothing is left of a piece.
+    /// Normalization removes the whole piece.
     #[error("this tokenizer drops all characters of `{piece}`; leave it out")]
     Dropped {
         /// The piece.
@@ -76,7 +76,7 @@ pub enum ExtendError {
         "this kind of tokenizer cannot be extended; those that transformer-train makes, and those of SentencePiece, can"
     )]
     Kind,
-    /// The extended file is no tokenizer.
+    /// The extended file is not a tokenizer.
     #[error("the tokenizer with the new pieces cannot be used")]
     Tokenizer(#[from] TokenizerError),
     /// The extended SentencePiece model cannot be used.

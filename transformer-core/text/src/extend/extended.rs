@@ -1,4 +1,4 @@
-//! [`ExtendedTokenizer`]: a tokenizer with more tokens, whose other tokens keep their ids.
+//! [`ExtendedTokenizer`]: a tokenizer with more tokens, in which the old ones keep their ids.
 
 use std::collections::HashSet;
 
@@ -9,10 +9,10 @@ use crate::Tokenizer;
 use crate::special::{SPECIAL_TOKENS, byte_of};
 use crate::tokenizer::Inner;
 
-/// The most characters of a piece.
+/// Maximum number of characters of a piece.
 const MAX_PIECE_CHARS: usize = 128;
 
-/// A tokenizer with more tokens than the one that it was made from.
+/// A tokenizer with more tokens than the one it was made from.
 #[derive(Clone, Debug)]
 pub struct ExtendedTokenizer {
     /// The tokenizer. The new tokens have the last ids.
@@ -34,9 +34,9 @@ impl Tokenizer {
     /// Returns a tokenizer that encodes each of these pieces as one token.
     ///
     /// All tokens keep their ids, and words without the spelling of a new token keep their tokens. BPE builds a piece
-    /// of more than two tokens by several merges; what the merges before the last one make are new tokens too. So are
-    /// characters that the vocabulary of BPE lacks. Tokenizers of words and of characters ignore `position`, and the
-    /// latter take single characters only.
+    /// of more than two tokens by several merges; the results of the merges before the last one are new tokens too. So
+    /// are characters that were not in the vocabulary of BPE. Tokenizers of words and of characters ignore `position`,
+    /// and the latter accept only single characters.
     ///
     /// # Errors
     ///
@@ -88,7 +88,7 @@ impl ExtendedTokenizer {
             ids.len() == 1 && ids[0] as usize >= n_before
         };
         match pieces.iter().find(|piece| !is_one(piece)) {
-            // A piece that is found within words only is not found by itself.
+            // A piece that is found only within words is not found by itself.
             Some(piece) if position == PiecePosition::WordStart => Err(ExtendError::Unused {
                 piece: (*piece).to_owned(),
             }),
@@ -97,7 +97,7 @@ impl ExtendedTokenizer {
     }
 }
 
-/// Refuses what no tokenizer can add.
+/// Refuses pieces that no tokenizer can add.
 fn check(pieces: &[&str]) -> Result<(), ExtendError> {
     if pieces.is_empty() {
         return Err(ExtendError::NoPieces);

@@ -1,4 +1,4 @@
-//! Adds pieces to a `tokenizer.json` of the kinds that training makes.
+//! Adds pieces to a `tokenizer.json` of a kind that training makes.
 
 use std::collections::HashSet;
 
@@ -65,7 +65,7 @@ pub(super) fn extended(
     })
 }
 
-/// Returns the piece as the model of the tokenizer gets it.
+/// Returns the piece in the form that the model of the tokenizer receives.
 pub(super) fn word_of(
     tokenizer: &Tokenizer,
     piece: &str,
@@ -116,8 +116,8 @@ fn add_words(model: &mut Value, words: Vec<String>) -> Result<Vec<AddedToken>, E
     Ok(words.into_iter().map(of_word).collect())
 }
 
-/// Adds pieces to a unigram model, each as probable as the most probable of its parts: so it is more probable than
-/// all of them together, and no score is below the lowest so far, on which that of unknown characters depends.
+/// Adds pieces to a unigram model, each with the probability of its most probable part. So a piece is more probable
+/// than its parts together, and no score is below the lowest one so far, which determines that of unknown characters.
 fn add_to_unigram(
     model: &mut Value,
     tokenizer: &Tokenizer,

@@ -17,7 +17,7 @@ pub(super) struct Merges {
     n_before: u32,
     /// The number of merges without the new ones.
     n_merges: usize,
-    /// Whether a character that the vocabulary lacks is encoded as bytes.
+    /// True if a character that is not in the vocabulary is encoded as bytes.
     byte_fallback: bool,
     added: Vec<AddedToken>,
     /// The new merges, as pairs of spellings.
@@ -25,7 +25,7 @@ pub(super) struct Merges {
 }
 
 impl Merges {
-    /// Reads the model of a `tokenizer.json`; `None` if it is not what the crate `tokenizers` writes.
+    /// Reads the model of a `tokenizer.json`; `None` if the crate `tokenizers` did not write it.
     pub(super) fn read(model: &Value) -> Option<Self> {
         let vocabulary = model["vocab"].as_object()?.iter();
         let id = |id: &Value| u32::try_from(id.as_u64()?).ok();
@@ -74,7 +74,7 @@ impl Merges {
         true
     }
 
-    /// Returns the characters of a word. Those that the vocabulary lacks are added to it.
+    /// Returns the characters of a word, and adds those that are missing to the vocabulary.
     fn characters(&mut self, word: &str) -> Vec<u32> {
         let mut tokens = Vec::new();
         for character in word.chars() {
@@ -93,7 +93,7 @@ impl Merges {
         tokens
     }
 
-    /// Merges the pair of the lowest rank, and the leftmost of equal ones, until there is none.
+    /// Merges the pair of the lowest rank, the leftmost among equal ones, until there is none.
     fn merge(&self, tokens: &mut Vec<u32>) {
         loop {
             let pairs = tokens.windows(2).enumerate();
@@ -125,7 +125,7 @@ impl Merges {
         merged
     }
 
-    /// Returns the old tokens that a token stands for: itself, or those that a new one is made of.
+    /// Returns the old tokens of a token: itself, or the parts of a new one.
     fn old_parts(&self, id: u32) -> Vec<u32> {
         match id.checked_sub(self.n_before) {
             None => vec![id],

@@ -1,12 +1,12 @@
-//! Vocabularies with more pieces: for a domain whose words a trained tokenizer cuts into many parts.
+//! Vocabularies with more pieces, for a domain with words that a trained tokenizer splits into many parts.
 //!
 //! - `error`: [`ExtendError`].
-//! - `extended`: [`ExtendedTokenizer`], and what every kind of tokenizer refuses.
-//! - `piece`: [`AddedToken`], and where in a word it is found.
+//! - `extended`: [`ExtendedTokenizer`], and the checks for every kind of tokenizer.
+//! - `piece`: [`AddedToken`], and its position in a word.
 //! - `merges`: the merges of BPE that lead to a piece.
 //! - `hugging_face`: the tokenizers that training makes.
 //!
-//! Those of SentencePiece are extended in [`sentencepiece`](super::sentencepiece).
+//! SentencePiece tokenizers are extended in [`sentencepiece`](super::sentencepiece).
 
 mod error;
 mod extended;

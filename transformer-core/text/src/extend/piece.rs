@@ -1,4 +1,4 @@
-//! What is added to a vocabulary.
+//! The pieces that are added to a vocabulary.
 
 /// Where in a word a new piece is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,11 +9,11 @@ pub enum PiecePosition {
     InWord,
 }
 
-/// A new token, and what stood in its position before.
+/// A new token, and the tokens that spelled it before.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AddedToken {
-    /// The token as the vocabulary spells it.
+    /// The token in the vocabulary's spelling.
     pub token: String,
-    /// The ids by which the tokenizer encoded it before, without `<unk>`.
+    /// The ids that the tokenizer encoded it to before, without `<unk>`.
     pub parts: Vec<u32>,
 }

@@ -1,22 +1,22 @@
-//! [`JsonError`]: why JSON cannot be read.
+//! [`JsonError`]: the errors of reading JSON.
 
 use std::fmt;
 
 use serde::de::Error;
 
-/// Why JSON cannot be read.
+/// Error of reading JSON.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum JsonError {
     /// The text is not JSON, or has a key twice.
     #[error(transparent)]
     Text(#[from] serde_json::Error),
-    /// A key is missing or unknown, or its value is not what it must be.
+    /// A key is missing or unknown, or its value is not as expected.
     #[error("{}{message}", location(path))]
     Content {
         /// The keys that lead to the value, from the outside in; a number is a position in a list, from 0.
         path: Vec<String>,
-        /// What is wrong.
+        /// The fault.
         message: String,
     },
 }

@@ -1,7 +1,7 @@
-//! Strict reading of JSON: what a file of ours must not contain is an error that names the key.
+//! Strict reading of JSON: unexpected content in one of our files is an error that names the key.
 //!
-//! `serde_json` alone lets the last of several equal keys of a map win, reads a list of the fields in order as a struct,
-//! and does not say which key has a wrong type.
+//! `serde_json` alone takes the last of several equal keys of a map, reads a list of the fields in order as a struct,
+//! and does not name the key with a wrong type.
 
 mod error;
 mod node;

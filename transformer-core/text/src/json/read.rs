@@ -11,8 +11,8 @@ use super::unique::Unique;
 ///
 /// # Errors
 ///
-/// Returns a [`JsonError`] if the text is not JSON, has a key twice in one object or anything after its end, or if it is
-/// not a `T`. Whether unknown keys are refused depends on `T` (`#[serde(deny_unknown_fields)]`).
+/// Returns a [`JsonError`] if the text is not JSON, has a duplicate key in an object or anything after its end, or if
+/// it is not a `T`. `T` decides whether unknown keys are refused (`#[serde(deny_unknown_fields)]`).
 ///
 /// # Example
 ///
@@ -31,13 +31,13 @@ pub fn from_slice<T: DeserializeOwned>(json: &[u8]) -> Result<T, JsonError> {
 ///
 /// # Errors
 ///
-/// Returns a [`JsonError`] if the text is not JSON, or has a key twice in one object or anything after its end.
+/// Returns a [`JsonError`] if the text is not JSON, or has a duplicate key in an object or anything after its end.
 pub fn parse(json: &[u8]) -> Result<Value, JsonError> {
     let Unique(value) = serde_json::from_slice(json)?;
     Ok(value)
 }
 
-/// Reads a value from JSON that was [parsed](parse) before.
+/// Reads a value from JSON that was already [parsed](parse).
 ///
 /// # Errors
 ///

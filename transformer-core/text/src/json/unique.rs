@@ -1,4 +1,4 @@
-//! JSON whose objects have every key once.
+//! JSON objects without duplicate keys.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
-/// JSON in which no object has a key twice.
+/// JSON in which no object has a duplicate key.
 pub(super) struct Unique(pub(super) Value);
 
 impl<'de> Deserialize<'de> for Unique {
@@ -74,7 +74,7 @@ fn twice<E: Error>(key: &str) -> E {
     E::custom(format_args!("the key `{key}` occurs twice"))
 }
 
-/// Any JSON in which no object has a key twice, without its values: cheaper for a large vocabulary.
+/// Any JSON in which no object has a duplicate key, without its values: cheaper for a large vocabulary.
 #[derive(Debug)]
 pub struct UniqueKeys;
 

@@ -9,8 +9,8 @@ use super::vocabulary::{PieceVocabulary, PieceVocabularyError};
 use crate::extend::{AddedToken, ExtendError, PiecePosition};
 
 impl PieceVocabulary {
-    /// Adds pieces to the model and to the vocabulary. In a unigram model a piece is as probable as the most probable
-    /// of its parts; in BPE it is a user-defined symbol, which is never divided.
+    /// Adds pieces to the model and to the vocabulary. In a unigram model a piece has the probability of its most
+    /// probable part; in BPE it is a user-defined symbol, which is never split.
     pub(crate) fn extended(
         &self,
         pieces: &[&str],
@@ -29,7 +29,7 @@ impl PieceVocabulary {
                 return Err(ExtendError::Twice { piece });
             }
             let parts = self.model().parts(&token);
-            // The model may have pieces that the vocabulary lacks.
+            // The model may have pieces that are not in the vocabulary.
             if !self.model().has_piece(&token) {
                 let scores = parts.iter().filter_map(|part| self.model().score(part));
                 let best = scores.fold(f32::NEG_INFINITY, f32::max);
@@ -50,7 +50,7 @@ impl PieceVocabulary {
         Ok((vocabulary, added))
     }
 
-    /// Returns a piece as the vocabulary spells it.
+    /// Returns a piece in the vocabulary's spelling.
     pub(crate) fn spelling_of(
         &self,
         piece: &str,
@@ -71,7 +71,7 @@ impl PieceVocabulary {
         }
         Ok(match position {
             PiecePosition::InWord => bare.to_owned(),
-            // The mark may be behind the word.
+            // The mark may follow the word.
             PiecePosition::WordStart if normalized.len() > bare.len() => normalized,
             PiecePosition::WordStart => format!("{SPACE_MARK}{bare}"),
         })
@@ -79,7 +79,7 @@ impl PieceVocabulary {
 }
 
 impl SentencePiece {
-    /// Appends pieces with their scores to the model file: protobuf reads what follows as more of the same list.
+    /// Appends pieces with their scores to the model file: protobuf reads appended items as part of the same list.
     fn with_pieces(&self, pieces: &[(String, f32)]) -> Result<Self, SentencePieceError> {
         let kind = match self.is_bpe() {
             true => PieceKind::UserDefined,

@@ -1,9 +1,9 @@
-//! SentencePiece models (Kudo and Richardson 2018, <https://arxiv.org/abs/1808.06226>), run with identical
-//! results.
+//! SentencePiece models (Kudo and Richardson 2018, <https://arxiv.org/abs/1808.06226>), with results identical to
+//! SentencePiece's.
 //!
-//! The `tokenizers` crate has unigram models too, but it normalizes by grapheme, adds scores in double precision
-//! and has no user-defined symbols, so some lines get other pieces. A translation model needs the pieces that it
-//! was trained on, so this module follows SentencePiece 0.2.1 step by step.
+//! The `tokenizers` crate has unigram models too, but it normalizes by grapheme, adds scores in double precision and
+//! has no user-defined symbols, so some lines get other pieces. A translation model needs the pieces that it was
+//! trained on, so this module follows SentencePiece 0.2.1 step by step.
 //!
 //! - `proto`: parses the protobuf file.
 //! - `normalizer`: rewrites text by the model's character map.

@@ -22,11 +22,11 @@ pub struct SentencePiece {
     kinds: HashMap<String, PieceKind>,
     unk_surface: String,
     byte_fallback: bool,
-    /// Whether the mark at the start of a text is dropped when pieces are joined.
+    /// True if the mark at the start of a text is dropped when pieces are joined.
     drops_first_mark: bool,
 }
 
-/// Why a SentencePiece model cannot be used.
+/// The reason why a SentencePiece model cannot be used.
 #[derive(Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SentencePieceError {
@@ -130,7 +130,7 @@ impl SentencePiece {
         self.kinds.get(piece) == Some(&PieceKind::UserDefined)
     }
 
-    /// Splits a line into pieces. A run of unknown characters is returned as one piece, also by a model with byte
+    /// Splits a line into pieces. A run of unknown characters is returned as one piece, even by a model with byte
     /// fallback.
     pub fn split(&self, line: &str) -> Vec<PieceSpan> {
         let normalized = self.normalizer.normalize(line);
@@ -142,7 +142,7 @@ impl SentencePiece {
         parts.collect()
     }
 
-    /// Returns a line as the model reads it, with `▁` for spaces.
+    /// Returns a line in the form that the model reads, with `▁` for spaces.
     pub(super) fn normalized(&self, line: &str) -> String {
         self.normalizer.normalize(line).text
     }
@@ -153,12 +153,12 @@ impl SentencePiece {
         parts.map(|part| &normalized[part.range]).collect()
     }
 
-    /// Returns whether the model has this piece, of whatever kind.
+    /// Returns whether the model has this piece, of any kind.
     pub(super) fn has_piece(&self, piece: &str) -> bool {
         self.kinds.contains_key(piece)
     }
 
-    /// Returns the score of a piece that text can have.
+    /// Returns the score of a piece that can occur in text.
     pub(super) fn score(&self, piece: &str) -> Option<f32> {
         self.segmenter.score(piece)
     }
@@ -172,7 +172,8 @@ impl SentencePiece {
         self.segmenter.is_bpe()
     }
 
-    /// Joins pieces to a line, with a space for every `▁` except the first, and U+FFFD for every byte that is no UTF-8.
+    /// Joins pieces to a line, with a space for every `▁` except the first, and U+FFFD for every byte that is not
+    /// UTF-8.
     ///
     /// Text that is not a piece of the model is written unchanged.
     pub fn join<S: AsRef<str>>(&self, pieces: &[S]) -> String {
@@ -196,7 +197,7 @@ impl SentencePiece {
                     let bare = piece.strip_prefix(SPACE_MARK);
                     let bare = bare.filter(|_| is_first && self.drops_first_mark);
                     line.push_str(&bare.unwrap_or(piece).replace(SPACE_MARK, " "));
-                    // Where runs of spaces are kept, only one mark belongs to the first word.
+                    // If runs of spaces are kept, only one mark belongs to the first word.
                     is_first &= bare.is_none() || self.drops_all_marks();
                 }
             }

@@ -14,7 +14,7 @@ pub(super) struct Normalizer {
     trie: Vec<u32>,
     /// The replacements of characters, each string terminated by a zero.
     replacements: Vec<u8>,
-    /// Whether spaces are marked after words instead of before them.
+    /// True if spaces are marked after words instead of before them.
     is_suffix: bool,
     /// Symbols that are never rewritten.
     user_defined: Trie,
@@ -122,12 +122,12 @@ impl Normalizer {
         consumed
     }
 
-    /// Checks whether a run of spaces becomes one space.
+    /// Returns whether a run of spaces becomes one space.
     pub(super) fn joins_spaces(&self) -> bool {
         self.spec.remove_extra_whitespaces
     }
 
-    /// Returns the replacement for the longest matching prefix of the input, and that prefix's length in bytes.
+    /// Returns the replacement for the longest matching prefix of the input, and the prefix's length in bytes.
     fn next<'a>(&'a self, input: &'a [u8]) -> (&'a [u8], usize) {
         if let Some(len) = self.user_defined.longest(input) {
             return (&input[..len], len);
@@ -168,7 +168,7 @@ impl Normalizer {
     }
 }
 
-/// Returns the length in bytes of a character with this first byte; 1 for a byte that starts no character.
+/// Returns the length in bytes of a character with this first byte; 1 for a byte that does not start a character.
 pub(super) fn char_len(first: u8) -> usize {
     match first >> 4 {
         0xC | 0xD => 2,

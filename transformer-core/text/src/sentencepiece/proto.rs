@@ -49,7 +49,7 @@ pub(super) struct ModelProto {
     pub(super) byte_fallback: bool,
     pub(super) unk_surface: String,
     pub(super) normalizer: NormalizerSpec,
-    /// Whether the model rewrites decoded text.
+    /// True if the model rewrites decoded text.
     pub(super) has_denormalizer: bool,
 }
 
@@ -200,8 +200,8 @@ fn text(bytes: &[u8]) -> Option<String> {
     String::from_utf8(bytes.to_vec()).ok()
 }
 
-/// Calls `read` with number and value of every field of a message. Returns `None` if the bytes are not a message,
-/// or as soon as `read` does.
+/// Calls `read` with the number and the value of every field of a message. Returns `None` if the bytes are not a
+/// message, or as soon as `read` does.
 fn fields<'a>(
     mut bytes: &'a [u8],
     mut read: impl FnMut(u64, Wire<'a>) -> Option<()>,

@@ -40,7 +40,7 @@ struct Path {
     is_known: bool,
 }
 
-/// Two adjacent symbols whose concatenation is a piece.
+/// Two adjacent symbols that form a piece together.
 #[derive(Debug)]
 struct Pair {
     left: usize,
@@ -168,7 +168,7 @@ impl Segmenter {
     }
 
     /// Segments by byte pair encoding (Sennrich et al. 2016): repeatedly merges the adjacent symbols that form the
-    /// piece with the highest score; of equal scores the leftmost.
+    /// piece with the highest score, the leftmost among equal ones.
     fn merge(&self, text: &str) -> Vec<Part> {
         let mut symbols = self.symbols(text);
         let mut agenda = BinaryHeap::new();

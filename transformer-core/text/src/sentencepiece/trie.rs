@@ -1,4 +1,4 @@
-//! [`Trie`]: finds which of many strings a text starts with.
+//! [`Trie`]: finds the strings that a text starts with.
 
 use std::collections::HashMap;
 

@@ -20,10 +20,10 @@ const KIND: &str = "SentencePiece";
 /// Encloses the target language: `>>deu<<` at the start of a line requests German.
 const TAG: (&str, &str) = (">>", "<<");
 
-/// A SentencePiece model and a separate vocabulary, as Marian's models have them.
+/// A SentencePiece model and a separate vocabulary, as in Marian's models.
 ///
-/// The model splits a line into pieces, and the vocabulary maps each to its id; pieces that it lacks are unknown.
-/// A tag (`>>deu<<`) at the start of a line is one token, however the model would split it.
+/// The model splits a line into pieces, and the vocabulary maps each to its id; pieces that are not in it are unknown.
+/// A tag (`>>deu<<`) at the start of a line is one token, even if the model would split it.
 ///
 /// The ids of the vocabulary are renumbered: the special tokens of this crate come first, then all other tokens in
 /// their order. [`rows`](Self::rows) maps the new ids to those of the vocabulary.
@@ -51,14 +51,14 @@ pub struct SpecialIds {
     pub eos: u32,
 }
 
-/// Why a model and a vocabulary cannot be combined.
+/// The reason why a model and a vocabulary cannot be combined.
 #[derive(Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PieceVocabularyError {
     /// The file has keys or values that it must not have.
     #[error("{message}")]
     File {
-        /// The key, and what is wrong with it.
+        /// The key, and its fault.
         message: String,
     },
     /// A special id is outside the vocabulary or used twice.
@@ -177,8 +177,8 @@ impl PieceVocabulary {
 
     /// Returns the vocabulary's id for each of our ids.
     ///
-    /// Only `<pad>` can have none: if `pad` and `start` are the same token, it becomes our `<s>`, and our `<pad>`
-    /// is a new token.
+    /// Only `<pad>` can have no id there: if `pad` and `start` are the same token, it becomes our `<s>`, and our
+    /// `<pad>` is a new token.
     pub fn rows(&self) -> &[Option<u32>] {
         &self.rows
     }
@@ -213,19 +213,19 @@ impl PieceVocabulary {
 
     /// Returns the id of a piece, or those of its bytes; `None` if it is unknown.
     fn ids_of(&self, piece: &str) -> Option<Vec<u32>> {
-        // Text that spells the token of a byte is no byte.
+        // Text that spells a byte token is not a byte.
         let is_byte = self.model.has_byte_fallback() && byte_of(piece).is_some();
         let known = self.ids.get(piece).copied().filter(|_| !is_byte);
         known.map(|id| vec![id]).or_else(|| self.byte_ids(piece))
     }
 
-    /// Returns the ids of a piece; none if it is unknown.
+    /// Returns the ids of a piece; empty if it is unknown.
     pub(super) fn ids_of_piece(&self, piece: &str) -> Vec<u32> {
         self.ids_of(piece).unwrap_or_default()
     }
 
-    /// Returns the tokens of the bytes of a text; `None` if the model has no byte fallback, or the vocabulary not all of
-    /// them.
+    /// Returns the tokens of the bytes of a text; `None` if the model has no byte fallback, or some of them are not in
+    /// the vocabulary.
     fn byte_ids(&self, text: &str) -> Option<Vec<u32>> {
         let id = |byte: u8| self.ids.get(&byte_token(byte)).copied();
         let has_fallback = self.model.has_byte_fallback();
