@@ -1,7 +1,7 @@
-//! Nothing to use: the Rust code of the documents is tested here.
+//! Nothing to use: this tests the Rust code of the documents.
 //!
-//! They use all crates of the workspace, and a package contains only files of its own; so none of the crates
-//! can test them.
+//! The documents use all crates of the workspace, and a package contains only its own files, so none of the crates can
+//! test them.
 
 /// Each document with Rust code.
 macro_rules! documents {

@@ -1,11 +1,11 @@
-//! Tasks of tokio share one [`Scheduler`]: each sees its translation grow, and one gives up.
+//! Tasks of tokio share one [`Scheduler`]: each sees its translation grow, and one is cancelled.
 //!
 //! ```sh
 //! cargo run -p examples --example async_tasks -- MODEL LINE…
 //! ```
 //!
-//! Each LINE is translated by a task of its own; there are at least eight tasks. Nothing blocks the threads of tokio
-//! but the tokenization of a line.
+//! Each LINE is translated by its own task; there are at least eight tasks. Only the tokenization of a line blocks the
+//! threads of tokio.
 
 #![expect(clippy::print_stdout, reason = "an example prints its results")]
 
@@ -23,7 +23,7 @@ use transformer_infer::search::{LengthLimit, Search};
 use transformer_infer::{Translation, Translator};
 
 const N_TASKS: usize = 8;
-/// The longest that a caller waits for a translation.
+/// Maximum time that a caller waits for a translation.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 #[tokio::main]
@@ -75,7 +75,7 @@ async fn main() -> Result<()> {
     Ok(())
 }
 
-/// Translates a line, and returns the number of events that told of it. Dropping this future cancels the translation.
+/// Translates a line, and returns the number of events about it. Dropping this future cancels the translation.
 async fn translate(
     scheduler: &Scheduler,
     caller: u64,
@@ -92,7 +92,7 @@ async fn translate(
         search: Search::greedy(),
     };
     let (sender, mut events) = mpsc::unbounded_channel();
-    // The callback runs on a thread of the scheduler. It only sends on what it gets.
+    // The callback runs on a thread of the scheduler. It only forwards the events.
     let _ticket = scheduler.submit_streaming(job, move |event| drop(sender.send(event)))?;
     let mut n_events = 0;
     while let Some(event) = events.recv().await {

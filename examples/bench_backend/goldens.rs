@@ -26,13 +26,13 @@ const GOLDENS: [&str; 4] = [
     include_str!("../../transformer-core/tests/fixtures/pre_norm_silu_learned.json"),
 ];
 
-/// A gradient that is smaller than this share of the model's largest is zero up to rounding: that of the keys' biases.
+/// A gradient smaller than this share of the model's largest is zero up to rounding: the gradient of the keys' biases.
 const NEGLIGIBLE: f64 = 1e-2;
 
-/// Maximum tokens of a translation: learned positions end there.
+/// Maximum number of tokens of a translation, at the end of the learned positions.
 const MAX_LEN: usize = 7;
 
-/// The fields of a golden file that are used here.
+/// The fields of a golden file that this program uses.
 #[derive(Deserialize)]
 struct Golden {
     config: TransformerConfig,
@@ -144,7 +144,7 @@ impl Golden {
     }
 }
 
-/// Computes a scalar whose gradient is that of `scale` times the batch's loss, as training does.
+/// Computes a scalar with the gradient of `scale` times the batch's loss, as in training.
 pub(crate) fn label_loss(
     model: &Transformer,
     batch: Batch,

@@ -1,14 +1,14 @@
-//! Measures one backend: are its results right, and how fast is it? `cargo xtask bench-backends` builds this
-//! program once for each backend.
+//! Measures the correctness and the speed of one backend. `cargo xtask bench-backends` builds this program once for
+//! each backend.
 //!
 //! ```sh
 //! cargo run -q -p examples --example bench_backend -- PRESET RUNS SECONDS
 //! cargo run -q -p examples --example bench_backend -- PRESET varied UPDATES [bf16|recomputed]
 //! ```
 //!
-//! Every figure is printed as one line of JSON as soon as it is known, so that those of a backend that hangs are
+//! Every figure is printed as one line of JSON as soon as it is known, so that the figures of a backend that hangs are
 //! not lost. Speeds are measured `RUNS` times for `SECONDS` seconds each, and are arrays. `varied` measures only
-//! memory, during updates of varying shapes; also with products in bfloat16, or with layers that are computed twice.
+//! memory, during updates of varying shapes; also with products in bfloat16, or with recomputed layers.
 
 #![expect(clippy::print_stdout, reason = "an example prints its results")]
 
@@ -43,7 +43,7 @@ const VOCAB: usize = 8000;
 /// Tokens of every source, without EOS; all are of the same length, so that no figure depends on padding.
 const LEN: usize = 31;
 
-/// How many times a speed is measured, and for how long each time.
+/// Number of times that a speed is measured, and the duration of each.
 #[derive(Clone, Copy, Debug)]
 struct Repeats {
     n_runs: usize,
@@ -117,7 +117,7 @@ fn print_line(figures: &Value) -> Result<()> {
     Ok(std::io::stdout().flush()?)
 }
 
-/// Makes sentences that all differ.
+/// Makes sentences that are all different.
 fn sentences(n: usize, seed: usize) -> Vec<Vec<u32>> {
     let token = |index: usize| (N_SPECIAL + index * 2_654_435_761 % (VOCAB - N_SPECIAL)) as u32;
     let first = seed * n * LEN;

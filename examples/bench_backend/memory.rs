@@ -7,7 +7,7 @@ use burn::tensor::Device;
 use serde_json::{Value, json};
 use transformer_core::device::is_cpu_memory;
 
-/// Measures memory; on a GPU, what was used before is subtracted.
+/// Measures memory; on a GPU, the memory used before is subtracted.
 #[derive(Debug)]
 pub(crate) struct MemoryUse {
     gpu_before_mib: Option<f64>,
@@ -21,8 +21,8 @@ impl MemoryUse {
         }
     }
 
-    /// Returns the peak memory of this process, and its GPU memory, which is a peak too: allocators keep what they
-    /// had.
+    /// Returns the peak memory of this process, and its GPU memory, which is a peak too, because allocators keep freed
+    /// memory.
     pub(crate) fn peak(&self) -> Value {
         json!({ "peak_memory_mib": of_process_mib("VmHWM:"), "gpu_memory_mib": self.of_gpu_mib() })
     }
@@ -38,8 +38,8 @@ impl MemoryUse {
     }
 }
 
-/// Returns the memory that all programs use on all NVIDIA GPUs, if `nvidia-smi` is there. (In a container it does
-/// not list the programs.)
+/// Returns the memory that all programs use on all NVIDIA GPUs, if `nvidia-smi` exists. (In a container it does not
+/// list the programs.)
 pub(crate) fn of_gpus_mib() -> Option<f64> {
     let output = Command::new("nvidia-smi")
         .args(["--query-gpu=memory.used", "--format=csv,noheader,nounits"])

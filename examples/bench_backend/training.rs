@@ -29,10 +29,10 @@ const SMOOTHING: LabelSmoothing = LabelSmoothing {
 
 const LEARNING_RATE: f64 = 1e-4;
 
-/// Seed of dropout of the layers that are computed again.
+/// Seed of dropout in the recomputed layers.
 const SEED: u64 = 1;
 
-/// How training differs from the default.
+/// A difference of training from the default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Variant {
     /// Not at all.
@@ -64,8 +64,8 @@ impl Variant {
     }
 }
 
-/// Prints the seconds of the first update, target tokens per second, and the seconds of each part. Returns the
-/// duration of the first two updates, after which everything is compiled and allocated.
+/// Prints the seconds of the first update, target tokens per second, and the seconds of each part. Returns the duration
+/// of the first two updates, after which everything is compiled and allocated.
 pub(crate) fn measure(
     config: &TransformerConfig,
     device: &Device,
@@ -101,7 +101,7 @@ pub(crate) fn measure(
     Ok(warm_up)
 }
 
-/// Prints the speed of the other ways to train that the device can.
+/// Prints the speed of the other ways of training that the device supports.
 pub(crate) fn measure_variants(
     config: &TransformerConfig,
     device: &Device,

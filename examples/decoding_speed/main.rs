@@ -5,11 +5,11 @@
 //! cargo run -p examples --example decoding_speed -- MODEL SOURCES BATCH BEAM RUNS MAX_LEN [recompute]
 //! ```
 //!
-//! MODEL is a model directory, or a folder with `config.json` (a `TransformerConfig`) and
-//! `weights.safetensors` (named as those of `torch.nn.Transformer`). SOURCES is a JSON file of token ids,
-//! without EOS. Every source is translated RUNS times, BATCH sentences with each call, to at most MAX_LEN tokens;
-//! a negative MAX_LEN is the length of every translation. The translations, the seconds and the memory after every
-//! run, and the peak memory are printed as JSON. `recompute` translates without the decoder's cache.
+//! MODEL is a model directory, or a folder with `config.json` (a `TransformerConfig`) and `weights.safetensors` (with
+//! the names of `torch.nn.Transformer`). SOURCES is a JSON file of token ids, without EOS. Every source is translated
+//! RUNS times, BATCH sentences with each call, to at most MAX_LEN tokens; a negative MAX_LEN is the length of every
+//! translation. The translations, the seconds and the memory after every run, and the peak memory are printed as JSON.
+//! `recompute` translates without the decoder's cache.
 //!
 //! On CPUs the weights are packed, in the format PRECISION (f32 or int8) of the environment, for THREADS threads.
 
@@ -111,7 +111,7 @@ fn search(beam_size: usize, max_len: isize) -> Search {
     }
 }
 
-/// A model in the form that the device translates with.
+/// A model in the form for translation on the device.
 enum Model {
     Packed(Box<PackedTransformer>),
     Module {

@@ -5,9 +5,9 @@ use transformer_core::text::EOS;
 use transformer_core::{DecoderState, Padded, Transformer};
 use transformer_infer::search::NextToken;
 
-/// Scores next tokens as `Scorer` does, but without a cache of the decoder's self-attention.
+/// Scores next tokens like `Scorer`, but without a cache of the decoder's self-attention.
 ///
-/// The encoder's output, and its keys and values, are computed once here too.
+/// The encoder's output, and its keys and values, are also computed only once here.
 pub(crate) struct Recompute<'a> {
     model: &'a Transformer,
     device: Device,

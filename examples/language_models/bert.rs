@@ -23,8 +23,8 @@ fn main() -> Result<()> {
     let text = Text::read()?;
     println!("backend {backend}; BERT on {} characters", text.train.len());
     let mut random = SplitMix64::new(1);
-    // A hidden character says nothing itself: all comes by attention. Restricted to three characters on either side (§4),
-    // it learns within a minute to look there; over the whole row, it takes far longer.
+    // A hidden character itself carries no information: everything comes from attention. Restricted to three characters
+    // on either side (§4), it learns within a minute to look there; over the whole row, it takes far longer.
     let config = TransformerConfig {
         encoder_window: Some(3),
         ..config(text.vocab_size())
@@ -61,8 +61,8 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Makes inputs and labels: of the characters to predict, 8 of 10 are hidden, one is another character, and one is as it
-/// was. The labels of all others are [`MASK`], which has no loss.
+/// Makes inputs and labels: of the characters to predict, 8 of 10 are hidden, one is replaced by another character, and
+/// one is unchanged. The labels of all others are [`MASK`], which has no loss.
 fn masked(rows: Vec<Vec<i64>>, text: &Text, random: &mut SplitMix64) -> Rows {
     let mut labels = vec![vec![MASK; LEN]; rows.len()];
     let mut inputs = rows;

@@ -1,6 +1,6 @@
-//! `cargo run -p examples --example gpt`: a decoder alone, as GPT-2 is, learns to continue text.
+//! `cargo run -p examples --example gpt`: a decoder alone, like GPT-2, learns to continue text.
 //!
-//! A decoder without an encoder has no attention to a memory. What remains of its layers is an encoder's layer under a
+//! A decoder without an encoder has no attention to a memory. The rest of its layers is an encoder's layer under a
 //! causal mask.
 
 #![expect(clippy::print_stdout, reason = "an example prints its results")]

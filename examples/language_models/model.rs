@@ -1,4 +1,4 @@
-//! What both examples share: the sizes of their language model, its loss, and its training.
+//! The common parts of both examples: the sizes of their language model, its loss, and its training.
 
 use std::time::Instant;
 
@@ -19,13 +19,13 @@ pub(crate) const LEN: usize = 64;
 pub(crate) const BATCH: usize = 24;
 const SEED: u64 = 1;
 const N_UPDATES: usize = 800;
-/// Updates in which the learning rate rises.
+/// Number of updates in which the learning rate rises.
 const N_WARMUP: usize = 40;
 const LEARNING_RATE: f64 = 4e-3;
 
-/// The paper's sinusoids and initialization, by which so small a model learns soon to look at its neighbors; of GPT-2
-/// the GELU and the normalization before each sub-layer. GPT-2's learned positions and `Initialization::Bert` are for
-/// longer training.
+/// It has the paper's sinusoids and initialization, with which such a small model soon learns to look at its neighbors,
+/// and from GPT-2 the GELU and the normalization before each sub-layer. GPT-2's learned positions and
+/// `Initialization::Bert` are for longer training.
 pub(crate) fn config(vocab_size: usize) -> TransformerConfig {
     TransformerConfig {
         d_model: 64,
@@ -58,7 +58,7 @@ pub(crate) fn loss(
 /// Rows of inputs, and of labels.
 pub(crate) type Rows = (Vec<Vec<i64>>, Vec<Vec<i64>>);
 
-/// Trains a model on what `draw` returns, and prints how the loss falls. `mask` says what attention must not see.
+/// Trains a model on the batches that `draw` returns, and prints the falling loss. `mask` hides keys from attention.
 pub(crate) fn train(
     config: &TransformerConfig,
     device: &Device,

@@ -9,7 +9,7 @@ use transformer_core::random::SplitMix64;
 
 /// A character that the model has to fill in; labels of it have no loss.
 pub(crate) const MASK: i64 = 0;
-/// A character that occurs hardly ever.
+/// A character that hardly ever occurs.
 const RARE: i64 = 1;
 /// Fewer occurrences make a character rare.
 const MIN_COUNT: usize = 20;
@@ -62,8 +62,8 @@ impl Text {
         self.characters.len() + 2
     }
 
-    /// Returns the loss of a model that knows how often each character occurs and nothing else, in nats per character of
-    /// the validation text: the baseline.
+    /// Returns the loss of a model that knows only how often each character occurs, in nats per character of the
+    /// validation text: the baseline.
     pub(crate) fn unigram_loss(&self) -> f64 {
         // One more for each, so that none has probability 0.
         let mut counts = vec![1.0; self.vocab_size()];

@@ -1,7 +1,7 @@
 //! `cargo run -p examples --example positions_and_masks`: draws the positional encoding and the masks as two pictures.
 //!
-//! `positions.svg` is the sinusoidal encoding (§3.5), `masks.svg` shows which keys each mask hides. The values
-//! come from transformer-core. The pictures are written to `runs/pictures`, or to the folder given as argument.
+//! `positions.svg` is the sinusoidal encoding (§3.5), `masks.svg` shows the keys that each mask hides. The values come
+//! from transformer-core. The pictures are written to `runs/pictures`, or to the folder given as argument.
 
 #![expect(clippy::print_stdout, reason = "an example prints its results")]
 
@@ -20,7 +20,7 @@ const D_MODEL: usize = 128;
 const N_TONES: usize = 21;
 /// Length of the masked sequences, in tokens.
 const LEN: usize = 8;
-/// What the encoder reads, and what the decoder reads.
+/// The inputs of the encoder and of the decoder.
 const SRC: [&str; LEN] = [
     "a", "black", "dog", "barks", "</s>", "<pad>", "<pad>", "<pad>",
 ];
@@ -35,7 +35,7 @@ const TGT: [&str; LEN] = [
     "<pad>",
 ];
 
-/// Dark on light, or light on dark where the reader's system is set to that.
+/// Dark on light, or light on dark if the reader's system is set to that.
 const STYLE: &str = "<style>text{font:13px sans-serif;fill:#24292f}.title{font-size:17px;font-weight:600}\
 .head{font-weight:600}.small{font-size:11px}.middle{text-anchor:middle}.end{text-anchor:end}\
 .page{fill:#fff}.seen{fill:#2f74c0}.hidden{fill:#d8dee4}\
@@ -177,7 +177,7 @@ fn masks(device: &Device) -> String {
     svg.done()
 }
 
-/// Returns which keys are hidden from each query of the batch's last sequence.
+/// Returns whether each key is hidden from each query of the batch's last sequence.
 fn hidden(mask: Option<Mask>) -> Vec<bool> {
     let Some(hidden) = mask.and_then(|mask| mask.hidden_keys()) else {
         return vec![false; LEN * LEN];
@@ -191,7 +191,7 @@ fn escaped(text: &str) -> String {
     text.replace('<', "&lt;")
 }
 
-/// An SVG picture that is being drawn.
+/// An SVG picture under construction.
 struct Svg(String);
 
 impl Svg {

@@ -19,7 +19,7 @@ use transformer_core::device::{self, Backend};
 const D_MODEL: usize = 512;
 const D_FF: usize = 2048;
 
-/// Products that are timed together, and how many times; the fastest counts.
+/// Number of products that are timed together, and of repetitions; the fastest counts.
 const N_PRODUCTS: usize = 50;
 const N_ROUNDS: usize = 5;
 

@@ -1,7 +1,7 @@
 //! `cargo run -p examples --example reverse`: learns to reverse letters, and shows the attention of a head.
 //!
-//! To write letters backwards, the decoder attends to them from the last to the first. So the cross-attention
-//! of some head becomes an anti-diagonal, and this program finds the head in which it is the clearest.
+//! To write letters backwards, the decoder attends to them from the last to the first. So the cross-attention of some
+//! head becomes an anti-diagonal, and this program finds the head with the clearest one.
 
 #![expect(clippy::print_stdout, reason = "an example prints its results")]
 
@@ -30,7 +30,7 @@ const LEARNING_RATE: f64 = 3e-3;
 /// Longest sequence, in letters.
 const MAX_LEN: usize = 10;
 const N_TEST: usize = 500;
-/// The letters whose attention is drawn.
+/// The word that the attention is drawn for.
 const WORD: &str = "attention";
 
 /// Letters as token ids: the special tokens come first.

@@ -5,8 +5,8 @@
 //! ```
 //!
 //! MODEL is a model directory. The lines of FILE are translated with one call of `translate`, and then by CLIENTS
-//! threads, each of which submits one line, waits for it, and goes on with the next that nobody has taken. Then a single
-//! client translates the first 50 lines one after the other, with both. The smallest times of RUNS are printed as JSON.
+//! threads, each of which submits one line, waits for it, and continues with the next free one. Then a single client
+//! translates the first 50 lines one after the other, with both. The smallest times of RUNS are printed as JSON.
 
 #![expect(clippy::print_stdout, reason = "an example prints its results")]
 

@@ -15,8 +15,8 @@ pub(crate) fn write(file: &str, content: &str) -> Result<()> {
         .with_context(|| format!("cannot write `{}`", path.display()))
 }
 
-/// Writes data for an interactive part of the book as `NAME.js` beside the pictures: a script, which a page can load
-/// from a file, where JSON cannot be.
+/// Writes data for an interactive part of the book as `NAME.js` beside the pictures: as a script, because a page that
+/// is opened as a file can load scripts but not JSON.
 ///
 /// # Errors
 ///

@@ -21,7 +21,7 @@ pub fn show<const D: usize>(name: &str, tensor: &Tensor<D>) {
 ///
 /// # Panics
 ///
-/// Panics if the names are not as many as the rows and columns.
+/// Panics if the numbers of names differ from those of rows and columns.
 pub fn table(
     name: &str,
     rows: &[impl AsRef<str>],
@@ -39,7 +39,7 @@ pub fn table(
     }
 }
 
-/// Returns a number with three decimals in eight characters; what rounds to zero has no sign.
+/// Returns a number with three decimals in eight characters; a number that rounds to zero has no sign.
 fn number(value: f32) -> String {
     let text = format!("{value:8.3}");
     match text.as_str() {

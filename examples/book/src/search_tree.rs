@@ -1,4 +1,4 @@
-//! [`SearchTree`]: the steps of a recorded beam search as a picture, and as the data of the interactive one.
+//! [`SearchTree`]: the steps of a recorded beam search as a picture, and as data for the interactive one.
 
 use anyhow::Result;
 use serde_json::json;
@@ -8,22 +8,22 @@ use transformer_infer::search::{Hypothesis, NEVER_GENERATED, SearchStep};
 use crate::drawing::Tree;
 use crate::save_data;
 
-/// What a beam search of one sentence ranked at each step, and what became of it.
+/// The continuations that a beam search of one sentence ranked at each step, and their fates.
 #[derive(Clone, Debug)]
 pub struct SearchTree {
     title: String,
     beam_size: usize,
     nodes: Vec<Node>,
-    /// The hypotheses that were found, with the index of their last node.
+    /// The hypotheses that the search found, with the index of their last node.
     found: Vec<(usize, Hypothesis)>,
 }
 
-/// A continuation that was ranked.
+/// A ranked continuation.
 #[derive(Clone, Debug)]
 struct Node {
     /// The index of the node that it continues.
     parent: usize,
-    /// The step in which it was ranked, from 1; 0 is the root.
+    /// The step in which it was ranked, from 1; 0 for the root.
     step: usize,
     id: u32,
     text: String,
@@ -32,7 +32,7 @@ struct Node {
     fate: Fate,
 }
 
-/// What became of a continuation.
+/// The fate of a continuation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     /// It is a row of the next step.
@@ -45,14 +45,14 @@ enum Fate {
 }
 
 impl SearchTree {
-    /// Makes the tree of a search with one row at first; `text` spells a token.
+    /// Creates the tree of a search with one row at first; `text` spells a token.
     ///
-    /// As [`beam_search`](transformer_infer::search::beam_search) does, it ranks `2 · beam_size` continuations at a
-    /// step. Which of them were kept is what the recorded next step says.
+    /// Like [`beam_search`](transformer_infer::search::beam_search), it ranks `2 · beam_size` continuations at a step.
+    /// The next recorded step shows which of them were kept.
     ///
     /// # Panics
     ///
-    /// Panics if a kept row is not among those that are ranked here, which means that this is another search.
+    /// Panics if a kept row is not among the ranked ones, because then it is another search.
     pub fn new(
         title: &str,
         steps: &[SearchStep],
@@ -99,7 +99,7 @@ impl SearchTree {
         Self { title: title.to_owned(), beam_size, nodes, found }
     }
 
-    /// Draws the tree with probabilities, and writes it as [`Picture::save`](crate::Picture::save) does.
+    /// Draws the tree with probabilities, and writes it like [`Picture::save`](crate::Picture::save).
     ///
     /// # Errors
     ///
@@ -115,7 +115,7 @@ impl SearchTree {
         tree.save(name)
     }
 
-    /// Writes the data of the interactive tree, as [`save_data`] does.
+    /// Writes the data of the interactive tree like [`save_data`].
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! A program of somebody else: makes a model directory, and translates with it from two threads.
+//! A program outside of the workspace: makes a model directory, and translates with it from two threads.
 
 use std::error::Error;
 use std::sync::Arc;

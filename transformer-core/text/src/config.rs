@@ -57,21 +57,21 @@ pub enum Case {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TokenizerConfig {
-    /// How text is split into tokens. Default `bpe` (§5.1).
+    /// The way in which text is split into tokens. Default `bpe` (§5.1).
     pub kind: TokenizerKind,
-    /// Maximum number of tokens, special tokens included. Default 37000 (§5.1). Small texts give smaller
-    /// vocabularies.
+    /// Maximum number of tokens, including special tokens. Default 37000 (§5.1). Small texts give smaller vocabularies.
     pub vocab_size: usize,
-    /// How upper-case letters are treated. Default `keep`.
+    /// The treatment of upper-case letters. Default `keep`.
     pub case: Case,
-    /// Whether BPE and unigram write characters that the vocabulary lacks as the bytes of their UTF-8, for which it
-    /// gets 256 tokens: `<0x00>` to `<0xFF>`, as in SentencePiece. Then no text is unknown. Default `false`.
+    /// If true, BPE and unigram write characters that are not in the vocabulary as the bytes of their UTF-8, for which
+    /// the vocabulary gets 256 tokens: `<0x00>` to `<0xFF>`, as in SentencePiece. Then no text is unknown. Default
+    /// `false`.
     pub byte_fallback: bool,
-    /// Texts that are one token wherever they occur in a line, even within a word, and are never split: for example
-    /// `<2de>`, which requests a language. They are found before normalization, so their case matters. But
-    /// text that normalization turns into a word, character or piece with this very spelling is encoded as the symbol
-    /// too: with [`Case::Lower`] `DE` as the symbol `de`, and for [`TokenizerKind::Word`] `<2DE>` as `<2de>`. In the other
-    /// kinds no symbol of punctuation and letters, such as `<2de>`, is affected. Default: none.
+    /// Texts that are always one token, wherever they occur in a line, even within a word: for example `<2de>`, which
+    /// requests a language. They are found before normalization, so their case matters. But text that normalization
+    /// turns into a word, character or piece with this very spelling is encoded as the symbol too: with [`Case::Lower`]
+    /// `DE` as the symbol `de`, and for [`TokenizerKind::Word`] `<2DE>` as `<2de>`. In the other kinds no symbol of
+    /// punctuation and letters, such as `<2de>`, is affected. Default: none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub user_symbols: Vec<String>,
 }

@@ -1,11 +1,11 @@
-//! Chapter 0: what a layer costs, and how far apart it leaves two words (Table 1 of the paper).
+//! Chapter 0: the cost of a layer, and the distance that it leaves between two words (Table 1 of the paper).
 
 use anyhow::Result;
 use book::{Chart, figures};
 
 /// Features of a token, as in the paper's base model.
 const D: f64 = 512.0;
-/// Words that a convolution sees at once, and tokens that restricted attention sees.
+/// Number of words that a convolution sees at once, and of tokens that restricted attention sees.
 const KERNEL: f64 = 3.0;
 const WINDOW: f64 = 32.0;
 

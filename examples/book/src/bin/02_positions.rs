@@ -1,4 +1,4 @@
-//! Chapter 2: what a position looks like (§3.5).
+//! Chapter 2: the encoding of a position (§3.5).
 
 use anyhow::{Context, Result};
 use book::{Chart, HeatMap, Scale, show, values};
@@ -13,7 +13,7 @@ fn main() -> Result<()> {
     let (_, device) = device::choose(Some("flex"))?;
     show("positions 0 to 3, d_model = 4", &sinusoids(0, 4, 4, &device));
 
-    // One curve for each feature: sines and cosines in pairs, each pair slower than the one before.
+    // One curve for each feature: sines and cosines in pairs, each pair slower than the previous one.
     let table = sinusoids(0, LEN, D_MODEL, &device); // [len, d_model]
     let rows = values(&table);
     let curve = |feature: usize| {

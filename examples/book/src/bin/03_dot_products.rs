@@ -7,11 +7,11 @@ use transformer_core::device;
 
 const WORDS: [&str; 3] = ["dogs", "chase", "cats"];
 const D_K: usize = 2;
-/// What each word looks for: (a noun, a verb).
+/// The query of each word: (a noun, a verb).
 const QUERIES: [[f32; D_K]; 3] = [[0.0, 2.0], [2.0, 0.0], [0.0, 2.0]];
-/// What each word is: (a noun, a verb).
+/// The key of each word: (a noun, a verb).
 const KEYS: [[f32; D_K]; 3] = [[3.0, 0.0], [0.0, 3.0], [2.0, 0.0]];
-/// What each word tells: (about dogs, about chasing, about cats).
+/// The value of each word: (about dogs, about chasing, about cats).
 const VALUES: [[f32; 3]; 3] = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
 
 fn main() -> Result<()> {

@@ -1,4 +1,4 @@
-//! Chapter 4: which keys a query may see (§3.2.3).
+//! Chapter 4: the keys that a query may see (§3.2.3).
 
 use anyhow::{Context, Result};
 use book::{HeatMap, Scale, table, values};
@@ -51,7 +51,7 @@ fn main() -> Result<()> {
     let (added, _) = attend(&attention, &x, Some(&Mask::additive(bias)));
     println!("boolean − additive: {:.3}", (weights - added).abs().max().into_scalar::<f32>());
 
-    // Another last token changes nothing before it.
+    // A different last token changes nothing before it.
     let other = Tensor::<3>::random([2, 1, 8], Distribution::Normal(0.0, 1.0), &device);
     let changed = Tensor::cat(vec![x.narrow(1, 0, LEN - 1), other], 1);
     let (_, changed) = attend(&attention, &changed, Some(&causal));

@@ -1,4 +1,4 @@
-//! Chapter 6: what the residual connection does to gradients (§3.1).
+//! Chapter 6: the effect of the residual connection on gradients (§3.1).
 
 use anyhow::Result;
 use book::Chart;
@@ -10,7 +10,7 @@ use transformer_core::{TransformerConfig, device};
 const DEPTH: usize = 48;
 const D_MODEL: usize = 16;
 
-/// How a sub-layer is joined to the ones before.
+/// The way in which a sub-layer is joined to the previous ones.
 #[derive(Clone, Copy)]
 enum Joint {
     /// `Sublayer(x)`
@@ -19,7 +19,7 @@ enum Joint {
     Residual(NormPlacement),
 }
 
-/// Returns how strongly the output of so many sub-layers depends on the input: the gradient's norm.
+/// Returns the norm of the gradient of the output of `depth` sub-layers with respect to their input.
 fn gradient(depth: usize, joint: Joint, device: &Device) -> Result<f64> {
     device.seed(5);
     let placement = match joint {

@@ -10,7 +10,7 @@ use transformer_train::step::{LabelSmoothing, Projection, projected_loss};
 const VOCAB: usize = 8;
 const GOLD: usize = 2;
 
-/// Returns what the model should predict: the gold token, and a little of every token.
+/// Returns the target distribution: the gold token, and a little of every token.
 fn target(epsilon: f64) -> [f64; VOCAB] {
     std::array::from_fn(|id| epsilon / VOCAB as f64 + if id == GOLD { 1.0 - epsilon } else { 0.0 })
 }

@@ -15,9 +15,9 @@ use transformer_core::{
 const N_UPDATES: usize = 200;
 const N_LETTERS: u64 = 8;
 
-/// Draws 32 words of 2 to 6 letters: what the encoder reads, what the decoder reads, and the labels.
+/// Draws 32 words of 2 to 6 letters: the inputs of the encoder and of the decoder, and the labels.
 ///
-/// Words whose ids have a sum that 5 divides are kept for the test: a fifth of all.
+/// Words with a sum of ids that 5 divides are kept for the test: a fifth of all.
 fn batch(is_test: bool, random: &mut SplitMix64, device: &Device) -> [Padded; 3] {
     let mut word = || loop {
         let len = 2 + random.below(5);

@@ -20,7 +20,7 @@ fn next(tokens: &[u32]) -> Vec<(u32, f32)> {
     }
 }
 
-/// The same as a search wants it: a logarithm for every token.
+/// The same in the form for a search: a logarithm for every token.
 fn log_probs(tokens: &[u32]) -> Vec<f32> {
     let mut row = vec![f32::NEG_INFINITY; WORDS.len()];
     next(tokens).into_iter().for_each(|(id, probability)| row[id as usize] = probability.ln());
@@ -57,7 +57,7 @@ fn main() -> Result<()> {
     all.sort_by(|a, b| b.0.total_cmp(&a.0));
     all.iter().for_each(|(p, sentence)| println!("{p:.3} {sentence}"));
 
-    // Longer sentences have smaller probabilities: the penalty makes up for it.
+    // Longer sentences have smaller probabilities; the penalty compensates for that.
     for (log_prob, n) in [(-3.0, 4), (-3.5, 8)] {
         let score = LengthPenalty::default().score(log_prob, n);
         println!("{n} tokens, log-probability {log_prob:.1}: score {score:.3}");

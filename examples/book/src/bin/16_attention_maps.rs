@@ -1,4 +1,4 @@
-//! Chapter 16: what does a pronoun mean? An encoder learns it, and its attention shows how.
+//! Chapter 16: an encoder learns the meaning of a pronoun, and its attention shows how.
 
 use anyhow::{Context, Result};
 use book::{HeatMap, Scale, values};
@@ -16,7 +16,8 @@ const LEN: usize = 9;
 const PRONOUN: usize = 6;
 const N_UPDATES: u32 = 700;
 
-/// Makes "the A passed the B because he was old", and the id of what the pronoun means: an animal is "he", a thing "it".
+/// Makes "the A passed the B because he was old", and the id of the noun that the pronoun means: an animal is "he", a
+/// thing "it".
 ///
 /// Four pairs, "dog" with "road" and so on, are kept for the test.
 fn sentence(is_test: bool, random: &mut SplitMix64) -> ([i32; LEN], i32) {
@@ -40,7 +41,7 @@ fn batch(
     (Tensor::from_data(ids, device), Tensor::from_data(&referents[..], device))
 }
 
-/// Returns the logits of what the pronouns mean, and the attention weights of every layer.
+/// Returns the logits of the pronouns' meanings, and the attention weights of every layer.
 fn read(model: &LanguageModel, ids: Tensor<2, Int>) -> (Tensor<2>, Vec<Tensor<4>>) {
     let (logits, weights) = model.forward_with_weights(ids, None);
     (logits.narrow(1, PRONOUN, 1).squeeze_dim(1), weights)

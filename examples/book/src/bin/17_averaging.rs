@@ -14,7 +14,7 @@ fn loss(weights: &[f64; 10]) -> f64 {
     terms.sum()
 }
 
-/// The gradient as a batch shows it: the true one, and noise.
+/// The gradient of a batch: the true one, and noise.
 fn gradient(weights: &[f64; 10], random: &mut SplitMix64) -> [f64; 10] {
     std::array::from_fn(|at| {
         2.0 * (at + 1) as f64 * (weights[at] - 1.0) + 20.0 * (random.uniform() - 0.5)

@@ -16,7 +16,8 @@ fn ngrams(sentence: &str, n: usize) -> BTreeMap<Vec<&str>, usize> {
     counts
 }
 
-/// Returns the n-grams of a translation that are in the reference, and all of them. Each of the reference counts once.
+/// Returns the numbers of a translation's n-grams that are in the reference, and of all. Each one of the reference
+/// counts once.
 fn matches(translation: &str, reference: &str, n: usize) -> (usize, usize) {
     let allowed = ngrams(reference, n);
     let found = ngrams(translation, n);

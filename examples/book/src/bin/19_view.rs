@@ -1,4 +1,4 @@
-//! Chapter 19, part 2: what the translator looks at, and what its search ranks. `19_translator` trains it.
+//! Chapter 19, part 2: the attention of the translator, and the ranking of its search. `19_translator` trains it.
 
 use anyhow::{Context, Result};
 use book::{HeatMap, Scale, SearchTree, save_data};
@@ -18,7 +18,7 @@ const LINES: [&str; 4] = [
 
 fn main() -> Result<()> {
     let (_, device) = device::choose(Some("flex"))?;
-    // Attention is recorded by the model as modules, which also computes what is asked for training.
+    // Attention is recorded by the model as modules, which also computes the values for training.
     let options = OpenOptions { as_module: true, ..OpenOptions::default() };
     let translator = Translator::open_ensemble(&["runs/book/translator"], &device, &options)
         .context("there is no translator yet; run `19_translator` first")?;

@@ -1,4 +1,4 @@
-//! Chapter 20: why a GPU is fast in training and bored in translation.
+//! Chapter 20: a GPU is fast in training and mostly waits in translation.
 
 use anyhow::Result;
 use book::Chart;
@@ -10,7 +10,7 @@ fn product(rows: f64, inner: f64, columns: f64) -> (f64, f64) {
     (rows * inner * columns, bytes)
 }
 
-/// The products of one decoder layer over so many tokens: projections of attention, and the feed-forward network.
+/// The products of one decoder layer over `rows` tokens: projections of attention, and the feed-forward network.
 ///
 /// Training projects 8 times, a step of decoding 6 times, since keys and values of the memory are cached.
 fn layer(rows: f64, n_projections: f64) -> (f64, f64) {

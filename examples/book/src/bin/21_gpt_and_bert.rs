@@ -52,7 +52,7 @@ fn train(
     let loss_of = CrossEntropyLossConfig::new().with_pad_tokens(no_loss).init(device);
     let mut random = SplitMix64::new(1);
     for update in 0..N_UPDATES {
-        // A piece of the alphabet, which begins anew after z, in steps of one or two letters. None begins with a.
+        // A piece of the alphabet, which starts over after z, in steps of one or two letters. None begins with a.
         let mut draw = |n: u64| random.below(n) as i64;
         let examples = (0..32).map(|_| {
             let (start, step) = (1 + draw(25), 1 + draw(2));

@@ -34,7 +34,7 @@ impl BarChart {
     ///
     /// # Panics
     ///
-    /// Panics if there is not one value for each name.
+    /// Panics if the number of values is not that of the names.
     #[must_use]
     pub fn bars(mut self, name: &str, values: impl IntoIterator<Item = f64>) -> Self {
         let values: Vec<f64> = values.into_iter().collect();
@@ -43,7 +43,7 @@ impl BarChart {
         self
     }
 
-    /// Draws the chart, and writes it as [`Picture::save`] does.
+    /// Draws the chart, and writes it like [`Picture::save`].
     ///
     /// # Errors
     ///

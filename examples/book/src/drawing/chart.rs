@@ -10,7 +10,7 @@ const TOP: f64 = 55.0;
 const WIDTH: f64 = 560.0;
 const HEIGHT: f64 = 260.0;
 
-/// Whether an axis is divided evenly or by powers of ten.
+/// The division of an axis: evenly or by powers of ten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Division {
     Linear,
@@ -53,7 +53,7 @@ impl Chart {
         self
     }
 
-    /// Draws the chart, and writes it as [`Picture::save`] does.
+    /// Draws the chart, and writes it like [`Picture::save`].
     ///
     /// # Errors
     ///

@@ -14,13 +14,13 @@ impl Diagram {
         Self(Picture::new(width, height, title))
     }
 
-    /// Draws a box of 30 pixels' height with a text in it; the position is the middle of its lower side.
+    /// Draws a box 30 pixels high with a text in it; the position is the middle of its lower side.
     pub fn block(&mut self, x: f64, bottom: f64, width: f64, text: &str) {
         self.0.rectangle([x - width / 2.0, bottom - 30.0, width, 30.0], "box");
         self.0.text(x, bottom - 10.0, "middle", text);
     }
 
-    /// Draws a colored box of 30 pixels' height, for what the text is about.
+    /// Draws a colored box 30 pixels high, for the subject of the text.
     pub fn main_block(&mut self, x: f64, bottom: f64, width: f64, text: &str) {
         self.0.rectangle([x - width / 2.0, bottom - 30.0, width, 30.0], "on");
         self.0.text(x, bottom - 10.0, "middle", text);
@@ -57,7 +57,7 @@ impl Diagram {
         self.0.text(x, y, class, text);
     }
 
-    /// Writes the drawing as [`Picture::save`] does.
+    /// Writes the drawing like [`Picture::save`].
     ///
     /// # Errors
     ///

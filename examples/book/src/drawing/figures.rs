@@ -1,4 +1,4 @@
-//! The paper's figures 1 and 2, drawn anew.
+//! The paper's figures 1 and 2, redrawn.
 
 use super::Diagram;
 

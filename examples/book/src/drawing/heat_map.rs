@@ -13,7 +13,7 @@ const TOP: f64 = 100.0;
 /// Cells of at least this many pixels have their value written into them.
 const READABLE: f64 = 30.0;
 
-/// Matrices side by side, with one scale of colors.
+/// Matrices side by side, with a common color scale.
 #[derive(Clone, Debug)]
 pub struct HeatMap {
     title: String,
@@ -35,7 +35,7 @@ struct Panel {
 }
 
 impl HeatMap {
-    /// Begins a picture whose rows and columns mean the same in all matrices.
+    /// Begins a picture in which rows and columns have the same meaning in all matrices.
     pub fn new(title: &str, scale: Scale, row_axis: &str, column_axis: &str) -> Self {
         Self {
             title: title.to_owned(),
@@ -54,11 +54,11 @@ impl HeatMap {
         self
     }
 
-    /// Adds a matrix whose rows and columns have names.
+    /// Adds a matrix with named rows and columns.
     ///
     /// # Panics
     ///
-    /// Panics if the names are not as many as the rows and columns.
+    /// Panics if the numbers of names differ from those of rows and columns.
     #[must_use]
     pub fn panel(
         mut self,
@@ -79,7 +79,7 @@ impl HeatMap {
         self
     }
 
-    /// Adds a matrix whose rows and columns are numbered from 0.
+    /// Adds a matrix with rows and columns numbered from 0.
     #[must_use]
     pub fn numbered(mut self, title: &str, matrix: &Tensor<2>) -> Self {
         self.panels.push(Panel {
@@ -91,7 +91,7 @@ impl HeatMap {
         self
     }
 
-    /// Draws the picture, and writes it as [`Picture::save`] does.
+    /// Draws the picture, and writes it like [`Picture::save`].
     ///
     /// # Errors
     ///
@@ -128,7 +128,7 @@ impl HeatMap {
         picture
     }
 
-    /// Draws what the colors mean, for cells that are too small for their values.
+    /// Draws the meaning of the colors, for cells that are too small for their values.
     fn draw_legend(&self, y: f64, picture: &mut Picture) {
         for (index, value) in [-1.0_f32, -0.5, 0.0, 0.5, 1.0].into_iter().enumerate() {
             let x = 60.0 + 62.0 * index as f64;
@@ -227,7 +227,7 @@ impl Panel {
             let y = top + (row as f64 + 0.5) * cell.1 + 4.0;
             picture.text(left - 7.0, y, "small end", name);
         }
-        // Names that do not fit beside each other are in two rows.
+        // Names that do not fit beside each other take two rows.
         for (column, name) in columns {
             let is_long = 6.5 * name.chars().count() as f64 > cell.0;
             let raised = if is_long && column % 2 == 1 { 13.0 } else { 0.0 };

@@ -1,4 +1,4 @@
-//! [`Picture`]: an SVG file that is being drawn.
+//! [`Picture`]: an SVG file under construction.
 
 use std::fmt::Display;
 
@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use crate::output;
 
-/// Dark on light, or light on dark where the reader's system is set to that.
+/// Dark on light, or light on dark if the reader's system is set to that.
 const STYLE: &str = "<style>\
 text{font:13px sans-serif;fill:#24292f}.title{font-size:17px;font-weight:600}.head{font-weight:600}\
 .small{font-size:11px}.middle{text-anchor:middle}.end{text-anchor:end}.page{fill:#fff}\
@@ -48,7 +48,7 @@ impl Picture {
         self.push(&format!("<text x=\"{x}\" y=\"{y}\" class=\"{class}\">{text}</text>"));
     }
 
-    /// Writes a text that is read from bottom to top.
+    /// Writes a text rotated to read from bottom to top.
     pub fn upwards(&mut self, x: f64, y: f64, class: &str, text: &str) {
         let turn = format!("transform=\"translate({} {}) rotate(-90)\"", short(x), short(y));
         self.push(&format!("<text {turn} class=\"{class}\">{}</text>", escape(text)));

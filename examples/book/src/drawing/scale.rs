@@ -1,6 +1,6 @@
 //! [`Scale`]: the colors of values, and round numbers for the marks of an axis.
 
-/// How the values of a heat map become colors.
+/// The mapping of a heat map's values to colors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
     /// From 0, the page, to 1, dark blue: probabilities and attention weights.
@@ -50,7 +50,7 @@ pub(super) fn marks(low: f64, high: f64) -> Vec<f64> {
     (first..=last).map(|index| index as f64 * step).collect()
 }
 
-/// Returns a number as it is written at an axis.
+/// Returns a number in the form for an axis.
 pub(super) fn label(value: f64) -> String {
     let magnitude = value.abs();
     let text = match magnitude {

@@ -1,4 +1,4 @@
-//! [`Tree`]: a search that branches.
+//! [`Tree`]: the drawing of a search that branches.
 
 use anyhow::Result;
 
@@ -10,7 +10,7 @@ const COLUMN: f64 = 165.0;
 const ROW: f64 = 46.0;
 const WIDTH: f64 = 116.0;
 
-/// A tree whose nodes are boxes of two lines; time goes from left to right.
+/// A tree with boxes of two lines as nodes; time goes from left to right.
 #[derive(Clone, Debug)]
 pub struct Tree {
     title: String,
@@ -33,13 +33,13 @@ impl Tree {
         Self { title: title.to_owned(), nodes: vec![root] }
     }
 
-    /// Adds a node behind another, with a name and a remark, and returns its number; the root is 0.
+    /// Adds a node after another, with a name and a remark, and returns its number; the root is 0.
     ///
     /// Nodes that a search does not continue are grey.
     ///
     /// # Panics
     ///
-    /// Panics if there is no node with the parent's number.
+    /// Panics if no node has the parent's number.
     pub fn node(&mut self, parent: usize, name: &str, remark: &str, is_kept: bool) -> usize {
         self.nodes.push(Node {
             parent: Some(parent),
@@ -50,7 +50,7 @@ impl Tree {
         self.nodes.len() - 1
     }
 
-    /// Draws the tree, and writes it as [`Picture::save`] does.
+    /// Draws the tree, and writes it like [`Picture::save`].
     ///
     /// # Errors
     ///
@@ -92,7 +92,7 @@ impl Tree {
         picture
     }
 
-    /// Returns the row of every node: leaves one below the other, parents at the middle of their children.
+    /// Returns the row of every node: leaves one below the other, parents in the middle of their children.
     fn rows(&self) -> Vec<f64> {
         let mut rows = vec![0.0; self.nodes.len()];
         let mut n_leaves = 0;

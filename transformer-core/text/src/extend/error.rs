@@ -59,7 +59,7 @@ pub enum ExtendError {
         /// Its parts.
         parts: Vec<String>,
     },
-    /// Normalization removes the whole piece.
+    /// The tokenizer drops all characters of a piece.
     #[error("this tokenizer drops all characters of `{piece}`; leave it out")]
     Dropped {
         /// The piece.

@@ -1,6 +1,6 @@
 //! The pieces that are added to a vocabulary.
 
-/// Where in a word a new piece is found.
+/// The position in a word at which a new piece is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PiecePosition {
     /// At the start of a word, as `▁` says in a vocabulary.
