@@ -146,7 +146,7 @@ fn start(arguments: &Arguments, output: &Output, ranks: Ranks) -> Result<ExitCod
     })
 }
 
-/// Returns what happens to a run that is in the folder already.
+/// Returns the treatment of a run that is already in the folder.
 fn existing(arguments: &Arguments) -> Existing {
     match (arguments.overwrite, arguments.allow_changes) {
         (true, _) => Existing::Replace,

@@ -1,18 +1,18 @@
-//! Every program prints what the book shows, draws its pictures, and records its data.
+//! Every program prints the output in the book, draws its pictures, and records its data.
 //!
-//! `NAME.txt` beside a program is what it printed when its chapter was written; `cargo xtask book --update` writes it
-//! anew. Numbers may differ by one unit of their last digit, because processors round matrix products differently.
-//! After training, differences grow; [`TRAINED`] states how large they may be. The numbers themselves are right
-//! because the programs compute them in two ways, and because of the tests of the crates.
+//! `NAME.txt` beside a program is the output at the time its chapter was written; `cargo xtask book --update` rewrites
+//! it. Numbers may differ by one unit of their last digit, because processors round matrix products differently. After
+//! training, differences grow; [`TRAINED`] states their limits. The numbers themselves are right because the programs
+//! compute them in two ways, and because of the tests of the crates.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-/// The programs that train a model, each with the largest difference of its numbers, as a share of the larger one.
+/// The programs that train a model, each with the maximum difference of its numbers, as a share of the larger one.
 ///
-/// They take seconds, and run only with `RUN_SLOW_TESTS=1`, one after the other in one folder, since `19_view` needs what
-/// `19_translator` trains. Of their pictures and data, only the titles are compared.
+/// They take seconds, and run only with `RUN_SLOW_TESTS=1`, one after the other in one folder, because `19_view` needs
+/// the model of `19_translator`. Of their pictures and data, only the titles are compared.
 const TRAINED: [(&str, f64); 6] = [
     // Losses, printed with one decimal.
     ("11_copy_task", 0.5),

@@ -164,7 +164,7 @@ pub fn multiply(left: Matrix<'_>, right: Matrix<'_>, product: &mut [f32], output
     });
 }
 
-/// Multiplies matrices whose shapes were checked.
+/// Multiplies matrices of checked shapes.
 #[expect(
     unsafe_code,
     reason = "gemm, with which flex multiplies too, takes pointers and strides"

@@ -40,7 +40,7 @@ fn line(random: &mut SplitMix64) -> String {
     line
 }
 
-/// Returns what the normalizer makes of a line: form NFC, and one space for each run of whitespace, NUL and marks.
+/// Returns the normalized form of a line: NFC, and one space for each run of whitespace, NUL and marks.
 fn normalized(line: &str) -> String {
     let mut text = NormalizedString::from(line);
     text.nfc();

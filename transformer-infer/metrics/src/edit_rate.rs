@@ -10,7 +10,7 @@ use std::ops::Range;
 /// Maximum length of a phrase that is shifted, in words.
 const MAX_SHIFT_SIZE: usize = 10;
 
-/// Largest distance between a phrase and its match in the reference, in words.
+/// Maximum distance between a phrase and its match in the reference, in words.
 const MAX_SHIFT_DISTANCE: usize = 50;
 
 /// Maximum number of shifts that are tried for one sentence.

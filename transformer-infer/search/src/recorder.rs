@@ -121,7 +121,7 @@ mod tests {
         (model, found)
     }
 
-    /// Returns the tokens of every row at every step, from what was recorded.
+    /// Returns the tokens of every row at every step, from the records.
     fn prefixes(steps: &[SearchStep]) -> Vec<Vec<Vec<u32>>> {
         let mut all: Vec<Vec<Vec<u32>>> = Vec::new();
         for step in steps {

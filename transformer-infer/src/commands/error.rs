@@ -67,7 +67,7 @@ pub(crate) enum CommandError {
         /// The reason why it cannot be added.
         source: ExtendVocabularyError,
     },
-    /// More pieces are to be added than any vocabulary needs.
+    /// More pieces are given than any vocabulary needs.
     #[error("there are more than {max} pieces to add; give the most frequent ones")]
     TooManyPieces {
         /// Maximum number of pieces.

@@ -99,19 +99,19 @@ pub(crate) struct Arguments {
     /// Any setting; overrides the file and other arguments, for example training.clip_norm=1.0
     #[arg(long, value_name = "SECTION.KEY=VALUE")]
     set: Vec<String>,
-    /// Print every setting of this run with its meaning, as a file for --config, and end. With a
-    /// preset its recipe, without data; without any argument those of the task `numbers`
+    /// Print every setting of this run with its meaning, as a file for --config, and end. With a preset its recipe,
+    /// without data; without any argument the settings of the task `numbers`
     #[arg(long)]
     pub(crate) print_config: bool,
-    /// Read text and train tokenizers as a run would, forecast its length, memory and disk space,
-    /// warn of what makes it unlikely to succeed, and write nothing
+    /// Read text and train tokenizers as a run would, forecast its length, memory and disk space, warn if it is
+    /// unlikely to succeed, and write nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Threads that share an update on the CPU; on a GPU there is one [default: all cores, up to
     /// 16]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=512))]
     threads: Option<u16>,
-    /// Devices that share an update, each of them with a batch of its own [default: 1]
+    /// Devices that share an update, each with its own batch [default: 1]
     #[arg(long, value_name = "N")]
     devices: Option<u64>,
     /// Print one line for each interval even on a terminal, instead of the dashboard

@@ -15,7 +15,7 @@ pub(crate) const CHUNK_BYTES: usize = 1 << 22;
 /// Tokenizes and filters a corpus, and stores the token ids in memory.
 ///
 /// `encode_src` and `encode_tgt` receive a few thousand lines at a time and return the ids of each line, without `BOS`
-/// and `EOS`. The tags of a corpus are passed once, as lines of their own. The text itself is not stored.
+/// and `EOS`. The tags of a corpus are passed once, as separate lines. The text itself is not stored.
 ///
 /// # Errors
 ///

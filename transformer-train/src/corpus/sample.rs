@@ -4,7 +4,7 @@ use transformer_core::random::{SplitMix64, hash};
 
 use crate::corpus::{CorpusError, ParallelText};
 
-/// Largest size of a sample, in bytes of text.
+/// Maximum size of a sample, in bytes of text.
 const MAX_SAMPLE_BYTES: usize = 1 << 30;
 
 /// A random sample of a corpus.

@@ -41,7 +41,7 @@ pub(super) struct Drawing {
 }
 
 impl Drawing {
-    /// Creates an empty image whose horizontal axis ends at the update `last`.
+    /// Creates an empty image with a horizontal axis that ends at the update `last`.
     pub(super) fn new(last: f64) -> Self {
         Self {
             svg: String::new(),

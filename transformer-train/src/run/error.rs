@@ -169,7 +169,7 @@ pub enum TrainError {
         /// The updates of the existing checkpoints.
         existing: Vec<u64>,
     },
-    /// A run has fewer checkpoints than are to be averaged.
+    /// A run has fewer checkpoints than requested for the mean.
     #[error(
         "`{}` {}; raise `keep_last` or `keep_best` in the next run", path.display(), fewer(*.requested, .existing)
     )]
@@ -250,7 +250,7 @@ pub enum TrainError {
         /// The folder.
         path: PathBuf,
     },
-    /// A run cannot be deleted to be replaced.
+    /// An old run cannot be deleted before it is replaced.
     #[error("cannot delete `{}`: {source}; delete it by hand", path.display())]
     Delete {
         /// The file or folder.

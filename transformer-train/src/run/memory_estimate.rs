@@ -75,7 +75,7 @@ pub(super) struct Sizes {
     /// Mean length of a target with EOS, in tokens.
     pub(super) tgt_width: f64,
     pub(super) n_threads: usize,
-    /// True if tensors are in CPU memory, and not in a device's own.
+    /// True if tensors are in CPU memory, and not in that of a GPU.
     pub(super) is_cpu_memory: bool,
     /// Number of sentences to translate, at once if they fit into a batch.
     pub(super) n_translated: usize,

@@ -40,8 +40,8 @@ struct Settings {
     clip_norm: Option<f64>,
     /// Decay of the moving average of the weights.
     ema_decay: Option<f64>,
-    /// Number of updates whose gradients are computed. The workers of Burn's DDP share this and
-    /// `pending_norms` without synchronization, so either may already belong to the next update.
+    /// Number of updates with computed gradients. The workers of Burn's DDP share this and `pending_norms` without
+    /// synchronization, so either may already belong to the next update.
     n_updates: Arc<AtomicU64>,
     /// Gradient norms of the current update that are still to be set, one in the report of each device.
     pending_norms: Arc<Mutex<Vec<GradientNorm>>>,

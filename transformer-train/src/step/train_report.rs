@@ -75,7 +75,7 @@ pub(crate) struct HostScalars {
 }
 
 impl Default for Scalars {
-    /// Returns the scalars of no sentence.
+    /// Returns the scalars of zero sentences.
     fn default() -> Self {
         Self::Host(HostScalars::default())
     }

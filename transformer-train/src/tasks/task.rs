@@ -14,7 +14,7 @@ use crate::tasks::{numbers, sequences};
 /// Maximum number of draws to replace an example that the validation or test data already has.
 const N_RETRIES: usize = 16;
 
-/// A task whose text is generated.
+/// A task with generated text.
 ///
 /// # Example
 ///

@@ -93,7 +93,7 @@ impl Merges {
         tokens
     }
 
-    /// Merges the pair of the lowest rank, the leftmost among equal ones, until there is none.
+    /// Merges the pair of the lowest rank, the leftmost among equal ones, until no pair is left.
     fn merge(&self, tokens: &mut Vec<u32>) {
         loop {
             let pairs = tokens.windows(2).enumerate();

@@ -280,7 +280,7 @@ impl Drop for PendingFile {
 fn random_name() -> String {
     let mut bytes = [0; 16];
     if getrandom::fill(&mut bytes).is_err() {
-        // Some systems have no random bytes; this uses the seed of the standard library's hashers.
+        // Some systems have no source of randomness; this uses the seeds of the standard library's hashers.
         use std::hash::{BuildHasher, RandomState};
         let (low, high) = bytes.split_at_mut(8);
         low.copy_from_slice(&RandomState::new().hash_one(0).to_le_bytes());

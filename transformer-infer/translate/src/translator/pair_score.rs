@@ -287,7 +287,7 @@ mod tests {
         let expected = logits[0] - logits[1] - sum.ln();
         let found = log_prob(&[logits[0], logits[1], sum]);
         assert!((found - expected).abs() < 1e-12);
-        // Single precision would lose what the rounding of the difference leaves out.
+        // Single precision would lose the part that the rounding of the difference leaves out.
         assert_ne!(found, f64::from(found as f32));
     }
 

@@ -155,7 +155,7 @@ impl Translator {
         Ok(ensemble.with_limits(limits))
     }
 
-    /// Sets the limits of batches and lengths, lowered to what the models support.
+    /// Sets the limits of batches and lengths, lowered to the maxima of the models.
     #[must_use]
     pub fn with_limits(self, limits: BatchLimits) -> Self {
         let configs = self.models.iter().map(LoadedModel::config);

@@ -1,4 +1,4 @@
-//! Inputs and results of the loss, and the number of tokens whose logits are computed at once.
+//! Inputs and results of the loss, and the number of tokens with logits that are computed at once.
 
 use std::ops::{Add, Range};
 
@@ -15,7 +15,7 @@ pub(super) const MAX_LOGITS_CPU: usize = 8 << 20;
 /// products (256 MiB).
 const MAX_LOGITS_DEVICE: usize = 64 << 20;
 
-/// Returns the length of a chunk: the number of tokens whose logits are computed at once.
+/// Returns the length of a chunk: the number of tokens with logits that are computed at once.
 pub(crate) fn chunk_len(vocab_size: usize, n_tokens: usize, is_cpu_memory: bool) -> usize {
     let max_logits = match is_cpu_memory {
         true => MAX_LOGITS_CPU,

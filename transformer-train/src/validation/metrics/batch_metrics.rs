@@ -32,7 +32,7 @@ pub(crate) struct BatchMetrics {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TranslationCounts {
     pub(crate) n_sentences: usize,
-    /// Sentences whose translation equals the reference exactly.
+    /// Number of sentences with a translation that equals the reference exactly.
     pub(crate) n_exact: usize,
     /// Counts for BLEU and chrF.
     pub(crate) text: TextCounts,

@@ -109,7 +109,7 @@ impl Ratio {
         }
     }
 
-    /// Percentage of sentences whose translation equals the reference exactly.
+    /// Percentage of sentences with a translation that equals the reference exactly.
     pub(crate) fn exact_match() -> Self {
         let terms = |it: &BatchMetrics| {
             let TranslationCounts {

@@ -146,7 +146,7 @@ pub(super) fn line_of_length(job: &Arc<JobState>, first: u32, len: usize) -> Lin
     Line { request, ..line }
 }
 
-/// Returns what a search finds for a line alone.
+/// Returns the hypotheses that a search finds for a line alone.
 pub(super) fn alone(line: &Line) -> Vec<Hypothesis> {
     let mut table = Table::random(7, &[u64::from(line.ids[0])], VOCAB_SIZE);
     let requests = [line.request.clone()];

@@ -1,4 +1,4 @@
-//! Memory of a running batch of a Transformer: it depends on what runs, not on what has run.
+//! Memory of a running batch of a Transformer: it depends on the running lines, not on earlier ones.
 
 use transformer_core::{ComputePrecision, PackedTransformer, TransformerConfig, device};
 

@@ -1,4 +1,4 @@
-//! Tests of [`WholeBatch`](crate::scheduler::whole_batch::WholeBatch), which is for devices that are no CPUs.
+//! Tests of [`WholeBatch`](crate::scheduler::whole_batch::WholeBatch), which is for devices other than CPUs.
 
 use transformer_core::directory::Tokenizers;
 use transformer_core::text::{Tokenizer, TokenizerConfig};
