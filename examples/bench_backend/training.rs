@@ -35,7 +35,7 @@ const SEED: u64 = 1;
 /// A difference of training from the default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Variant {
-    /// Not at all.
+    /// No difference.
     Default,
     /// Layers multiply matrices in bfloat16.
     Bf16,
@@ -79,7 +79,7 @@ pub(crate) fn measure(
     print_line(&json!({
         "parameters": training.model().num_params(), "first_update_s": first.as_secs_f64(),
     }))?;
-    // With moments from before, Adam runs other operations than in the first update.
+    // With existing moments, Adam runs other operations than in the first update.
     training.update()?;
     let warm_up = started.elapsed();
 

@@ -1,4 +1,4 @@
-//! Measures a [`Scheduler`] beside [`Translator::translate`]: many clients with a sentence each, and a single client.
+//! Compares a [`Scheduler`] with [`Translator::translate`]: many clients with a sentence each, and a single client.
 //!
 //! ```sh
 //! cargo run -p examples --example shared_batches -- MODEL FILE CLIENTS RUNS

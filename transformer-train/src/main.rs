@@ -23,7 +23,7 @@ use crate::cli::{
     was_stopped,
 };
 
-/// Number of threads that Burn's Learner starts beside rayon's, for metrics, their store, logs, checkpoints and the
+/// Number of threads that Burn's Learner starts besides rayon's, for metrics, their store, logs, checkpoints and the
 /// dashboard; it panics if it cannot start them. Measured, and rounded up.
 const BURNS_THREADS: usize = 12;
 

@@ -65,7 +65,7 @@ impl StoredTensors {
     }
 }
 
-/// Replaces the parameters of a model before they are drawn.
+/// Replaces the parameters of a model before they are initialized.
 struct Fill {
     path: Vec<String>,
     /// The tensors that are still unused.

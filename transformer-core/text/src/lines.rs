@@ -317,7 +317,7 @@ fn read_line(input: &mut impl BufRead, most: usize, line: &mut Vec<u8>) -> io::R
     input.take(most as u64).read_until(b'\n', line)
 }
 
-/// Skips bytes to the next line end, inclusive; `false` if there are none.
+/// Skips bytes to and including the next line end; `false` if there are none.
 fn skip_to_line_end(input: &mut impl BufRead) -> io::Result<bool> {
     let mut has_bytes = false;
     loop {

@@ -43,7 +43,7 @@ impl SplitMix64 {
         self.state
     }
 
-    /// Returns the output with this index, counted from 0 at the present state.
+    /// Returns the output with this index, counted from 0 at the current state.
     #[inline(always)]
     pub const fn nth(self, index: u64) -> u64 {
         mix(self.skip(index.wrapping_add(1)).state)

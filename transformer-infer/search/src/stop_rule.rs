@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::SearchError;
 
-/// The rule by which the beam search of a sentence stops before its length limit.
+/// The rule that stops the beam search of a sentence before its length limit.
 ///
 /// No rule applies before `beam_size` hypotheses are finished. A beam of one stops at its first finished hypothesis
 /// under any rule: it is greedy search. Written as text, the rules are `present-length`, `beam-finished` and `never`.

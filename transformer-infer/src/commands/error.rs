@@ -175,7 +175,7 @@ pub(crate) enum CommandError {
     WriteFile {
         /// The file.
         path: PathBuf,
-        /// The error of the system.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// Translations and scores would both go to standard output.
@@ -208,7 +208,7 @@ pub(crate) enum CommandError {
     OpenFile {
         /// The file.
         path: PathBuf,
-        /// The error of the system.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// The output file is one of the inputs.

@@ -56,7 +56,7 @@ pub(crate) struct Evaluate {
     /// Maximum number of source tokens in a batch, padding included, times the beam size.
     #[arg(long, value_name = "N", default_value_t = BatchLimits::default().batch_tokens, value_parser = at_least_one())]
     batch_tokens: usize,
-    /// Longest line, in tokens; the rest is not translated, with a warning.
+    /// Maximum length of a line, in tokens; the rest is not translated, with a warning.
     #[arg(long, value_name = "N", default_value_t = BatchLimits::default().max_src_len, value_parser = at_least_one())]
     max_src_len: usize,
     #[command(flatten)]

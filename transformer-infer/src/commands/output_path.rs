@@ -67,7 +67,7 @@ pub(crate) enum OutputPathError {
     Read {
         /// The given path.
         path: PathBuf,
-        /// The error of the system.
+        /// The error of the operating system.
         source: io::Error,
     },
 }

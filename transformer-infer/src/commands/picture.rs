@@ -66,7 +66,7 @@ pub(crate) enum PictureError {
     Write {
         /// The given path.
         path: PathBuf,
-        /// The error of the system.
+        /// The error of the operating system.
         source: io::Error,
     },
 }

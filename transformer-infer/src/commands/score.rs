@@ -37,7 +37,7 @@ pub(crate) struct Score {
     /// Maximum number of tokens of either side in a batch, padding included.
     #[arg(long, value_name = "N", default_value_t = BatchLimits::default().batch_tokens, value_parser = at_least_one())]
     batch_tokens: usize,
-    /// Longest line of either side, in tokens; the rest is neither read nor scored, with a warning.
+    /// Maximum length of a line of either side, in tokens; the rest is neither read nor scored, with a warning.
     #[arg(long, value_name = "N", default_value_t = BatchLimits::default().max_src_len, value_parser = at_least_one())]
     max_len: usize,
     #[command(flatten)]

@@ -62,7 +62,7 @@ pub enum TrainError {
     Threads {
         /// Number of threads.
         n_threads: usize,
-        /// The error of the system.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// The output folder holds another run.

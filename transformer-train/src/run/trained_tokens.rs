@@ -1,4 +1,4 @@
-//! [`TrainedTokens`]: the tokens with embeddings that are trained beside adapters.
+//! [`TrainedTokens`]: the tokens with embeddings that are trained besides adapters.
 
 use std::iter;
 

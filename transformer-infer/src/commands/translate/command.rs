@@ -59,7 +59,7 @@ pub(crate) struct Translate {
     speed: SpeedFlags,
     #[command(flatten)]
     lines: LineFlags,
-    /// Longest line, in tokens; the rest is not translated, with a warning.
+    /// Maximum length of a line, in tokens; the rest is not translated, with a warning.
     #[arg(long, value_name = "N", default_value_t = BatchLimits::default().max_src_len, value_parser = at_least_one())]
     max_src_len: usize,
     /// Also translate lines without letters, such as `2024` [default: they are copied, unless the vocabulary of the

@@ -1,4 +1,4 @@
-//! `POST /v2/document` and its paths: a document is uploaded, asked for, and fetched.
+//! `POST /v2/document` and its paths: the upload, the status, and the download of a document.
 
 use std::sync::Arc;
 

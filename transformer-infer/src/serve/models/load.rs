@@ -128,7 +128,7 @@ impl Loader {
 /// Returns the name of a model's folder, or of the link to it. For `RUN/model`, the name in every run, it is `RUN`.
 fn name_of(given: &Path, resolved: &Path) -> String {
     let name = |path: &Path| {
-        // Of `.` and `..`, only the system knows the name.
+        // For `.` and `..`, only the operating system knows the name.
         let path = match path.file_name() {
             Some(_) => path.to_owned(),
             None => path.canonicalize().ok()?,

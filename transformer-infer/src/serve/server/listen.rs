@@ -153,7 +153,7 @@ impl Server {
     }
 }
 
-/// Reads keys and models again, beside the requests.
+/// Reloads keys and models, concurrently with requests.
 async fn reload(shared: Arc<Shared>, loader: Arc<Loader>) {
     let work = move || {
         let keys = shared.reload_keys();

@@ -65,7 +65,7 @@ pub(crate) struct SentenceTranslation {
     pub(crate) alternatives: Vec<Alternative>,
     /// Aligned words, if requested: bytes of the whole source, and of `text`.
     pub(crate) alignment: Vec<Link>,
-    /// The attention weights of all layers and heads, if they were asked for: JSON.
+    /// The attention weights of all layers and heads, if requested: JSON.
     pub(crate) attention: Option<Arc<str>>,
     /// The terms that it must contain, if they were only looked up; see [`PlainTexts`](super::plain::PlainTexts).
     pub(super) terms: Vec<String>,

@@ -47,7 +47,7 @@ pub(crate) struct SentenceReply {
     pub(crate) target: Option<[usize; 2]>,
     /// The translation.
     pub(crate) text: String,
-    /// The next best translations, if several were asked for.
+    /// The next best translations, if several were requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) alternatives: Option<Vec<AlternativeReply>>,
     /// The score that translations are ranked by, a log-probability divided by a length penalty, if requested.

@@ -99,7 +99,7 @@ impl TranslateRequest {
         }
     }
 
-    /// `attention` is the share of the budget for weights, if they are asked for.
+    /// Returns the options. `attention` is the share of the budget for weights, if they are requested.
     pub(super) fn options(
         &self,
         attention: Option<Arc<Share>>,

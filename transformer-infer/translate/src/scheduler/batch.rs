@@ -130,7 +130,7 @@ impl<'m> RunningBatch<'m> {
         self.retries.retain(|line| !line.is_cancelled());
     }
 
-    /// Begins the next line that is translated alone, one at a time.
+    /// Begins the next line that is translated alone.
     fn begin_retry(&mut self, workspaces: &mut Workspaces) {
         if self.groups.iter().any(Group::is_retry) {
             return;

@@ -38,7 +38,7 @@ impl LoadedModel {
         }
     }
 
-    /// Loads the model of a directory: packed if the device is a CPU, else onto the device.
+    /// Loads the model of a directory: packed if the device is a CPU, otherwise onto the device.
     pub(super) fn open(
         path: &Path,
         device: &Device,
