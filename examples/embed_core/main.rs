@@ -21,7 +21,7 @@ const N_UPDATES: usize = 1000;
 const BATCH: usize = 64;
 /// Of the first update; decreases linearly to zero.
 const LEARNING_RATE: f64 = 3e-3;
-/// Longest sequence, in digits.
+/// Maximum length of a sequence, in digits.
 const MAX_LEN: usize = 7;
 const N_TEST: usize = 500;
 

@@ -28,7 +28,7 @@ const N_UPDATES: u64 = 2000;
 const N_PAIRS: [usize; 3] = [40_000, 300, 500];
 const FOLDER: &str = "runs/parse";
 
-/// Longest sentence, in words.
+/// Maximum length of a sentence, in words.
 const MAX_WORDS: usize = 20;
 
 /// The grammar: a symbol, and its productions between `|`. Phrases are in capitals; the part after a slash is the

@@ -27,7 +27,7 @@ const N_UPDATES: usize = 500;
 const BATCH: usize = 64;
 /// Of the first update; decreases linearly to zero.
 const LEARNING_RATE: f64 = 3e-3;
-/// Longest sequence, in letters.
+/// Maximum length of a sequence, in letters.
 const MAX_LEN: usize = 10;
 const N_TEST: usize = 500;
 /// The word that the attention is drawn for.

@@ -15,7 +15,7 @@ use crate::text::{AddedToken, ExtendError, ExtendedTokenizer, N_SPECIAL, PiecePo
 pub struct NewPieces<'a> {
     /// The pieces, without a mark of the start of a word.
     pub pieces: &'a [String],
-    /// Where in a word they are found.
+    /// The position in a word at which they are found.
     pub position: PiecePosition,
     /// The vocabulary to extend.
     pub side: VocabularySide,
@@ -213,7 +213,7 @@ fn rows_of(name: &str, tying: Tying, added: &ExtendedVocabulary) -> Option<Vec<V
     }
 }
 
-/// Appends rows to a tensor, each the mean of some of its rows, or of all but those of special tokens.
+/// Appends rows to a tensor, each the mean of some of its rows, or of all except those of special tokens.
 fn with_rows((name, data, id): NamedTensor, new_rows: &[Vec<u32>]) -> NamedTensor {
     let mut shape = data.shape().to_vec();
     let width: usize = shape[1..].iter().product();

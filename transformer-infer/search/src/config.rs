@@ -35,7 +35,7 @@ pub struct Search {
     /// Minimum number of tokens to generate: EOS is not allowed before. Default 0. If it is above `max_len` for every
     /// source, it is refused; for a source where it is above `max_len`, it counts as `max_len`.
     pub min_len: LengthLimit,
-    /// When the beam search of a sentence stops. Default: the present-length rule.
+    /// The rule that stops the beam search of a sentence. Default: the present-length rule.
     pub stop: StopRule,
     /// Weight β of the coverage penalty, at least 0 (Wu et al. 2016, Eq. 14,
     /// <https://arxiv.org/abs/1609.08144>). Default 0: none.

@@ -190,7 +190,7 @@ impl Beam {
         let at_limit = self.n_tokens == self.request.max_len;
         let cut = self.beam.into_iter().map(|prefix| prefix.cut(search));
         let mut cut: Vec<Hypothesis> = cut.filter(|_| at_limit).collect();
-        // The beam is in this order but for the coverage penalty.
+        // The beam is in this order, except for the coverage penalty.
         cut.sort_by(|a, b| b.score.total_cmp(&a.score));
         let all = self.finished.into_iter().chain(cut).chain(self.given_up);
         let best = all.take(self.n_best);

@@ -1,4 +1,4 @@
-//! [`StopRule`]: when the beam search of a sentence stops.
+//! [`StopRule`]: the rule that stops the beam search of a sentence.
 
 use std::fmt;
 use std::str::FromStr;

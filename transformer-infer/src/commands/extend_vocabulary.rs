@@ -36,7 +36,7 @@ pub(crate) struct ExtendVocabulary {
     /// either vocabulary.
     #[arg(long)]
     skip_known: bool,
-    /// Where in a word the pieces are found.
+    /// Position in a word at which the pieces are found.
     #[arg(long, value_enum, default_value_t = Position::Start)]
     position: Position,
     /// The vocabulary to extend, in a model with one for each side.

@@ -59,7 +59,7 @@ pub(crate) enum OutputPathError {
     Link {
         /// The given path.
         path: PathBuf,
-        /// Where the link leads.
+        /// The error, which names the target of the link.
         source: io::Error,
     },
     /// The folder cannot be read.

@@ -1,4 +1,4 @@
-//! When a run ends before its last update: on request, or when its patience is used up.
+//! The early end of a run before its last update: on request, or when its patience is used up.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -36,7 +36,7 @@ pub struct ParallelText {
     progress: Option<ReadingProgress>,
 }
 
-/// Where and as which phase reading reports its progress.
+/// The receiver of the progress of reading, and the name of the phase.
 #[derive(Clone, Debug)]
 struct ReadingProgress {
     progress: Progress,

@@ -41,7 +41,7 @@ const TOKENS: &str = "tokens-";
 /// The prefix of the name of a store that is being built.
 const UNFINISHED: &str = ".unfinished-";
 
-/// Where the token store of a run is on disk.
+/// The location of a run's token store on disk.
 #[derive(Clone, Debug)]
 pub(crate) struct StoreLocation {
     folder: PathBuf,

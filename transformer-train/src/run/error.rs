@@ -89,7 +89,7 @@ pub enum TrainError {
     Link {
         /// The given folder.
         path: PathBuf,
-        /// Where the link leads.
+        /// The error, which names the target of the link.
         #[source]
         source: io::Error,
     },

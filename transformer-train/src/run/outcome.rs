@@ -24,7 +24,7 @@ pub struct Outcome {
     /// The score that `validation.command` printed for the same translations; `None` without a
     /// command, or if it failed.
     pub command_score: Option<f64>,
-    /// Result on the test pairs; only built-in tasks have some.
+    /// Result on the test pairs; only built-in tasks have any.
     pub test: Option<TestScore>,
     /// Validation sentences with their references and the model's translations.
     pub samples: Vec<Sample>,

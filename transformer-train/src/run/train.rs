@@ -140,7 +140,7 @@ struct OpenedRun {
     lock: Option<FolderLock>,
     /// The checkpoint at which the run resumes.
     resumed: Option<ResumePoint>,
-    /// Where the token store is, if the ids are on disk.
+    /// The location of the token store, if the ids are on disk.
     store: Option<StoreLocation>,
     prepared: Prepared,
 }

@@ -3,7 +3,7 @@
 /// The position in a word at which a new piece is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PiecePosition {
-    /// At the start of a word, as `▁` says in a vocabulary.
+    /// At the start of a word, marked `▁` in a vocabulary.
     WordStart,
     /// Within a word, not at its start.
     InWord,

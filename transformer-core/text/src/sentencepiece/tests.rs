@@ -260,7 +260,7 @@ fn new_pieces_are_used_and_other_text_keeps_its_tokens() -> Result<(), Box<dyn s
         };
         assert_eq!([&cab.token, &xy.token], ["▁cab", "▁xy"]);
         assert_eq!(cab.parts, tokenizer.encode("cab"));
-        // `xy` was unknown, but for the mark before it.
+        // `xy` was unknown, except for the mark before it.
         assert_eq!(Some(xy.parts[0]), tokenizer.id("▁"));
         assert_eq!(xy.parts.len(), 1);
         let read = Tokenizer::from_json(&extended.tokenizer.to_json())?;

@@ -20,11 +20,11 @@ pub struct Limits {
     pub max_queue_tokens: usize,
     /// Maximum number of connections. Default: 10,000, or as many as the operating system allows the process.
     pub max_connections: usize,
-    /// Longest time from a request's last byte to its reply. Default: 120 seconds.
+    /// Maximum time from a request's last byte to its reply. Default: 120 seconds.
     pub request_time: Duration,
-    /// Longest time for the head of a request to arrive, from its first byte. Default: 10 seconds.
+    /// Maximum time for the head of a request to arrive, from its first byte. Default: 10 seconds.
     pub header_time: Duration,
-    /// Longest time for the body of a request to arrive. Default: 30 seconds.
+    /// Maximum time for the body of a request to arrive. Default: 30 seconds.
     pub body_time: Duration,
     /// Maximum time that a connection may stay open without a request. Default: 75 seconds.
     pub idle_time: Duration,

@@ -1,4 +1,4 @@
-//! [`Client`]: where a request comes from.
+//! [`Client`]: the origin of a request.
 
 use std::convert::Infallible;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -15,7 +15,7 @@ use crate::serve::config::Network;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Peer(pub(crate) SocketAddr);
 
-/// Where a request comes from.
+/// The origin of a request.
 #[derive(Clone, Debug)]
 pub(crate) struct Client {
     /// The address of the connection, or the one that a trusted proxy forwards.
@@ -27,7 +27,7 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// Reads where a request comes from.
+    /// Reads the origin of a request.
     pub(super) fn of(
         headers: &HeaderMap,
         extensions: &Extensions,

@@ -13,7 +13,7 @@ struct GuardedBody<G> {
     _guard: G,
 }
 
-/// Holds `guard` until the body of a reply was sent, or the client is gone.
+/// Holds `guard` until the body of a reply has been sent, or the client is gone.
 pub(crate) fn guarded_body<G: Send + Unpin + 'static>(response: Response, guard: G) -> Response {
     response.map(|body| {
         Body::new(GuardedBody {

@@ -31,7 +31,7 @@ pub(super) struct FileRequest {
     api_key: Option<String>,
 }
 
-/// Where the translated file is.
+/// The address of the translated file.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = libretranslate::FileReply)]
 #[serde(rename_all = "camelCase")]

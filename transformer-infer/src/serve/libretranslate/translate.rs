@@ -59,7 +59,7 @@ pub(super) enum OneOrMany<T> {
 }
 
 impl<T> OneOrMany<T> {
-    /// Takes the only value for a single text, and else all.
+    /// Takes the only value for a single text, otherwise all values.
     fn of(values: Vec<T>, is_one: bool) -> Self {
         let mut values = values;
         match values.pop() {

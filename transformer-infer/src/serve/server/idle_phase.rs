@@ -32,7 +32,7 @@ pub(super) struct SharedPhase(Arc<State>);
 #[derive(Debug)]
 struct State {
     phase: AtomicU8,
-    /// When the connection became idle, in milliseconds.
+    /// The time at which the connection became idle, in milliseconds.
     idle_since: AtomicU64,
     /// The reading task, which must start its time limit when a request ends.
     reader: AtomicWaker,

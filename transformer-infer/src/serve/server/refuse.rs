@@ -1,4 +1,4 @@
-//! [`refuse`]: a connection beyond the limit is told so.
+//! [`refuse`]: tells a client that its connection is beyond the limit.
 
 use std::time::Duration;
 

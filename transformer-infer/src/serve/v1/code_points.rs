@@ -5,7 +5,7 @@ use std::ops::Range;
 /// The positions of the characters of a text.
 #[derive(Clone, Debug)]
 pub(super) struct CodePoints {
-    /// Where each character begins, in bytes.
+    /// The start of each character, in bytes.
     starts: Vec<usize>,
 }
 

@@ -41,7 +41,7 @@ pub(crate) struct SentenceReply {
     /// Its position in the text of the request.
     #[schema(value_type = [usize; 2])]
     pub(crate) source: [usize; 2],
-    /// Where its translation is in the whole translation; absent in events.
+    /// The position of its translation in the whole translation; absent in events.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<[usize; 2]>)]
     pub(crate) target: Option<[usize; 2]>,
@@ -78,10 +78,10 @@ pub(crate) struct AlternativeReply {
 /// A word of the source with a word that translates it.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct WordPair {
-    /// Where the word is in the text of the request.
+    /// The position of the word in the text of the request.
     #[schema(value_type = [usize; 2])]
     pub(crate) source: [usize; 2],
-    /// Where the word is in the whole translation; in events, in the translation of the sentence.
+    /// The position of the word in the whole translation; in events, in the translation of the sentence.
     #[schema(value_type = [usize; 2])]
     pub(crate) target: [usize; 2],
 }

@@ -175,7 +175,7 @@ struct Line {
     src_ids: Vec<u32>,
     /// Their number.
     row_len: usize,
-    /// The bytes of the text of each source token but EOS.
+    /// The bytes of the text of each source token except EOS.
     src_spans: Vec<Range<usize>>,
     /// The translations that are not empty; no translations if the source is empty.
     targets: Vec<Target>,
@@ -185,7 +185,7 @@ struct Line {
 struct Target {
     /// Its index among the translations of the line.
     rank: usize,
-    /// The decoder's input: BOS and all tokens but the last.
+    /// The decoder's input: BOS and all tokens except the last.
     input: Vec<u32>,
     /// The translation.
     text: String,

@@ -52,7 +52,7 @@ pub struct Scorer<'a> {
     selection: TokenSelection,
 }
 
-/// Where log-probabilities are computed and the likeliest tokens are chosen.
+/// The device that computes log-probabilities and chooses the likeliest tokens.
 enum TokenSelection {
     /// On the CPU, because the logits are in its memory.
     Cpu,

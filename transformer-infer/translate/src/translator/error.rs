@@ -105,7 +105,7 @@ pub enum TranslatorError {
     NotANumber {
         /// Number of the line among those given, from 1.
         line: usize,
-        /// Where the model is from.
+        /// The origin of the model.
         origin: ModelOrigin,
     },
     /// The translation panicked, because of a bug in this program.
@@ -121,7 +121,7 @@ pub enum TranslatorError {
     },
 }
 
-/// Where a model is from, by its manifest.
+/// The origin of a model, by its manifest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ModelOrigin {
@@ -129,7 +129,7 @@ pub enum ModelOrigin {
     Trained,
     /// A file of another program, which was imported.
     Imported,
-    /// Unknown: the model was made in memory, or by a program of the user's.
+    /// Unknown: the model was made in memory, or by a user's own program.
     #[default]
     Unknown,
 }

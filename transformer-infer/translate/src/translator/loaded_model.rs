@@ -20,7 +20,7 @@ pub(crate) struct LoadedModel {
     config: TransformerConfig,
     packed: OnceLock<PackedTransformer>,
     tensors: OnceLock<Transformer>,
-    /// Where the weights come from, and the device of the tensors; absent for a model in memory.
+    /// The source of the weights, and the device of the tensors; absent for a model in memory.
     source: Option<(ModelDirectory, Device)>,
     /// The number format of the packed model.
     precision: ComputePrecision,

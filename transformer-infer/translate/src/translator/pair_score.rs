@@ -116,7 +116,7 @@ pub fn score_ids<S: AsRef<[u32]>, T: AsRef<[u32]>>(
 struct Pair {
     /// The source and EOS.
     src: Vec<u32>,
-    /// The decoder's input: BOS and all scored tokens but the last.
+    /// The decoder's input: BOS and all scored tokens except the last.
     tgt: Vec<u32>,
     /// The score, still without log-probabilities.
     score: PairScore,
