@@ -295,10 +295,9 @@ fn weights(
             let rows = if name == SRC { src } else { tgt };
             let ordered = in_original_order(&data.iter().collect::<Vec<f32>>(), rows, width);
             let n_rows = ordered.len() / width;
-            let shape = if name == BIAS {
-                [1, n_rows]
-            } else {
-                [n_rows, width]
+            let shape = match name {
+                BIAS => [1, n_rows],
+                _ => [n_rows, width],
             };
             theirs.insert(name, TensorData::new(ordered, shape));
         }
