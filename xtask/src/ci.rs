@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 
 use crate::process::{call, cargo};
-use crate::{notices, package, public_api, tidy};
+use crate::{notices, package, tidy};
 
 /// One check.
 struct Step {
@@ -15,7 +15,7 @@ struct Step {
 }
 
 /// The checks, the quickest first: a small mistake is reported soon.
-const STEPS: [Step; 9] = [
+const STEPS: [Step; 8] = [
     Step {
         name: "format",
         run: |root| call(cargo(root).args(["fmt", "--all", "--check"])),
@@ -47,11 +47,6 @@ const STEPS: [Step; 9] = [
             doc.args(["doc", "--locked", "--workspace", "--no-deps"]);
             call(doc.env("RUSTDOCFLAGS", "-D warnings"))
         },
-    },
-    // With the pages that were just built.
-    Step {
-        name: "public interface",
-        run: public_api::check,
     },
     // As libraries alone: also without the features `pytorch`, `cli`, `documents` and `serve`. Other features mean
     // that Burn is checked once more: a minute the first time, then seconds. The test of such a build,

@@ -16,7 +16,6 @@ mod libtorch;
 mod notices;
 mod package;
 mod process;
-mod public_api;
 mod settings;
 mod tidy;
 
@@ -37,7 +36,7 @@ use clap::Parser;
 enum Chore {
     /// Runs all checks that must pass before a commit, the quickest first.
     Ci,
-    /// Checks the rules that no other tool knows: layers, links, one build of Burn.
+    /// Checks the rules that no other tool knows: lengths of files, links, listings, one build of Burn.
     Tidy,
     /// Documents the settings of training anew, from their doc comments.
     Settings,
@@ -45,8 +44,6 @@ enum Chore {
     Book(book_pages::Flags),
     /// Packages the crates, compiles them from their packages alone, and runs a program that uses them.
     Package,
-    /// Compares what programs can use of the crates with the lists that are checked in.
-    PublicApi(public_api::Flags),
     /// Writes THIRD-PARTY.txt: the licenses of the crates in the programs.
     Notices,
     /// Downloads libtorch for the CPU, from PyPI's wheels, to where the build finds it.
@@ -82,7 +79,6 @@ fn main() -> ExitCode {
         Chore::Settings => settings::run(&root),
         Chore::Book(flags) => book_pages::run(&root, &flags),
         Chore::Package => package::run(&root),
-        Chore::PublicApi(flags) => public_api::run(&root, &flags),
         Chore::Notices => notices::write(&root),
         Chore::Libtorch => libtorch::run(&root),
         Chore::BenchBackends(flags) => bench_backends::run(&root, &flags),

@@ -5,7 +5,7 @@
 //! - Every program is in a chapter, with what it prints.
 
 use super::documents::resolve;
-use super::problem::Problem;
+use super::rules::Problem;
 use super::tree::Tree;
 
 /// The folder of the chapters, and the list of them.
@@ -17,53 +17,38 @@ const PROGRAMS: &str = "examples/book/src/bin/";
 
 /// Checks the book.
 pub(super) fn check(tree: &Tree) -> Vec<Problem> {
-    let chapters = || {
-        tree.ending(".md")
-            .filter(|file| file.path.starts_with(CHAPTERS))
-    };
     let mut problems = Vec::new();
     let mut included = Vec::new();
-    for chapter in chapters() {
-        for (line, number) in chapter.text.lines().zip(1..) {
-            problems.extend(missing_scripts(tree, line).map(|path| Problem {
-                location: format!("{}:{number}", chapter.path),
-                message: format!("needs `{path}`, which does not exist"),
-            }));
-            let path = line
-                .strip_prefix("{{#include ")
-                .and_then(|it| it.strip_suffix("}}"));
-            let Some(path) = path else { continue };
-            match resolve(CHAPTERS, path).filter(|path| tree.paths.contains(path)) {
-                Some(path) => included.push(path),
-                None => problems.push(Problem {
-                    location: format!("{}:{number}", chapter.path),
-                    message: format!("includes `{path}`, which does not exist"),
-                }),
+    let is_chapter = |(path, _): &(&str, &str)| path.starts_with(CHAPTERS);
+    for (chapter, text) in tree.ending(".md").filter(is_chapter) {
+        for (line, number) in text.lines().zip(1..) {
+            let mut report =
+                |message| problems.push(Problem::new(format!("{chapter}:{number}"), message));
+            missing_scripts(tree, line)
+                .for_each(|path| report(format!("needs `{path}`, which does not exist")));
+            let path = line.strip_prefix("{{#include ");
+            if let Some(path) = path.and_then(|it| it.strip_suffix("}}")) {
+                match resolve(CHAPTERS, path).filter(|path| tree.paths.contains(path)) {
+                    Some(path) => included.push(path),
+                    None => report(format!("includes `{path}`, which does not exist")),
+                }
             }
         }
     }
-    let list = tree.files.iter().find(|file| file.path == LIST);
-    let list = list.map_or("", |file| file.text.as_str());
-    for chapter in chapters().filter(|file| file.path != LIST) {
-        let name = chapter.path.trim_start_matches(CHAPTERS);
-        if !list.contains(&format!("]({name})")) {
-            problems.push(Problem {
-                location: chapter.path.clone(),
-                message: format!("is not in {LIST}"),
-            });
+    for (chapter, _) in tree.ending(".md").filter(is_chapter) {
+        let name = chapter.trim_start_matches(CHAPTERS);
+        if chapter != LIST && !tree.text(LIST).contains(&format!("]({name})")) {
+            problems.push(Problem::new(chapter, format!("is not in {LIST}")));
         }
     }
-    for program in tree
+    for (program, _) in tree
         .ending(".rs")
-        .filter(|file| file.path.starts_with(PROGRAMS))
+        .filter(|(path, _)| path.starts_with(PROGRAMS))
     {
-        let output = program.path.replace(".rs", ".txt");
-        for path in [&program.path, &output] {
-            if !included.contains(path) {
-                problems.push(Problem {
-                    location: path.clone(),
-                    message: "is in no chapter of the book; include it there".to_owned(),
-                });
+        for path in [program.to_owned(), program.replace(".rs", ".txt")] {
+            if !included.contains(&path) {
+                let message = "is in no chapter of the book; include it there";
+                problems.push(Problem::new(path, message));
             }
         }
     }

@@ -1,59 +1,74 @@
 //! Links in documents lead to existing files, and no file contains a path of one machine.
 
-use super::problem::Problem;
-use super::tree::{TextFile, Tree};
+use pulldown_cmark::{Event, LinkType, Options, Parser, Tag};
+
+use super::rules::Problem;
+use super::tree::Tree;
 
 /// Folders at the root of a file system that differ between machines.
 const PERSONAL: [&str; 4] = ["home", "root", "Users", "work"];
 
 /// Checks the links of every Markdown file, and every text file for paths of one machine.
 pub(super) fn check(tree: &Tree) -> Vec<Problem> {
-    let links = tree.ending(".md").flat_map(|file| broken_links(file, tree));
-    let paths = tree.files.iter().flat_map(personal_paths);
+    let documents = tree.ending(".md");
+    let links = documents.flat_map(|(path, text)| broken_links(path, text, tree));
+    let paths = tree.ending("").flat_map(|(path, text)| {
+        let found = text.lines().zip(1..);
+        let found = found.filter_map(|(line, number)| Some((number, personal_path(line)?)));
+        found.map(move |(line, folder)| {
+            let message =
+                format!("contains a path under /{folder}, which other machines do not have");
+            Problem::new(format!("{path}:{line}"), message)
+        })
+    });
     links.chain(paths).collect()
 }
 
-fn broken_links(file: &TextFile, tree: &Tree) -> Vec<Problem> {
-    let folder = file.path.rsplit_once('/').map_or("", |(folder, _)| folder);
-    let is_broken = |(_, target): &(usize, &str)| {
+fn broken_links(document: &str, text: &str, tree: &Tree) -> Vec<Problem> {
+    let folder = document.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let is_broken = |(_, target): &(usize, String)| {
         let path = target.split('#').next().unwrap_or_default();
         let is_elsewhere = path.contains(':') || path.starts_with("//");
-        let leads_to =
-            |resolved: String| resolved.is_empty() || tree.paths.contains(resolved.as_str());
-        !is_elsewhere && !path.is_empty() && !resolve(folder, path).is_some_and(leads_to)
+        let is_there = |path: String| path.is_empty() || tree.paths.contains(&path);
+        !is_elsewhere && !path.is_empty() && !resolve(folder, path).is_some_and(is_there)
     };
-    let broken = links(&file.text).filter(is_broken);
+    let broken = links(text).into_iter().filter(is_broken);
     broken
-        .map(|(line, target)| Problem {
-            location: format!("{}:{line}", file.path),
-            message: format!("links to `{target}`, which does not exist"),
+        .map(|(start, target)| {
+            let line = 1 + text[..start].matches('\n').count();
+            let message = format!("links to `{target}`, which does not exist");
+            Problem::new(format!("{document}:{line}"), message)
         })
         .collect()
 }
 
-/// Returns the targets of the links in a Markdown text, each with its line; code has none.
-fn links(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let mut in_code = false;
-    text.lines().zip(1..).flat_map(move |(line, number)| {
-        if line.trim_start().starts_with("```") {
-            in_code = !in_code;
+/// Returns the targets of the links and pictures in a Markdown text, each with its position in bytes.
+fn links(text: &str) -> Vec<(usize, String)> {
+    let parser = Parser::new_ext(text, Options::ENABLE_TABLES);
+    let definitions = parser.reference_definitions().iter();
+    let mut links: Vec<(usize, String)> = definitions
+        .map(|(_, it)| (it.span.start, it.dest.to_string()))
+        .collect();
+    for (event, range) in parser.into_offset_iter() {
+        // The other types have their targets in definitions.
+        if let Event::Start(
+            Tag::Link {
+                link_type: LinkType::Inline,
+                dest_url,
+                ..
+            }
+            | Tag::Image {
+                link_type: LinkType::Inline,
+                dest_url,
+                ..
+            },
+        ) = event
+        {
+            links.push((range.start, dest_url.to_string()));
         }
-        let line = if in_code { "" } else { line };
-        let definition = line
-            .strip_prefix('[')
-            .and_then(|line| line.split_once("]:"))
-            .and_then(|(_, rest)| rest.split_whitespace().next());
-        // Every second piece is between backquotes: code.
-        let inline = line.split('`').step_by(2).flat_map(|piece| {
-            let targets = piece.split("](").skip(1);
-            targets.filter_map(|rest| rest.split([')', ' ']).next())
-        });
-        // Backquotes in the text of a link cut it in two; the target is in the piece behind them.
-        let targets: Vec<&str> = definition.into_iter().chain(inline).collect();
-        targets
-            .into_iter()
-            .map(move |target| (number, target.trim_matches(['<', '>'])))
-    })
+    }
+    links.sort();
+    links
 }
 
 /// Resolves a relative path to a path from the root; `None` if it leads out of the repository.
@@ -62,35 +77,20 @@ pub(super) fn resolve(folder: &str, path: &str) -> Option<String> {
     for part in path.split('/') {
         match part {
             "" | "." => {}
-            ".." => {
-                parts.pop()?;
-            }
+            ".." => drop(parts.pop()?),
             name => parts.push(name),
         }
     }
     Some(parts.join("/"))
 }
 
-fn personal_paths(file: &TextFile) -> Vec<Problem> {
-    let lines = file.text.lines().zip(1..);
-    let found = lines.filter_map(|(line, number)| Some((number, personal_path(line)?)));
-    found
-        .map(|(line, folder)| Problem {
-            location: format!("{}:{line}", file.path),
-            message: format!("contains a path under /{folder}, which other machines do not have"),
-        })
-        .collect()
-}
-
-/// Returns the folder of a machine whose path is in a line.
+/// Returns the folder of a machine that a path in a line begins with.
 fn personal_path(line: &str) -> Option<&'static str> {
     PERSONAL.into_iter().find(|folder| {
-        let pattern = format!("/{folder}/");
         // After a name it is the middle of a path, or of an address.
         let is_middle = |before: char| before.is_alphanumeric() || "._-~}$/".contains(before);
-        line.match_indices(&pattern)
-            .map(|(start, _)| line[..start].chars().next_back())
-            .any(|before| !before.is_some_and(is_middle))
+        line.match_indices(&format!("/{folder}/"))
+            .any(|(start, _)| !line[..start].ends_with(is_middle))
     })
 }
 

@@ -11,8 +11,8 @@
 //! Listings of Rust code are doctests of `examples/documents.rs`, or include a program with mdBook's
 //! `{{#include PATH}}`.
 
-use super::problem::Problem;
-use super::tree::{TextFile, Tree};
+use super::rules::Problem;
+use super::tree::Tree;
 
 /// The languages of listings that somebody types in or saves.
 const LANGUAGES: [&str; 3] = ["sh", "toml", "python"];
@@ -31,33 +31,28 @@ const DOCTESTS: &str = "examples/documents.rs";
 
 /// Checks every listing of every document.
 pub(super) fn check(tree: &Tree) -> Vec<Problem> {
-    let documents = tree.ending(".md").filter(|file| file.path != DIARY);
+    let documents = tree.ending(".md").filter(|(path, _)| *path != DIARY);
     documents
-        .flat_map(|file| check_document(file, tree))
+        .flat_map(|(path, text)| check_document(path, text, tree))
         .collect()
 }
 
-fn check_document(file: &TextFile, tree: &Tree) -> Vec<Problem> {
+fn check_document(path: &str, text: &str, tree: &Tree) -> Vec<Problem> {
     let mut problems = Vec::new();
     let mut before = "";
     let mut is_inside = false;
-    let lines = || file.text.lines();
-    let next = lines().skip(1).chain([""]);
-    for ((line, next), number) in lines().zip(next).zip(1..) {
+    let next = text.lines().skip(1).chain([""]);
+    for ((line, next), number) in text.lines().zip(next).zip(1..) {
         if let Some(info) = line.strip_prefix("```") {
             let language = info.split(',').next().unwrap_or_default();
             let message = match language {
-                _ if is_inside => None,
-                // A program of the book; `chapters.rs` checks that it exists.
-                _ if next.starts_with(INCLUDE) => None,
-                "rust" => missing(tree, DOCTESTS, &file.path),
-                _ if LANGUAGES.contains(&language) => fault(before, &file.path, tree),
+                // A program of the book is tested where it is; `chapters.rs` checks that it exists.
+                _ if is_inside || next.starts_with(INCLUDE) => None,
+                "rust" => missing(tree, DOCTESTS, path),
+                _ if LANGUAGES.contains(&language) => fault(before, path, tree),
                 _ => None,
             };
-            problems.extend(message.map(|message| Problem {
-                location: format!("{}:{number}", file.path),
-                message,
-            }));
+            problems.extend(message.map(|it| Problem::new(format!("{path}:{number}"), it)));
             is_inside = !is_inside;
         }
         before = line;
@@ -72,10 +67,8 @@ fn fault(marker: &str, page: &str, tree: &Tree) -> Option<String> {
         .and_then(|it| it.strip_suffix(" -->"));
     match marker.map(|it| it.split_once(": ").unwrap_or((it, ""))) {
         Some(("run by CI", "")) => missing(tree, RUNNER, page),
-        Some(("run by CI", path)) if !tree.paths.contains(path) => {
-            Some(format!("is run by `{path}`, which does not exist"))
-        }
-        Some(("run by CI", _)) => None,
+        Some(("run by CI", path)) => (!tree.paths.contains(path))
+            .then(|| format!("is run by `{path}`, which does not exist")),
         Some(("not run by CI", reason)) if !reason.is_empty() => None,
         _ => Some(
             "is a listing that nothing runs; write `<!-- run by CI: PATH -->` or \
@@ -87,9 +80,7 @@ fn fault(marker: &str, page: &str, tree: &Tree) -> Option<String> {
 
 /// Returns what is wrong if a file does not name a page.
 fn missing(tree: &Tree, path: &str, page: &str) -> Option<String> {
-    let file = tree.files.iter().find(|file| file.path == path);
-    let is_named = file.is_some_and(|file| file.text.contains(page));
-    (!is_named)
+    (!tree.text(path).contains(page))
         .then(|| format!("is a listing of a page that {path} does not test; add the page there"))
 }
 

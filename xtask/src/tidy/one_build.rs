@@ -9,106 +9,76 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use super::layers::MAY_USE;
-use super::problem::Problem;
+use super::rules::Problem;
 use crate::process::{cargo, output};
 
 /// For each third-party package, the sets of features that it is built with.
 type Packages = BTreeMap<String, BTreeSet<String>>;
 
-/// The packages of one command.
-#[derive(Clone, Copy)]
-struct Selection {
-    /// One package, or all.
-    package: Option<&'static str>,
-    /// The kinds of dependencies.
-    edges: &'static str,
-}
+/// A package, or all for an empty name, and the kinds of its dependencies.
+type Selection = (&'static str, &'static str);
 
 const PROGRAMS: &str = "normal,build";
 const TESTS: &str = "normal,build,dev";
 
-/// Pairs of selections: the second must build everything that the first builds.
-const WITHIN: [[Selection; 2]; 8] = [
+/// Returns pairs of selections: the second must build everything that the first builds.
+fn pairs() -> impl Iterator<Item = [Selection; 2]> {
+    let programs = ["transformer-train", "examples", "book"];
+    let tested = ["transformer-core", "transformer-infer", "transformer-train"];
+    let infer = ("transformer-infer", PROGRAMS);
     [
-        of("transformer-infer", PROGRAMS),
-        of("transformer-train", PROGRAMS),
-    ],
-    [of("transformer-train", PROGRAMS), all(PROGRAMS)],
-    [of("examples", PROGRAMS), all(PROGRAMS)],
-    [of("book", PROGRAMS), all(PROGRAMS)],
-    [all(PROGRAMS), all(TESTS)],
-    [of("transformer-core", TESTS), all(TESTS)],
-    [of("transformer-infer", TESTS), all(TESTS)],
-    [of("transformer-train", TESTS), all(TESTS)],
-];
-
-const fn of(package: &'static str, edges: &'static str) -> Selection {
-    Selection {
-        package: Some(package),
-        edges,
-    }
-}
-
-const fn all(edges: &'static str) -> Selection {
-    Selection {
-        package: None,
-        edges,
-    }
+        [infer, ("transformer-train", PROGRAMS)],
+        [("", PROGRAMS), ("", TESTS)],
+    ]
+    .into_iter()
+    .chain(programs.map(|it| [(it, PROGRAMS), ("", PROGRAMS)]))
+    .chain(tested.map(|it| [(it, TESTS), ("", TESTS)]))
 }
 
 /// Compares what cargo would build for each pair.
 pub(super) fn check(root: &Path) -> Result<Vec<Problem>> {
     let mut problems = Vec::new();
-    for [narrow, wide] in WITHIN {
-        let (narrow_packages, wide_packages) = (narrow.packages(root)?, wide.packages(root)?);
-        for difference in differences(&narrow_packages, &wide_packages) {
-            problems.push(Problem {
-                location: format!("Cargo.toml of {}", narrow.describe()),
-                message: format!("{difference} for {}", wide.describe()),
-            });
+    for [narrow, wide] in pairs() {
+        for difference in differences(&packages(root, narrow)?, &packages(root, wide)?) {
+            let location = format!("Cargo.toml of {}", describe(narrow));
+            let message = format!("{difference} for {}", describe(wide));
+            problems.push(Problem::new(location, message));
         }
     }
     Ok(problems)
 }
 
-impl Selection {
-    fn describe(self) -> String {
-        let tests = if self.edges == TESTS {
-            " with tests"
-        } else {
-            ""
-        };
-        format!("{}{tests}", self.package.unwrap_or("the workspace"))
-    }
-
-    fn packages(self, root: &Path) -> Result<Packages> {
-        let selection = match self.package {
-            Some(package) => vec!["-p", package],
-            None => vec!["--workspace"],
-        };
-        let mut tree = cargo(root);
-        tree.args([
-            "tree", "--locked", "--prefix", "none", "-f", "{p}|{f}", "-e", self.edges,
-        ])
-        // With a target, cargo tells apart what runs here from what only builds: without one it
-        // shows a package that is used for both with the dependencies of either.
-        .args(["--target", "host-tuple"])
-        .args(selection);
-        Ok(parse(&output(&mut tree)?))
-    }
+fn describe((package, edges): Selection) -> String {
+    let package = if package.is_empty() {
+        "the workspace"
+    } else {
+        package
+    };
+    let tests = if edges == TESTS { " with tests" } else { "" };
+    format!("{package}{tests}")
 }
 
-/// Reads lines like `name v1.2.3 (proc-macro)|feature,feature (*)`.
+fn packages(root: &Path, (package, edges): Selection) -> Result<Packages> {
+    let mut tree = cargo(root);
+    // With a target, cargo tells apart what runs here from what only builds: without one it
+    // shows a package that is used for both with the dependencies of either.
+    tree.args(["tree", "--locked", "--prefix=none", "-f={p}|{f}"])
+        .args(["--target=host-tuple", "-e", edges]);
+    match package {
+        "" => tree.arg("--workspace"),
+        _ => tree.args(["-p", package]),
+    };
+    Ok(parse(&output(&mut tree)?))
+}
+
+/// Reads lines like `name v1.2.3 (proc-macro)|feature,feature (*)`; packages of the workspace have a path.
 fn parse(tree: &str) -> Packages {
     let mut packages = Packages::new();
     for line in tree.lines() {
-        let line = line.trim_end_matches(" (*)");
-        let Some((package, features)) = line.split_once('|') else {
+        let Some((package, features)) = line.trim_end_matches(" (*)").split_once('|') else {
             continue;
         };
-        let name = package.split(' ').next().unwrap_or_default();
-        if MAY_USE.iter().all(|(own, _)| *own != name) {
+        if !package.trim_end_matches(" (proc-macro)").ends_with(')') {
             let sets = packages.entry(package.to_owned()).or_default();
             sets.insert(features.to_owned());
         }
@@ -118,22 +88,18 @@ fn parse(tree: &str) -> Packages {
 
 /// Returns the packages that the narrower selection would build again.
 fn differences(narrow: &Packages, wide: &Packages) -> Vec<String> {
-    let mut differences = Vec::new();
-    for (package, sets) in narrow {
-        // What the wider one does not use is compiled in addition, and Burn does not depend on it.
-        let Some(known) = wide.get(package) else {
-            continue;
-        };
-        let list = |sets: &BTreeSet<String>| sets.iter().cloned().collect::<Vec<_>>().join("] [");
-        if !sets.is_subset(known) {
-            differences.push(format!(
-                "{package} is built with the features [{}], but with [{}]",
-                list(sets),
-                list(known)
-            ));
-        }
-    }
-    differences
+    let list = |sets: &BTreeSet<String>| sets.iter().cloned().collect::<Vec<_>>().join("] [");
+    // What the wider one does not use is compiled in addition, and Burn does not depend on it.
+    let shared = narrow
+        .iter()
+        .filter_map(|(package, sets)| Some((package, sets, wide.get(package)?)));
+    let again = shared.filter(|(_, sets, known)| !sets.is_subset(known));
+    again
+        .map(|(package, sets, known)| {
+            let (sets, known) = (list(sets), list(known));
+            format!("{package} is built with the features [{sets}], but with [{known}]")
+        })
+        .collect()
 }
 
 #[cfg(test)]

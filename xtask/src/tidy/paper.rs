@@ -4,11 +4,11 @@
 //! that defines it: `` [`Encoder`][encoder] ``. A name is that of an item, or of a type and its member with
 //! `::` between them.
 
-use std::collections::BTreeMap;
+use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
 use super::documents::resolve;
-use super::problem::Problem;
-use super::tree::{TextFile, Tree};
+use super::rules::Problem;
+use super::tree::Tree;
 
 const DOCUMENT: &str = "docs/paper.md";
 
@@ -17,40 +17,29 @@ const KEYWORDS: [&str; 8] = [
     "fn", "struct", "enum", "trait", "type", "const", "static", "mod",
 ];
 
-/// The kind of thing that a name refers to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Item,
-    Test,
-}
-
 /// A name in a table.
 #[derive(Debug, PartialEq, Eq)]
-struct Mention<'a> {
+struct Mention {
     line: usize,
-    kind: Kind,
-    name: &'a str,
-    /// The target of the name's link, as it is written.
-    target: Option<&'a str>,
+    /// The heading of the column: `code` or `test`.
+    column: String,
+    name: String,
+    /// The target of the name's link.
+    target: Option<String>,
 }
 
 /// Checks every name in the tables of the document.
 pub(super) fn check(tree: &Tree) -> Vec<Problem> {
-    let Some(document) = tree.files.iter().find(|file| file.path == DOCUMENT) else {
-        return Vec::new();
-    };
-    let mentions = mentions(&document.text).into_iter();
+    let mentions = mentions(tree.text(DOCUMENT)).into_iter();
     let problems = mentions.filter_map(|mention| {
-        Some(Problem {
-            location: format!("{DOCUMENT}:{}", mention.line),
-            message: fault(&mention, tree)?,
-        })
+        let location = format!("{DOCUMENT}:{}", mention.line);
+        Some(Problem::new(location, fault(&mention, tree)?))
     });
     problems.collect()
 }
 
 /// Returns what is wrong with a name, if anything.
-fn fault(mention: &Mention<'_>, tree: &Tree) -> Option<String> {
+fn fault(mention: &Mention, tree: &Tree) -> Option<String> {
     let Mention { name, target, .. } = mention;
     let Some(target) = target else {
         return Some(format!(
@@ -58,92 +47,67 @@ fn fault(mention: &Mention<'_>, tree: &Tree) -> Option<String> {
         ));
     };
     let path = resolve("docs", target).unwrap_or_default();
-    let is_it = |file: &&TextFile| file.path == path && path.ends_with(".rs");
-    let Some(file) = tree.files.iter().find(is_it) else {
+    let Some(text) = tree.files.get(&path).filter(|_| path.ends_with(".rs")) else {
         return Some(format!("`{name}` links to `{target}`, no Rust file here"));
     };
-    let (is_there, what) = match mention.kind {
-        Kind::Item => (defines(&file.text, name), "item"),
-        Kind::Test => (tests(&file.text).any(|test| test == *name), "test"),
+    let (is_there, what) = match mention.column.as_str() {
+        "code" => (defines(text, name), "item"),
+        _ => (tests(text).any(|test| test == *name), "test"),
     };
     (!is_there).then(|| format!("there is no {what} `{name}` in {path}"))
 }
 
 /// Returns the names in the tables of a text.
-fn mentions(text: &str) -> Vec<Mention<'_>> {
-    let definitions = definitions(text);
+fn mentions(text: &str) -> Vec<Mention> {
     let mut mentions = Vec::new();
-    let mut kinds: Vec<Option<Kind>> = Vec::new();
-    for (line, number) in text.lines().zip(1..) {
-        let Some(row) = line.strip_prefix('|') else {
-            kinds.clear();
-            continue;
-        };
-        let cells = row.trim_end().trim_end_matches('|').split('|');
-        if kinds.is_empty() {
-            kinds = cells.map(|heading| kind_of(heading.trim())).collect();
-            continue;
-        }
-        for (cell, kind) in cells.zip(&kinds) {
-            let Some(kind) = *kind else { continue };
-            mentions.extend(names(cell).map(|(name, target)| Mention {
-                line: number,
-                kind,
-                name,
-                target: target.and_then(|it| definitions.get(it).copied()),
-            }));
+    let (mut headings, mut column, mut target) = (Vec::<String>::new(), 0, None);
+    let mut is_heading = false;
+    for (event, range) in Parser::new_ext(text, Options::ENABLE_TABLES).into_offset_iter() {
+        match event {
+            Event::Start(Tag::TableHead) => (headings, is_heading) = (Vec::new(), true),
+            Event::End(TagEnd::TableHead) => is_heading = false,
+            Event::End(TagEnd::Table) => headings.clear(),
+            Event::Start(Tag::TableRow) => column = 0,
+            Event::Start(Tag::TableCell) if is_heading => headings.push(String::new()),
+            Event::End(TagEnd::TableCell) => column += 1,
+            Event::Text(text) if is_heading => {
+                headings
+                    .last_mut()
+                    .into_iter()
+                    .for_each(|it| it.push_str(&text));
+            }
+            Event::Start(Tag::Link { dest_url, .. }) => target = Some(dest_url.to_string()),
+            Event::End(TagEnd::Link) => target = None,
+            Event::Code(name) if !is_heading => mentions.extend(
+                headings
+                    .get(column)
+                    .filter(|it| ["code", "test"].contains(&it.as_str()))
+                    .map(|heading| Mention {
+                        line: 1 + text[..range.start].matches('\n').count(),
+                        column: heading.clone(),
+                        name: name.to_string(),
+                        target: target.clone(),
+                    }),
+            ),
+            _ => {}
         }
     }
     mentions
 }
 
-fn kind_of(heading: &str) -> Option<Kind> {
-    match heading {
-        "code" => Some(Kind::Item),
-        "test" => Some(Kind::Test),
-        _ => None,
-    }
-}
-
-/// Returns the targets of the links that are defined below the text, by their names.
-fn definitions(text: &str) -> BTreeMap<&str, &str> {
-    let lines = text.lines().filter_map(|line| line.strip_prefix('['));
-    let definitions = lines.filter_map(|line| line.split_once("]: "));
-    definitions
-        .map(|(name, target)| (name, target.trim()))
-        .collect()
-}
-
-/// Returns the names between backquotes in a cell, each with the label of its link.
-fn names(cell: &str) -> impl Iterator<Item = (&str, Option<&str>)> {
-    let pieces: Vec<&str> = cell.split('`').collect();
-    let n_names = pieces.len() / 2;
-    (0..n_names).map(move |index| {
-        let (before, name) = (pieces[2 * index], pieces[2 * index + 1]);
-        let behind = pieces.get(2 * index + 2).copied().unwrap_or_default();
-        let link = behind
-            .strip_prefix("][")
-            .and_then(|behind| behind.split_once(']'));
-        let target = link.map(|(target, _)| target);
-        (name, target.filter(|_| before.ends_with('[')))
-    })
-}
-
 /// Returns whether a Rust text defines an item, or a member of a type if there is a `::` in the name.
 fn defines(text: &str, name: &str) -> bool {
-    match name.split_once("::") {
-        None => text.lines().any(|line| declares(line, name)),
-        Some((owner, member)) => {
-            let mut is_inside = false;
-            text.lines().any(|line| {
-                // rustfmt ends at the margin what begins at the margin.
-                if !line.starts_with([' ', '}']) && !line.is_empty() {
-                    is_inside = line.ends_with('{') && words(line).any(|word| word == owner);
-                }
-                is_inside && (declares(line, member) || lists(line, member))
-            })
+    let Some((owner, member)) = name.split_once("::") else {
+        return text.lines().any(|line| declares(line, name));
+    };
+    let mut is_inside = false;
+    text.lines().any(|line| {
+        // rustfmt ends at the margin what begins at the margin.
+        if !line.starts_with([' ', '}']) && !line.is_empty() {
+            is_inside = line.ends_with('{') && words(line).any(|word| word == owner);
         }
-    }
+        is_inside && (declares(line, member) || lists(line, member))
+    })
 }
 
 /// Returns whether a line defines an item of this name.
@@ -158,18 +122,13 @@ fn lists(line: &str, name: &str) -> bool {
     let line = line.trim_start();
     let line = line.strip_prefix("pub ").unwrap_or(line);
     let line = line.strip_prefix("pub(crate) ").unwrap_or(line);
-    let behind = line.strip_prefix(name);
-    behind.is_some_and(|behind| {
-        [":", ",", "(", " {"]
-            .iter()
-            .any(|it| behind.starts_with(it))
-    })
+    let after = line.strip_prefix(name);
+    after.is_some_and(|after| [":", ",", "(", " {"].iter().any(|it| after.starts_with(it)))
 }
 
 fn words(line: &str) -> impl Iterator<Item = &str> {
-    let is_part = |c: char| c.is_alphanumeric() || c == '_';
-    line.split(move |c| !is_part(c))
-        .filter(|word| !word.is_empty())
+    let words = line.split(|c: char| !c.is_alphanumeric() && c != '_');
+    words.filter(|word| !word.is_empty())
 }
 
 /// Returns the names of the tests of a Rust text.
@@ -293,19 +252,18 @@ mod tests {
     fn a_table_ends_where_its_rows_end() {
         let text =
             "| code |\n|---|\n| [`A`][a] |\n\n| other |\n|---|\n| `B` |\n\n[a]: ../core/a.rs\n";
-        let names: Vec<&str> = mentions(text).iter().map(|mention| mention.name).collect();
+        let names: Vec<String> = mentions(text).into_iter().map(|it| it.name).collect();
         assert_eq!(names, ["A"]);
     }
 
     #[test]
     fn the_document_of_this_repository_names_items_and_tests() -> anyhow::Result<()> {
         let tree = Tree::read(&crate::root())?;
-        let document = tree.files.iter().find(|file| file.path == DOCUMENT);
-        let mentions = document.map_or_else(Vec::new, |file| mentions(&file.text));
-        let count = |kind| mentions.iter().filter(|it| it.kind == kind).count();
+        let mentions = mentions(tree.text(DOCUMENT));
+        let count = |column| mentions.iter().filter(|it| it.column == column).count();
         // Fewer would mean that the tables are not read.
-        assert!(count(Kind::Item) > 50, "{}", count(Kind::Item));
-        assert!(count(Kind::Test) > 50, "{}", count(Kind::Test));
+        assert!(count("code") > 50, "{}", count("code"));
+        assert!(count("test") > 50, "{}", count("test"));
         Ok(())
     }
 }

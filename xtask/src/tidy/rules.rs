@@ -1,32 +1,54 @@
-//! All rules, one after the other.
+//! All rules, one after the other, and the [`Problem`]s that they report.
 
+use std::fmt;
 use std::path::Path;
 
 use anyhow::{Result, bail};
 
-use super::problem::Problem;
 use super::tree::Tree;
-use super::{
-    chapters, documents, folders, imports, layers, listings, one_build, paper, settings, sources,
-    words,
-};
+use super::{chapters, documents, listings, one_build, paper, sources};
+use crate::settings;
+
+/// A line or file that breaks a rule.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Problem {
+    /// The path of the file or folder from the root, and the line where there is one.
+    pub(super) location: String,
+    /// What is wrong, and how to mend it.
+    message: String,
+}
+
+impl Problem {
+    pub(super) fn new(location: impl Into<String>, message: impl Into<String>) -> Self {
+        Self {
+            location: location.into(),
+            message: message.into(),
+        }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.location, self.message)
+    }
+}
 
 /// Checks every rule, and prints every problem.
 pub(crate) fn run(root: &Path) -> Result<()> {
     let tree = Tree::read(root)?;
     let rules = [
         sources::check,
-        folders::check,
-        layers::check,
-        imports::check,
-        words::check,
         documents::check,
         listings::check,
         chapters::check,
         paper::check,
     ];
     let mut problems: Vec<Problem> = rules.into_iter().flat_map(|rule| rule(&tree)).collect();
-    problems.extend(settings::check(root)?);
+    let outdated = settings::outdated(root)?.into_iter();
+    problems.extend(outdated.map(|path| {
+        let message = "does not match the doc comments of the settings; run `cargo xtask settings`";
+        Problem::new(path, message)
+    }));
     problems.extend(one_build::check(root)?);
     for problem in &problems {
         eprintln!("{problem}");

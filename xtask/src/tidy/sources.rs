@@ -1,7 +1,7 @@
 //! Every source file begins with its purpose, is short, and leaves backends to `device/`.
 
-use super::problem::Problem;
-use super::tree::{TextFile, Tree};
+use super::rules::Problem;
+use super::tree::Tree;
 
 /// The longest source file, in lines.
 const MAX_LINES: usize = 450;
@@ -19,41 +19,31 @@ const DEVICE: &str = "transformer-core/src/device/";
 
 /// Checks every Rust file.
 pub(super) fn check(tree: &Tree) -> Vec<Problem> {
-    tree.ending(".rs").flat_map(check_file).collect()
+    let files = tree.ending(".rs");
+    files
+        .flat_map(|(path, text)| check_file(path, text))
+        .collect()
 }
 
-fn check_file(file: &TextFile) -> Vec<Problem> {
-    let TextFile { path, text } = file;
+fn check_file(path: &str, text: &str) -> Vec<Problem> {
     let mut problems = Vec::new();
     if !text.starts_with("//!") {
-        problems.push(Problem {
-            location: path.clone(),
-            message: "does not begin with `//!`; write what the file contains in its first line"
-                .to_owned(),
-        });
+        let message = "does not begin with `//!`; write what the file contains in its first line";
+        problems.push(Problem::new(path, message));
     }
     let n_lines = text.lines().count();
     if n_lines > MAX_LINES && path != GENERATED {
-        problems.push(Problem {
-            location: path.clone(),
-            message: format!("has {n_lines} lines; split it, the maximum is {MAX_LINES}"),
-        });
+        let message = format!("has {n_lines} lines; split it, the maximum is {MAX_LINES}");
+        problems.push(Problem::new(path, message));
     }
-    for (index, line) in text.lines().enumerate() {
-        if let Some(backend) = backend_in(line).filter(|_| !path.starts_with(DEVICE)) {
-            problems.push(Problem {
-                location: format!("{path}:{}", index + 1),
-                message: format!("tests for the feature `{backend}`; only {DEVICE} may"),
-            });
-        }
+    for (line, number) in text.lines().zip(1..).filter(|_| !path.starts_with(DEVICE)) {
+        let has = |backend: &&str| line.contains(&format!("feature = \"{backend}\""));
+        problems.extend(BACKENDS.into_iter().find(has).map(|backend| {
+            let message = format!("tests for the feature `{backend}`; only {DEVICE} may");
+            Problem::new(format!("{path}:{number}"), message)
+        }));
     }
     problems
-}
-
-/// Returns the backend whose feature a line tests for.
-fn backend_in(line: &str) -> Option<&'static str> {
-    let has = |backend: &&str| line.contains(&format!("feature = \"{backend}\""));
-    BACKENDS.into_iter().find(has)
 }
 
 #[cfg(test)]
@@ -61,7 +51,8 @@ mod tests {
     use super::*;
 
     fn faults(path: &str, text: &str) -> Vec<String> {
-        Tree::faults_of(check, path, text)
+        let problems = check(&Tree::of(&[(path, text)]));
+        problems.iter().map(Problem::to_string).collect()
     }
 
     #[test]
