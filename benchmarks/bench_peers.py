@@ -167,10 +167,10 @@ def decode(translate, runs, duration):
             assert lengths == {24}, f"translations have {lengths} tokens"
             first = seconds(runs, duration, lambda: translate(sources, beam, 1))
             whole = seconds(runs, duration, lambda: translate(sources, beam, 24))
-            say(decoding={
+            say(decoding=[{
                 "batch": batch, "beam": beam,
                 "tokens_per_second": [24 * batch / mean for mean in whole],
-                "first_token_ms": [1e3 * mean for mean in first]})
+                "first_token_ms": [1e3 * mean for mean in first]}])
     return warm_up
 
 

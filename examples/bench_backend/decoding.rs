@@ -5,15 +5,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use burn::tensor::Device;
-use serde_json::json;
 use transformer_core::device::is_cpu_memory;
 use transformer_core::text::EOS;
 use transformer_core::{ComputePrecision, PackedTransformer, Transformer, TransformerConfig};
-use transformer_infer::search::{LengthLimit, Search};
 use transformer_infer::{BatchLimits, Source, translate_packed, translate_sources};
 
+use crate::figures::Decoding;
 use crate::weights::rewrite;
-use crate::{Repeats, print_line, sentences};
+use crate::{Repeats, print, search, sentences};
 
 /// Tokens of every translation.
 const N_TOKENS: usize = 24;
@@ -48,14 +47,7 @@ pub(crate) fn measure(
         }
         let sources = sentences(batch, 1);
         let translate = |n_tokens| {
-            let search = Search {
-                beam_size: beam,
-                max_len: LengthLimit {
-                    factor: 0.0,
-                    extra: n_tokens,
-                },
-                ..Search::default()
-            };
+            let search = search(beam, n_tokens);
             let inputs = sources.iter().map(|ids| Source {
                 ids,
                 ..Source::default()
@@ -79,12 +71,13 @@ pub(crate) fn measure(
         let first = repeats.seconds(|| translate(1))?;
         let all = repeats.seconds(|| translate(N_TOKENS))?;
         let speed = |seconds: &f64| (batch * N_TOKENS) as f64 / seconds;
-        print_line(&json!({ "decoding": {
-            "batch": batch,
-            "beam": beam,
-            "tokens_per_second": all.iter().map(speed).collect::<Vec<_>>(),
-            "first_token_ms": first.iter().map(|seconds| 1e3 * seconds).collect::<Vec<_>>(),
-        }}))?;
+        let cell = Decoding {
+            batch,
+            beam,
+            tokens_per_second: all.iter().map(speed).collect(),
+            first_token_ms: first.iter().map(|seconds| 1e3 * seconds).collect(),
+        };
+        print(|it| it.decoding.push(cell))?;
     }
     Ok(warm_up)
 }
@@ -92,10 +85,8 @@ pub(crate) fn measure(
 /// Makes a model that never ends a translation: the bias of EOS prevents it.
 fn endless(config: &TransformerConfig, device: &Device) -> Result<Transformer> {
     device.seed(1);
-    let config = TransformerConfig {
-        output_bias: true,
-        ..config.clone()
-    };
+    let mut config = config.clone();
+    config.output_bias = true;
     Ok(rewrite(config.init(device)?, |name, mut entry| {
         if name == "output_bias" {
             entry.values[EOS as usize] = -1e4;

@@ -7,16 +7,16 @@ use burn::module::Module;
 use burn::optim::GradientsParams;
 use burn::tensor::{Device, Tensor};
 use serde::Deserialize;
-use serde_json::{Value, json};
 use transformer_core::{Padded, Transformer, TransformerConfig};
-use transformer_infer::search::{LengthLimit, Search};
 use transformer_infer::{BatchLimits, translate_ids};
 use transformer_train::config::SmoothingForm;
 use transformer_train::step::{LabelSmoothing, Projection, projected_loss_with_gradient};
 use transformer_train::{Batch, SentencePair};
 
+use crate::figures::Difference;
 use crate::tolerances::Tolerances;
 use crate::weights::{gradients, rewrite};
+use crate::{print, search};
 
 /// PyTorch's values; `transformer-core/tests/fixtures/generate.py` wrote them.
 const GOLDENS: [&str; 4] = [
@@ -26,13 +26,13 @@ const GOLDENS: [&str; 4] = [
     include_str!("../../transformer-core/tests/fixtures/pre_norm_silu_learned.json"),
 ];
 
-/// A gradient smaller than this share of the model's largest is zero up to rounding: the gradient of the keys' biases.
+/// A gradient that is smaller than this share of the model's largest is zero up to rounding: that of the keys' biases.
 const NEGLIGIBLE: f64 = 1e-2;
 
-/// Maximum number of tokens of a translation, at the end of the learned positions.
+/// Maximum tokens of a translation: learned positions end there.
 const MAX_LEN: usize = 7;
 
-/// The fields of a golden file that this program uses.
+/// The fields of a golden file that are used here.
 #[derive(Deserialize)]
 struct Golden {
     config: TransformerConfig,
@@ -51,9 +51,9 @@ struct GoldenParameter {
     gradient: Vec<f64>,
 }
 
-/// Returns the largest differences of all goldens, each with its tolerance, and the translations of the goldens'
+/// Prints the largest differences of all goldens, each with its tolerance, and the translations of the goldens'
 /// sources. Logits are in units of the largest logit, gradients in units of the parameter's largest value.
-pub(crate) fn differences(device: &Device, tolerances: &Tolerances) -> Result<Value> {
+pub(crate) fn measure(device: &Device, tolerances: &Tolerances) -> Result<()> {
     let (mut logits, mut gradients) = (0.0_f64, 0.0_f64);
     let mut translations = Vec::new();
     for json in GOLDENS {
@@ -64,21 +64,22 @@ pub(crate) fn differences(device: &Device, tolerances: &Tolerances) -> Result<Va
         gradients = largest([gradients, golden.gradient_difference(&model.train())].into_iter());
     }
     // JSON has no NaN: it becomes `null`.
-    let with_tolerance =
-        |found: f64, tolerance: f64| json!({ "found": found, "tolerance": tolerance });
-    Ok(json!({
-        "logits": with_tolerance(logits, tolerances.logits),
-        "gradients": with_tolerance(gradients, tolerances.gradients),
-        "translations": translations,
-    }))
+    let difference = |found, tolerance| {
+        let found = Some(found);
+        Some(Difference { found, tolerance })
+    };
+    print(|it| {
+        it.logits = difference(logits, tolerances.logits);
+        it.gradients = difference(gradients, tolerances.gradients);
+        it.translations = translations;
+    })
 }
 
 impl Golden {
     fn model(&self, device: &Device) -> Result<Transformer> {
         let model = self.config.init(device)?;
-        Ok(rewrite(model, |name, _| {
-            self.parameters[name].value.clone()
-        }))
+        let value = |name: &str, _| self.parameters[name].value.clone();
+        Ok(rewrite(model, value))
     }
 
     /// Makes a batch of the sentences as training does.
@@ -96,9 +97,8 @@ impl Golden {
 
     fn logit_difference(&self, model: &Transformer) -> f64 {
         let batch = self.batch(&model.device());
-        let logits = model
-            .forward(&batch.src, batch.tgt.ids())
-            .flatten::<2>(0, 1);
+        let logits = model.forward(&batch.src, batch.tgt.ids());
+        let logits = logits.flatten::<2>(0, 1);
         let logits = logits.select(0, batch.label_positions); // [n_labels, vocab]
         let ours: Vec<f64> = logits.into_data().iter::<f64>().collect();
         difference(&ours, &self.logits.concat(), 0.0)
@@ -108,21 +108,12 @@ impl Golden {
     fn translations(&self, model: &Transformer) -> Vec<Vec<u32>> {
         let limits = BatchLimits::for_model(&self.config);
         let sources: Vec<&[u32]> = self.src.iter().map(Vec::as_slice).collect();
-        [1, 4]
-            .into_iter()
-            .flat_map(|beam_size| {
-                let search = Search {
-                    beam_size,
-                    max_len: LengthLimit {
-                        extra: MAX_LEN,
-                        ..LengthLimit::ZERO
-                    },
-                    ..Search::default()
-                };
-                translate_ids(model, &sources, &search, &limits)
-            })
-            .map(|found| found[0].ids.clone())
-            .collect()
+        let translate = |beam_size| {
+            let search = search(beam_size, MAX_LEN);
+            translate_ids(model, &sources, &search, &limits)
+        };
+        let found = [1, 4].into_iter().flat_map(translate);
+        found.map(|found| found[0].ids.clone()).collect()
     }
 
     fn gradient_difference(&self, model: &Transformer) -> f64 {
@@ -132,7 +123,8 @@ impl Golden {
             form: SmoothingForm::AllTokens,
         };
         let scale = 1.0 / batch.size.n_labels as f64;
-        let loss = label_loss(model, batch, &smoothing, scale);
+        let features = model.forward_features(&batch.src, batch.tgt.ids());
+        let loss = label_loss(model, features, batch, &smoothing, scale);
         let ours = gradients(model, &GradientsParams::from_grads(loss.backward(), model));
         let all = self.parameters.values().flat_map(|it| &it.gradient);
         let floor = NEGLIGIBLE * largest(all.copied());
@@ -144,19 +136,9 @@ impl Golden {
     }
 }
 
-/// Computes a scalar with the gradient of `scale` times the batch's loss, as in training.
+/// Computes a scalar from the decoder's output `[batch, tgt_len, d_model]`. Its gradient is that of `scale` times the
+/// batch's loss, as in training.
 pub(crate) fn label_loss(
-    model: &Transformer,
-    batch: Batch,
-    smoothing: &LabelSmoothing,
-    scale: f64,
-) -> Tensor<1> {
-    let features = model.forward_features(&batch.src, batch.tgt.ids());
-    loss_of_features(model, features, batch, smoothing, scale)
-}
-
-/// Like [`label_loss`], of the decoder's output `[batch, tgt_len, d_model]`.
-pub(crate) fn loss_of_features(
     model: &Transformer,
     features: Tensor<3>,
     batch: Batch,
@@ -165,11 +147,9 @@ pub(crate) fn loss_of_features(
 ) -> Tensor<1> {
     let features = features.flatten::<2>(0, 1);
     let features = features.select(0, batch.label_positions); // [n_labels, d_model]
-    let device = features.device();
-    let labels = if device.is_autodiff() {
-        batch.labels.inner()
-    } else {
-        batch.labels
+    let labels = match features.device().is_autodiff() {
+        true => batch.labels.inner(),
+        false => batch.labels,
     };
     projected_loss_with_gradient(features, Projection::of(model), labels, smoothing, scale).1
 }

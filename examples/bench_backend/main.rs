@@ -1,18 +1,19 @@
-//! Measures the correctness and the speed of one backend. `cargo xtask bench-backends` builds this program once for
-//! each backend.
+//! Measures one backend: are its results right, and how fast is it? `cargo xtask bench-backends` builds this
+//! program once for each backend.
 //!
 //! ```sh
 //! cargo run -q -p examples --example bench_backend -- PRESET RUNS SECONDS
 //! cargo run -q -p examples --example bench_backend -- PRESET varied UPDATES [bf16|recomputed]
 //! ```
 //!
-//! Every figure is printed as one line of JSON as soon as it is known, so that the figures of a backend that hangs are
+//! Every figure is printed as one line of JSON as soon as it is known, so that those of a backend that hangs are
 //! not lost. Speeds are measured `RUNS` times for `SECONDS` seconds each, and are arrays. `varied` measures only
-//! memory, during updates of varying shapes; also with products in bfloat16, or with recomputed layers.
+//! memory, during updates of varying shapes; also with products in bfloat16, or with layers that are computed twice.
 
 #![expect(clippy::print_stdout, reason = "an example prints its results")]
 
 mod decoding;
+mod figures;
 mod goldens;
 mod memory;
 #[path = "../../transformer-core/tests/it/tolerances.rs"]
@@ -28,11 +29,13 @@ use std::num::NonZero;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use serde_json::{Value, json};
+use serde_json::Value;
 use transformer_core::text::N_SPECIAL;
 use transformer_core::{Preset, device};
 use transformer_infer::allocator;
+use transformer_infer::search::{LengthLimit, Search};
 
+use crate::figures::Figures;
 use crate::memory::MemoryUse;
 use crate::tolerances::Tolerances;
 use crate::training::{Training, Variant};
@@ -43,7 +46,7 @@ const VOCAB: usize = 8000;
 /// Tokens of every source, without EOS; all are of the same length, so that no figure depends on padding.
 const LEN: usize = 31;
 
-/// Number of times that a speed is measured, and the duration of each.
+/// How many times a speed is measured, and for how long each time.
 #[derive(Clone, Copy, Debug)]
 struct Repeats {
     n_runs: usize,
@@ -68,11 +71,11 @@ impl Repeats {
 fn main() -> Result<()> {
     allocator::keep_freed_memory();
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let (preset, work, amount, variant) = match arguments.as_slice() {
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let (preset, work, amount, variant) = match arguments[..] {
         [preset, work, amount] => (preset, work, amount, Variant::Default),
-        [preset, work, amount, variant] if work == "varied" => {
-            (preset, work, amount, variant.parse()?)
-        }
+        [preset, "varied", amount, "bf16"] => (preset, "varied", amount, Variant::Bf16),
+        [preset, "varied", amount, "recomputed"] => (preset, "varied", amount, Variant::Recomputed),
         _ => anyhow::bail!("give PRESET RUNS SECONDS, or PRESET varied UPDATES [bf16|recomputed]"),
     };
     let config = preset.parse::<Preset>()?.config(VOCAB, VOCAB);
@@ -80,19 +83,19 @@ fn main() -> Result<()> {
     let before = memory::of_gpus_mib();
     let (backend, device) = device::choose(named.as_deref())?;
     let memory = MemoryUse::new(&device, before);
-    let n_threads = std::thread::available_parallelism().map_or(1, NonZero::get);
-    let n_threads = if device::is_cpu_memory(&device) {
-        n_threads
-    } else {
-        1
+    let n_threads = match device::is_cpu_memory(&device) {
+        true => std::thread::available_parallelism().map_or(1, NonZero::get),
+        false => 1,
     };
-    print_line(&json!({
-        "backend": backend.to_string(), "device": device::describe(&device), "threads": n_threads,
-    }))?;
+    print(|it| {
+        it.backend = backend.to_string();
+        it.device = Some(device::describe(&device));
+        it.threads = Some(n_threads);
+    })?;
     if work == "varied" {
         let mut training = Training::new(&config, &device, n_threads, variant)?;
         varied::measure(&mut training, amount.parse()?, &memory)?;
-        return print_line(&memory.peak());
+        return print(|it| memory.peak(it));
     }
 
     let repeats = Repeats {
@@ -100,24 +103,47 @@ fn main() -> Result<()> {
         run: Duration::try_from_secs_f64(amount.parse()?)?,
     };
     let started = Instant::now();
-    print_line(&goldens::differences(&device, &Tolerances::of(backend))?)?;
+    goldens::measure(&device, &Tolerances::of(backend))?;
     let mut warm_up = started.elapsed();
     // Training first: if the program is stopped before its end, these figures are known.
     warm_up += training::measure(&config, &device, n_threads, repeats)?;
-    print_line(&memory.peak())?;
+    print(|it| memory.peak(it))?;
     warm_up += decoding::measure(&config, &device, repeats)?;
-    print_line(&json!({ "warm_up_s": warm_up.as_secs_f64() }))?;
-    print_line(&memory.peak())?;
+    print(|it| {
+        it.warm_up_s = Some(warm_up.as_secs_f64());
+        memory.peak(it);
+    })?;
     training::measure_variants(&config, &device, n_threads, repeats)
 }
 
-/// Prints a line and flushes it.
-fn print_line(figures: &Value) -> Result<()> {
-    println!("{figures}");
+/// Prints the figures that a function fills in as a line of JSON, and flushes it.
+fn print(fill: impl FnOnce(&mut Figures)) -> Result<()> {
+    let mut figures = Figures::default();
+    fill(&mut figures);
+    let mut line = serde_json::to_value(figures)?;
+    let is_empty =
+        |it: &Value| it.is_null() || it == "" || it.as_array().is_some_and(Vec::is_empty);
+    if let Value::Object(line) = &mut line {
+        line.retain(|_, it| !is_empty(it));
+    }
+    println!("{line}");
     Ok(std::io::stdout().flush()?)
 }
 
-/// Makes sentences that are all different.
+/// Returns a search for translations of at most `max_len` tokens.
+fn search(beam_size: usize, max_len: usize) -> Search {
+    let max_len = LengthLimit {
+        extra: max_len,
+        ..LengthLimit::ZERO
+    };
+    Search {
+        beam_size,
+        max_len,
+        ..Search::default()
+    }
+}
+
+/// Makes sentences that all differ.
 fn sentences(n: usize, seed: usize) -> Vec<Vec<u32>> {
     let token = |index: usize| (N_SPECIAL + index * 2_654_435_761 % (VOCAB - N_SPECIAL)) as u32;
     let first = seed * n * LEN;

@@ -4,10 +4,11 @@ use std::fs;
 use std::process::{Command, Stdio};
 
 use burn::tensor::Device;
-use serde_json::{Value, json};
 use transformer_core::device::is_cpu_memory;
 
-/// Measures memory; on a GPU, the memory used before is subtracted.
+use crate::figures::{Figures, MemorySample};
+
+/// Measures memory; on a GPU, what was used before is subtracted.
 #[derive(Debug)]
 pub(crate) struct MemoryUse {
     gpu_before_mib: Option<f64>,
@@ -21,15 +22,19 @@ impl MemoryUse {
         }
     }
 
-    /// Returns the peak memory of this process, and its GPU memory, which is a peak too, because allocators keep freed
-    /// memory.
-    pub(crate) fn peak(&self) -> Value {
-        json!({ "peak_memory_mib": of_process_mib("VmHWM:"), "gpu_memory_mib": self.of_gpu_mib() })
+    /// Fills in the peak memory of this process, and its GPU memory, which is a peak too: allocators keep what they had.
+    pub(crate) fn peak(&self, figures: &mut Figures) {
+        figures.peak_memory_mib = of_process_mib("VmHWM:");
+        figures.gpu_memory_mib = self.of_gpu_mib();
     }
 
-    /// Returns the current memory of this process, and its GPU memory.
-    pub(crate) fn now(&self) -> Value {
-        json!({ "memory_mib": of_process_mib("VmRSS:"), "gpu_memory_mib": self.of_gpu_mib() })
+    /// Returns the memory of this process after an update, and its GPU memory.
+    pub(crate) fn after(&self, update: u64) -> MemorySample {
+        MemorySample {
+            update,
+            memory_mib: of_process_mib("VmRSS:"),
+            gpu_memory_mib: self.of_gpu_mib(),
+        }
     }
 
     fn of_gpu_mib(&self) -> Option<f64> {
@@ -38,8 +43,8 @@ impl MemoryUse {
     }
 }
 
-/// Returns the memory that all programs use on all NVIDIA GPUs, if `nvidia-smi` exists. (In a container it does not
-/// list the programs.)
+/// Returns the memory that all programs use on all NVIDIA GPUs, if `nvidia-smi` is there. (In a container it does
+/// not list the programs.)
 pub(crate) fn of_gpus_mib() -> Option<f64> {
     let output = Command::new("nvidia-smi")
         .args(["--query-gpu=memory.used", "--format=csv,noheader,nounits"])
@@ -49,10 +54,8 @@ pub(crate) fn of_gpus_mib() -> Option<f64> {
         .ok()?;
     let text = String::from_utf8(output.stdout).ok()?;
     let values: Result<Vec<f64>, _> = text.lines().map(|line| line.trim().parse()).collect();
-    values
-        .ok()
-        .filter(|values| !values.is_empty())
-        .map(|values| values.iter().sum())
+    let values = values.ok().filter(|values| !values.is_empty())?;
+    Some(values.iter().sum())
 }
 
 /// Returns a field of this process's memory on Linux; `None` on other systems.

@@ -1,13 +1,11 @@
 //! The speed of training: whole updates as `transformer-train` makes them, and the parts of an update.
 
-use std::str::FromStr;
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use burn::module::Module;
 use burn::optim::{GradientsAccumulator, GradientsParams, ModuleOptimizer};
 use burn::tensor::{Device, Gradients, Tensor};
-use serde_json::{Value, json};
 use transformer_core::device::is_cpu_memory;
 use transformer_core::model::MatmulPrecision;
 use transformer_core::{Transformer, TransformerConfig, seed_dropout};
@@ -16,8 +14,9 @@ use transformer_train::optim::{Adam, global_norm};
 use transformer_train::step::{LabelSmoothing, Threads};
 use transformer_train::{Batch, SentencePair, ShardSpec, Update};
 
-use crate::goldens::{label_loss, loss_of_features};
-use crate::{Repeats, print_line, sentences};
+use crate::figures::{self, Parts};
+use crate::goldens::label_loss;
+use crate::{Repeats, print, sentences};
 
 /// Sentences of an update.
 const N_SENTENCES: usize = 32;
@@ -29,30 +28,18 @@ const SMOOTHING: LabelSmoothing = LabelSmoothing {
 
 const LEARNING_RATE: f64 = 1e-4;
 
-/// Seed of dropout in the recomputed layers.
+/// Seed of dropout of the layers that are computed again.
 const SEED: u64 = 1;
 
-/// A difference of training from the default.
+/// How training differs from the default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Variant {
-    /// No difference.
+    /// Not at all.
     Default,
     /// Layers multiply matrices in bfloat16.
     Bf16,
     /// The backward pass computes layers again.
     Recomputed,
-}
-
-impl FromStr for Variant {
-    type Err = anyhow::Error;
-
-    fn from_str(name: &str) -> Result<Self> {
-        match name {
-            "bf16" => Ok(Self::Bf16),
-            "recomputed" => Ok(Self::Recomputed),
-            _ => bail!("`{name}` is no way to train; give bf16 or recomputed"),
-        }
-    }
 }
 
 impl Variant {
@@ -64,8 +51,8 @@ impl Variant {
     }
 }
 
-/// Prints the seconds of the first update, target tokens per second, and the seconds of each part. Returns the duration
-/// of the first two updates, after which everything is compiled and allocated.
+/// Prints the seconds of the first update, target tokens per second, and the seconds of each part. Returns the
+/// duration of the first two updates, after which everything is compiled and allocated.
 pub(crate) fn measure(
     config: &TransformerConfig,
     device: &Device,
@@ -76,15 +63,16 @@ pub(crate) fn measure(
     let started = Instant::now();
     training.update()?;
     let first = started.elapsed();
-    print_line(&json!({
-        "parameters": training.model().num_params(), "first_update_s": first.as_secs_f64(),
-    }))?;
-    // With existing moments, Adam runs other operations than in the first update.
+    print(|it| {
+        it.parameters = Some(training.model().num_params());
+        it.first_update_s = Some(first.as_secs_f64());
+    })?;
+    // With moments from before, Adam runs other operations than in the first update.
     training.update()?;
     let warm_up = started.elapsed();
 
-    print_line(&json!({ "training": training.speed(repeats)? }))?;
-
+    let speed = training.speed(repeats)?;
+    print(|it| it.training = Some(speed))?;
     let mut parts = Vec::new();
     repeats.seconds(|| {
         parts.push(training.parts()?);
@@ -93,34 +81,39 @@ pub(crate) fn measure(
     let median = |part: usize| {
         let mut seconds: Vec<f64> = parts.iter().map(|seconds| seconds[part]).collect();
         seconds.sort_by(f64::total_cmp);
-        seconds[seconds.len() / 2]
+        vec![seconds[seconds.len() / 2]]
     };
-    print_line(&json!({ "parts": {
-        "forward_s": [median(0)], "backward_s": [median(1)], "optimizer_s": [median(2)],
-    }}))?;
+    let (forward_s, backward_s, optimizer_s) = (median(0), median(1), median(2));
+    print(|it| {
+        it.parts = Some(Parts {
+            forward_s,
+            backward_s,
+            optimizer_s,
+        });
+    })?;
     Ok(warm_up)
 }
 
-/// Prints the speed of the other ways of training that the device supports.
+/// Prints the speed of the other ways to train that the device can.
 pub(crate) fn measure_variants(
     config: &TransformerConfig,
     device: &Device,
     n_threads: usize,
     repeats: Repeats,
 ) -> Result<()> {
-    for (name, variant) in [
-        ("training_bf16", Variant::Bf16),
-        ("training_recomputed", Variant::Recomputed),
-    ] {
-        if variant.matmul().is_supported(device) {
-            let mut training = Training::new(config, device, n_threads, variant)?;
-            for _ in 0..2 {
-                training.update()?;
-            }
-            print_line(&json!({ name: training.speed(repeats)? }))?;
+    let speed = |variant: Variant| {
+        if !variant.matmul().is_supported(device) {
+            return Ok(None);
         }
-    }
-    Ok(())
+        let mut training = Training::new(config, device, n_threads, variant)?;
+        training.update()?;
+        training.update()?;
+        training.speed(repeats).map(Some)
+    };
+    let bf16 = speed(Variant::Bf16)?;
+    print(|it| it.training_bf16 = bf16)?;
+    let recomputed = speed(Variant::Recomputed)?;
+    print(|it| it.training_recomputed = recomputed)
 }
 
 /// A model in training, and the update that it makes repeatedly.
@@ -147,58 +140,44 @@ impl Training {
         let device = device.clone().autodiff();
         device.seed(1);
         seed_dropout(&device, 1);
-        let pairs = sentences(N_SENTENCES, 1)
-            .into_iter()
-            .zip(sentences(N_SENTENCES, 2));
-        let pairs: Vec<SentencePair> = pairs.map(|(src, tgt)| SentencePair { src, tgt }).collect();
-        let n_shards = threads.as_ref().map_or(1, Threads::n_threads);
+        let (sources, targets) = (sentences(N_SENTENCES, 1), sentences(N_SENTENCES, 2));
+        let pairs = sources.into_iter().zip(targets);
+        let pairs = pairs.map(|(src, tgt)| SentencePair { src, tgt }).collect();
+        let model = config.init(&device)?;
         Ok(Self {
-            model: Some(
-                config
-                    .init(&device)?
-                    .with_matmul_precision(variant.matmul()),
-            ),
+            model: Some(model.with_matmul_precision(variant.matmul())),
             optimizer: Adam::default().into(),
+            update: update(pairs, 0, threads.as_ref(), &device),
             threads,
-            update: Update::new(
-                vec![pairs],
-                0,
-                1,
-                ShardSpec::single_device(n_shards),
-                &device,
-            ),
             device,
             variant,
         })
     }
 
     fn model(&self) -> &Transformer {
-        self.model
-            .as_ref()
-            .expect("only Adam takes it, and returns it")
+        let model = self.model.as_ref();
+        model.expect("only Adam takes it, and returns it")
     }
 
     /// Sets the sentences of the next update.
     pub(crate) fn set_sentences(&mut self, pairs: Vec<SentencePair>, number: u64) {
-        let n_shards = self.threads.as_ref().map_or(1, Threads::n_threads);
-        let shard_spec = ShardSpec::single_device(n_shards);
-        self.update = Update::new(vec![pairs], number, 1, shard_spec, &self.device);
+        self.update = update(pairs, number, self.threads.as_ref(), &self.device);
     }
 
     /// Makes one update; the threads share its sentences.
     pub(crate) fn update(&mut self) -> Result<()> {
-        let update = self.on_shards(self.shards(), |(model, shard)| {
-            self.gradients(&model, shard)
-        });
-        self.apply(self.sum(update))
+        let gradients = |(model, shard)| self.gradients(&model, shard);
+        self.apply(self.sum(self.on_shards(self.shards(), gradients)))
     }
 
     /// Makes updates, and returns their size and target tokens per second.
-    fn speed(&mut self, repeats: Repeats) -> Result<Value> {
+    fn speed(&mut self, repeats: Repeats) -> Result<figures::Training> {
         let all = repeats.seconds(|| self.update())?;
         let n_labels = self.update.size.n_labels as f64;
-        let speeds: Vec<f64> = all.iter().map(|seconds| n_labels / seconds).collect();
-        Ok(json!({ "labels": n_labels, "tokens_per_second": speeds }))
+        Ok(figures::Training {
+            labels: n_labels,
+            tokens_per_second: all.iter().map(|seconds| n_labels / seconds).collect(),
+        })
     }
 
     /// Returns the gradients of a shard.
@@ -210,7 +189,7 @@ impl Training {
         let pass = model.forward_recomputed(&src, shard.tgt.ids(), SEED);
         let features = pass.features();
         let scale = 1.0 / self.update.size.n_labels as f64;
-        let loss = loss_of_features(model, features.clone(), shard, &SMOOTHING, scale);
+        let loss = label_loss(model, features.clone(), shard, &SMOOTHING, scale);
         let gradients = loss.backward();
         let d_features = features.grad(&gradients);
         let d_features = d_features.expect("the loss depends on the features");
@@ -240,11 +219,8 @@ impl Training {
         self.device.sync()?;
         let both = started.elapsed().as_secs_f64();
         self.apply(sum)?;
-        Ok([
-            forward,
-            both - forward,
-            started.elapsed().as_secs_f64() - both,
-        ])
+        let all = started.elapsed().as_secs_f64();
+        Ok([forward, both - forward, all - both])
     }
 
     /// Returns the shard of each thread, and a model for it.
@@ -267,7 +243,8 @@ impl Training {
 
     fn loss(&self, model: &Transformer, shard: Batch) -> Tensor<1> {
         let scale = 1.0 / self.update.size.n_labels as f64;
-        label_loss(model, shard, &SMOOTHING, scale)
+        let features = model.forward_features(&shard.src, shard.tgt.ids());
+        label_loss(model, features, shard, &SMOOTHING, scale)
     }
 
     fn sum(&self, gradients: Vec<GradientsParams>) -> GradientsParams {
@@ -286,4 +263,15 @@ impl Training {
         self.model = Some(self.optimizer.step(LEARNING_RATE, model, gradients));
         Ok(self.device.sync()?)
     }
+}
+
+/// Makes an update of sentences, with a shard for each thread.
+fn update(
+    pairs: Vec<SentencePair>,
+    number: u64,
+    threads: Option<&Threads>,
+    device: &Device,
+) -> Update {
+    let shards = ShardSpec::single_device(threads.map_or(1, Threads::n_threads));
+    Update::new(vec![pairs], number, 1, shards, device)
 }

@@ -3,12 +3,11 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use anyhow::Result;
-use serde_json::json;
 use transformer_train::SentencePair;
 
 use crate::memory::MemoryUse;
 use crate::training::Training;
-use crate::{print_line, sentences};
+use crate::{print, sentences};
 
 /// Number of times that memory is measured.
 const N_SAMPLES: u64 = 20;
@@ -27,9 +26,7 @@ pub(crate) fn measure(training: &mut Training, n_updates: u64, memory: &MemoryUs
         training.update()?;
         let n_samples = |n_made: u64| n_made * N_SAMPLES / n_updates;
         if n_samples(update) > n_samples(update - 1) {
-            let mut sample = memory.now();
-            sample["update"] = update.into();
-            print_line(&json!({ "varied": sample }))?;
+            print(|it| it.varied.push(memory.after(update)))?;
         }
     }
     Ok(())

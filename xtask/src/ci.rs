@@ -8,72 +8,45 @@ use anyhow::{Context, Result};
 use crate::process::{call, cargo};
 use crate::{notices, package, tidy};
 
-/// One check.
-struct Step {
-    name: &'static str,
-    run: fn(&Path) -> Result<()>,
-}
+/// A check.
+type Step = (&'static str, fn(&Path) -> Result<()>);
 
 /// The checks, the quickest first: a small mistake is reported soon.
 const STEPS: [Step; 8] = [
-    Step {
-        name: "format",
-        run: |root| call(cargo(root).args(["fmt", "--all", "--check"])),
-    },
-    Step {
-        name: "tidy",
-        run: tidy::run,
-    },
-    Step {
-        name: "notices",
-        run: notices::check,
-    },
-    Step {
-        name: "lint",
-        run: |root| {
-            let mut clippy = cargo(root);
-            clippy.args(["clippy", "--locked", "--workspace", "--all-targets"]);
-            call(clippy.args(["--", "-D", "warnings"]))
-        },
-    },
-    Step {
-        name: "packages",
-        run: package::run,
-    },
-    Step {
-        name: "documentation",
-        run: |root| {
-            let mut doc = cargo(root);
-            doc.args(["doc", "--locked", "--workspace", "--no-deps"]);
-            call(doc.env("RUSTDOCFLAGS", "-D warnings"))
-        },
-    },
+    ("format", |root| {
+        call(cargo(root).args(["fmt", "--all", "--check"]))
+    }),
+    ("tidy", tidy::run),
+    ("notices", notices::check),
+    ("lint", |root| {
+        clippy(root, &["--workspace", "--all-targets"])
+    }),
+    ("packages", package::run),
+    ("documentation", |root| {
+        let mut doc = cargo(root);
+        doc.args(["doc", "--locked", "--workspace", "--no-deps"]);
+        call(doc.env("RUSTDOCFLAGS", "-D warnings"))
+    }),
     // As libraries alone: also without the features `pytorch`, `cli`, `documents` and `serve`. Other features mean
     // that Burn is checked once more: a minute the first time, then seconds. The test of such a build,
     // no_pytorch.rs, is not run: it would compile Burn once more.
-    Step {
-        name: "without a backend",
-        run: |root| {
-            for features in ["", "documents", "cli"] {
-                let mut clippy = cargo(root);
-                clippy.args(["clippy", "--locked", "--no-default-features", "--features"]);
-                clippy.args([
-                    features,
-                    "-p",
-                    "transformer-infer",
-                    "-p",
-                    "transformer-core",
-                ]);
-                call(clippy.args(["--", "-D", "warnings"]))?;
-            }
-            Ok(())
-        },
-    },
-    Step {
-        name: "hostile",
-        run: hostile,
-    },
+    ("without a backend", |root| {
+        let packages = ["-p", "transformer-infer", "-p", "transformer-core"];
+        ["", "documents", "cli"]
+            .into_iter()
+            .try_for_each(|features| {
+                let features = ["--no-default-features", "--features", features];
+                clippy(root, &[features.as_slice(), &packages].concat())
+            })
+    }),
+    ("hostile", hostile),
 ];
+
+fn clippy(root: &Path, arguments: &[&str]) -> Result<()> {
+    let mut clippy = cargo(root);
+    clippy.args(["clippy", "--locked"]).args(arguments);
+    call(clippy.args(["--", "-D", "warnings"]))
+}
 
 #[cfg(unix)]
 fn hostile(root: &Path) -> Result<()> {
@@ -90,11 +63,11 @@ fn hostile(_: &Path) -> Result<()> {
 /// Runs the checks one after the other and stops at the first that fails.
 pub(crate) fn run(root: &Path) -> Result<()> {
     let mut times = Vec::new();
-    for step in &STEPS {
-        println!("==> {}", step.name);
+    for (name, step) in STEPS {
+        println!("==> {name}");
         let started = Instant::now();
-        (step.run)(root).with_context(|| format!("the step `{}` failed", step.name))?;
-        times.push((step.name, started.elapsed()));
+        step(root).with_context(|| format!("the step `{name}` failed"))?;
+        times.push((name, started.elapsed()));
     }
     print!("{}", summary(&times));
     Ok(())

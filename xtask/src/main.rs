@@ -16,6 +16,7 @@ mod libtorch;
 mod notices;
 mod package;
 mod process;
+mod quick;
 mod settings;
 mod tidy;
 
@@ -36,6 +37,8 @@ use clap::Parser;
 enum Chore {
     /// Runs all checks that must pass before a commit, the quickest first.
     Ci,
+    /// Checks what changed in minutes: format, rules, lints and unit tests of what it affects, listings of documents.
+    Quick(quick::Flags),
     /// Checks the rules that no other tool knows: lengths of files, links, listings, one build of Burn.
     Tidy,
     /// Documents the settings of training anew, from their doc comments.
@@ -75,6 +78,7 @@ fn main() -> ExitCode {
     };
     let result = match chore {
         Chore::Ci => ci::run(&root),
+        Chore::Quick(flags) => quick::run(&root, &flags),
         Chore::Tidy => tidy::run(&root),
         Chore::Settings => settings::run(&root),
         Chore::Book(flags) => book_pages::run(&root, &flags),

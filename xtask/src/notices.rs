@@ -48,50 +48,36 @@ fn notices(root: &Path) -> Result<String> {
     let folders = folders(root)?;
     // For each text, the crates that have it.
     let mut texts: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for it in &crates {
-        let name = format!("{} {}", it.name, it.version);
-        let folder = folders.get(&(it.name.clone(), it.version.clone()));
-        let folder = folder.with_context(|| format!("cargo metadata does not know {name}"))?;
-        for text in license_texts(root, it, folder)? {
-            texts.entry(text).or_default().insert(name.clone());
-        }
-    }
     let mut file = format!(
         "Third-party notices\n\n\
          The programs transformer-train and transformer-infer, with default features on {TARGET}, contain\n\
          these crates. Their licenses are below. `cargo xtask notices` wrote this file.\n\n"
     );
     for it in &crates {
-        writeln!(file, "    {} {}: {}", it.name, it.version, it.license)?;
+        let name = format!("{} {}", it.name, it.version);
+        writeln!(file, "    {name}: {}", it.license)?;
+        let folder = folders.get(&(it.name.clone(), it.version.clone()));
+        let folder = folder.with_context(|| format!("cargo metadata does not know {name}"))?;
+        for text in license_texts(root, it, folder)? {
+            texts.entry(text).or_default().insert(name.clone());
+        }
     }
     let mut texts: Vec<_> = texts.into_iter().collect();
     texts.sort_by(|(_, a), (_, b)| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
     for (text, names) in texts {
-        let names: Vec<String> = names.into_iter().collect();
-        writeln!(file, "\n{}\n", "-".repeat(80))?;
-        for line in wrapped(&names) {
-            writeln!(file, "{line}")?;
-        }
-        writeln!(file, "\n{text}")?;
+        let names = wrapped(&names.into_iter().collect::<Vec<_>>()).join("\n");
+        write!(file, "\n{}\n\n{names}\n\n{text}", "-".repeat(80))?;
     }
     Ok(file)
 }
 
 /// Returns names with commas between them, in lines of at most 80 characters.
 fn wrapped(names: &[String]) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    for (index, name) in names.iter().enumerate() {
-        let word = if index + 1 < names.len() {
-            format!("{name},")
-        } else {
-            name.clone()
-        };
+    let mut lines: Vec<String> = Vec::new();
+    for (name, n_more) in names.iter().zip((0..names.len()).rev()) {
+        let word = format!("{name}{}", if n_more > 0 { "," } else { "" });
         match lines.last_mut() {
-            Some(line) if line.is_empty() => *line = word,
-            Some(line) if line.len() + 1 + word.len() <= 80 => {
-                line.push(' ');
-                line.push_str(&word);
-            }
+            Some(line) if line.len() + 1 + word.len() <= 80 => *line += &format!(" {word}"),
             _ => lines.push(word),
         }
     }
@@ -100,17 +86,10 @@ fn wrapped(names: &[String]) -> Vec<String> {
 
 /// Returns the crates from registries that the programs are linked from.
 fn crates(root: &Path) -> Result<BTreeSet<Crate>> {
+    let programs = "tree --locked -p transformer-train -p transformer-infer --prefix none";
     let mut tree = cargo(root);
-    tree.args([
-        "tree",
-        "--locked",
-        "-p",
-        "transformer-train",
-        "-p",
-        "transformer-infer",
-    ])
-    .args(["-e", "normal,no-proc-macro", "--target", TARGET])
-    .args(["--prefix", "none", "-f", "{p}|{l}"]);
+    tree.args(programs.split(' ')).args(["--target", TARGET]);
+    tree.args(["-e", "normal,no-proc-macro", "-f", "{p}|{l}"]);
     Ok(parse(&output(&mut tree)?))
 }
 
@@ -132,17 +111,11 @@ fn parse(tree: &str) -> BTreeSet<Crate> {
 /// Returns the folder of each package's sources, by name and version.
 fn folders(root: &Path) -> Result<BTreeMap<(String, String), PathBuf>> {
     let mut metadata = cargo(root);
-    metadata.args([
-        "metadata",
-        "--locked",
-        "--format-version=1",
-        "--filter-platform",
-        TARGET,
-    ]);
+    metadata.args(["metadata", "--locked", "--format-version=1"]);
+    metadata.args(["--filter-platform", TARGET]);
     let metadata: serde_json::Value = serde_json::from_str(&output(&mut metadata)?)?;
-    let packages = metadata["packages"]
-        .as_array()
-        .context("cargo metadata lists no packages")?;
+    let packages = metadata["packages"].as_array();
+    let packages = packages.context("cargo metadata lists no packages")?;
     let folders = packages.iter().filter_map(|package| {
         let text = |key: &str| package[key].as_str().map(str::to_owned);
         let folder = PathBuf::from(text("manifest_path")?).parent()?.to_owned();
@@ -154,43 +127,41 @@ fn folders(root: &Path) -> Result<BTreeMap<(String, String), PathBuf>> {
 /// Returns the texts that come with a crate under the license that is chosen.
 fn license_texts(root: &Path, it: &Crate, folder: &Path) -> Result<Vec<String>> {
     let chosen = chosen(&it.license);
-    let mut files: Vec<String> = Vec::new();
+    let mut files = Vec::new();
     for entry in fs::read_dir(folder)? {
         files.push(entry?.file_name().to_string_lossy().into_owned());
     }
     files.sort();
-    let starting = |prefix: &str| -> Vec<&String> {
-        files
+    let read = |path: PathBuf| Ok(tidied(&fs::read_to_string(path)?));
+    let read_all = |prefix: &str| -> Result<Vec<String>> {
+        let files = files
             .iter()
-            .filter(|file| file.to_uppercase().starts_with(prefix))
-            .collect()
+            .filter(|it| it.to_uppercase().starts_with(prefix));
+        files.map(|file| read(folder.join(file))).collect()
     };
-    let read = |file: &&String| Ok(tidied(&fs::read_to_string(folder.join(file))?));
     // The Apache license asks to pass on notices; its text is the same for all.
-    let mut texts: Vec<String> = starting("NOTICE").iter().map(read).collect::<Result<_>>()?;
+    let notices = read_all("NOTICE")?;
+    let mut licenses = read_all(&format!("LICENSE-{}", chosen.to_uppercase()))?;
     if chosen == "Apache-2.0" {
-        texts.push(tidied(&fs::read_to_string(root.join("LICENSE-APACHE"))?));
-        return Ok(texts);
+        licenses = vec![read(root.join("LICENSE-APACHE"))?];
+    } else if licenses.is_empty() {
+        licenses = read_all("LICENSE")?;
     }
-    let of_license = starting(&format!("LICENSE-{}", chosen.to_uppercase()));
-    let licenses = match of_license.as_slice() {
-        [] => starting("LICENSE"),
-        found => found.to_vec(),
-    };
-    texts.extend(licenses.iter().map(read).collect::<Result<Vec<_>>>()?);
     if licenses.is_empty() {
+        let Crate {
+            name,
+            version,
+            license,
+        } = it;
         ensure!(
             chosen == "MIT",
-            "{} {} ({}) contains no license text; add its text to xtask/src/notices.rs",
-            it.name,
-            it.version,
-            it.license
+            "{name} {version} ({license}) contains no license text; add its text to xtask/src/notices.rs"
         );
-        let ours = tidied(&fs::read_to_string(root.join("LICENSE-MIT"))?);
-        let authors = format!("Copyright (c) The authors of {}", it.name);
-        texts.push(ours.replace("Copyright (c) The transformer-burn authors", &authors));
+        let authors = format!("Copyright (c) The authors of {name}");
+        let ours = read(root.join("LICENSE-MIT"))?;
+        licenses.push(ours.replace("Copyright (c) The transformer-burn authors", &authors));
     }
-    Ok(texts)
+    Ok([notices, licenses].concat())
 }
 
 /// Chooses among the licenses that an expression offers.

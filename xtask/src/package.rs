@@ -34,15 +34,10 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     let mut package = cargo(root);
     // The sources are checked before they are committed. Without lock files in the packages, cargo does not look
     // for one crate in the registry of another, which it refuses for crates with `publish = false`.
-    package.args([
-        "package",
-        "--locked",
-        "--exclude-lockfile",
-        "--no-verify",
-        "--allow-dirty",
-        "--quiet",
-    ]);
-    package.args(PACKAGES.iter().flat_map(|it| ["-p", it]));
+    let flags = "package --locked --exclude-lockfile --no-verify --allow-dirty --quiet";
+    package
+        .args(flags.split(' '))
+        .args(PACKAGES.iter().flat_map(|it| ["-p", it]));
     call(package.arg("--target-dir").arg(&target))?;
 
     let folder = target.join("package/unpacked");
@@ -54,13 +49,9 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     for name in PACKAGES {
         let archive = target.join(format!("package/{name}-{version}.crate"));
         // `m`: new times. Those in the archive are always the same, so that cargo would see no change.
-        call(
-            Command::new("tar")
-                .arg("-xzmf")
-                .arg(archive)
-                .arg("-C")
-                .arg(&folder),
-        )?;
+        let mut tar = Command::new("tar");
+        tar.arg("-xzmf").arg(archive).arg("-C").arg(&folder);
+        call(&mut tar)?;
     }
     copy_outside(root, &folder)?;
     let manifest = fs::read_to_string(root.join("Cargo.toml"))?;

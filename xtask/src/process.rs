@@ -1,10 +1,21 @@
 //! Calls of cargo and of other programs.
 
 use std::env;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
+
+/// The environment variables that a program needs.
+pub(crate) type Environment = Vec<(&'static str, OsString)>;
+
+/// The interval at which the end of a program is polled.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// Returns a call, in a folder, of the cargo that called this program, or else of the one that built it.
 pub(crate) fn cargo(folder: &Path) -> Command {
@@ -17,10 +28,8 @@ pub(crate) fn cargo(folder: &Path) -> Command {
 /// Runs a program to its end, and fails if it fails.
 pub(crate) fn call(command: &mut Command) -> Result<()> {
     let program = name(command);
-    let status = command
-        .stdin(Stdio::null())
-        .status()
-        .with_context(|| format!("{program} cannot be started"))?;
+    let status = command.stdin(Stdio::null()).status();
+    let status = status.with_context(|| format!("{program} cannot be started"))?;
     ensure!(status.success(), "{program} ended with {status}");
     Ok(())
 }
@@ -28,10 +37,8 @@ pub(crate) fn call(command: &mut Command) -> Result<()> {
 /// Runs a program to its end, and returns what it printed to standard output.
 pub(crate) fn output(command: &mut Command) -> Result<String> {
     let program = name(command);
-    let output = command
-        .stdin(Stdio::null())
-        .output()
-        .with_context(|| format!("{program} cannot be started"))?;
+    let output = command.stdin(Stdio::null()).output();
+    let output = output.with_context(|| format!("{program} cannot be started"))?;
     ensure!(
         output.status.success(),
         "{program} ended with {}: {}",
@@ -41,11 +48,38 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
+/// Runs a program until it ends or `limit` is over, and adds what it prints to a file. Returns its exit status, `None` if
+/// it was stopped, and what it printed.
+pub(crate) fn run_until(
+    command: &mut Command,
+    limit: Duration,
+    log: &mut File,
+) -> Result<(Option<ExitStatus>, String)> {
+    let start = log.stream_position()?;
+    command.stdin(Stdio::null()).stdout(log.try_clone()?);
+    let child = command.stderr(log.try_clone()?).spawn();
+    let mut child = child.with_context(|| format!("{} cannot be started", name(command)))?;
+    let started = Instant::now();
+    let status = loop {
+        match child.try_wait()? {
+            Some(status) => break Some(status),
+            None if started.elapsed() > limit => {
+                child.kill()?;
+                child.wait()?;
+                break None;
+            }
+            None => thread::sleep(PAUSE),
+        }
+    };
+    let mut printed = Vec::new();
+    log.seek(SeekFrom::Start(start))?;
+    log.read_to_end(&mut printed)?;
+    Ok((status, String::from_utf8_lossy(&printed).into_owned()))
+}
+
 fn name(command: &Command) -> String {
-    let program = Path::new(command.get_program());
-    program
-        .file_stem()
-        .map_or_else(String::new, |name| name.to_string_lossy().into_owned())
+    let program = Path::new(command.get_program()).file_stem();
+    program.map_or_else(String::new, |name| name.to_string_lossy().into_owned())
 }
 
 /// Returns the folder into which cargo builds.
@@ -56,4 +90,37 @@ pub(crate) fn target_folder(root: &Path) -> Result<PathBuf> {
     Ok(PathBuf::from(
         folder.context("cargo metadata names no target folder")?,
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    /// Runs a line of shell after a line in the file.
+    fn shell(line: &str, limit: Duration) -> (Option<ExitStatus>, String) {
+        let mut log = tempfile::tempfile().expect("the system has a temporary folder");
+        log.write_all(b"before\n").expect("the file is ours");
+        let mut command = Command::new("sh");
+        let run = run_until(command.args(["-c", line]), limit, &mut log);
+        run.expect("there is a shell")
+    }
+
+    #[test]
+    fn the_output_and_the_exit_status_of_a_program_are_returned() {
+        let line = "echo passed; echo oh >&2; exit 3";
+        let (status, printed) = shell(line, Duration::from_secs(86400));
+        assert_eq!(status.and_then(|it| it.code()), Some(3));
+        assert_eq!(printed, "passed\noh\n");
+    }
+
+    #[test]
+    fn a_program_that_exceeds_the_limit_is_stopped_and_its_output_is_returned() {
+        let line = "echo begun; exec sleep 1000000";
+        let (status, printed) = shell(line, Duration::from_secs(2));
+        assert_eq!(status, None);
+        // On a busy machine, it was stopped before it began.
+        assert!(matches!(&*printed, "begun\n" | ""), "{printed}");
+    }
 }

@@ -1,35 +1,14 @@
 //! A bar chart of the speeds, as SVG.
 
-use std::fmt::Write;
-
-use super::figures::{Figures, Kind, Spread};
+use super::figures::Figures;
+use super::results::Spread;
 use super::table::rounded;
-
-/// A group of bars on one scale: its title, and the values of a column.
-type Panel = (&'static str, fn(&Figures) -> Option<&[f64]>);
-
-const PANELS: [Panel; 5] = [
-    ("training, target tokens a second", |it| {
-        Some(&it.training.as_ref()?.tokens_per_second)
-    }),
-    ("greedy, 1 sentence at once, tokens a second", |it| {
-        speed(it, 1, 1)
-    }),
-    ("beam 4, 1 sentence at once, tokens a second", |it| {
-        speed(it, 1, 4)
-    }),
-    ("greedy, 32 sentences at once, tokens a second", |it| {
-        speed(it, 32, 1)
-    }),
-    ("beam 4, 32 sentences at once, tokens a second", |it| {
-        speed(it, 32, 4)
-    }),
-];
 
 /// All sizes are in pixels.
 const WIDTH: f64 = 720.0;
 const MARGIN: f64 = 20.0;
-const LABEL: f64 = 175.0;
+/// The left edge of the bars.
+const LEFT: f64 = 195.0;
 const VALUE: f64 = 70.0;
 const BAR: f64 = 16.0;
 const STEP: f64 = 22.0;
@@ -42,49 +21,48 @@ text{font:13px system-ui,sans-serif;fill:#1c2430}\
 @media(prefers-color-scheme:dark){text{fill:#e6ebf2}.quiet{fill:#9aa6b6}.ours{fill:#4c8bd6}\
 .peer{fill:#d99a3a}.ours.software{stroke:#4c8bd6}.peer.software{stroke:#d99a3a}.spread{stroke:#dbe7f7}.back{fill:#141a22}}";
 
+/// The groups of bars, each on a scale of its own: the title, and the batch and beam of translations.
+const PANELS: [(&str, Option<(usize, usize)>); 5] = [
+    ("training, target", None),
+    ("greedy, 1 sentence at once,", Some((1, 1))),
+    ("beam 4, 1 sentence at once,", Some((1, 4))),
+    ("greedy, 32 sentences at once,", Some((32, 1))),
+    ("beam 4, 32 sentences at once,", Some((32, 4))),
+];
+
 /// Draws the medians of all columns as bars, and the ranges as lines.
 ///
 /// The texts are names of presets, backends and processors, none of which contains markup.
 pub(super) fn svg(preset: &str, machine: &str, columns: &[Figures]) -> String {
-    let mut body = String::new();
-    let mut y = MARGIN + 12.0;
-    let line = |body: &mut String, y: f64, class: &str, text: &str| {
-        let _ = writeln!(
-            body,
-            r#"<text x="{MARGIN}" y="{y}" class="{class}">{text}</text>"#
-        );
+    let text = |y: f64, class: &str, text: &str| {
+        format!("<text x=\"{MARGIN}\" y=\"{y}\" class=\"{class}\">{text}</text>\n")
     };
-    line(
-        &mut body,
-        y,
-        "title",
-        &format!("Backends compared, preset {preset}"),
-    );
-    y += 20.0;
-    line(
-        &mut body,
-        y,
+    let title = format!("Backends compared, preset {preset}");
+    let mut body = text(32.0, "title", &title);
+    body += &text(
+        52.0,
         "quiet",
         &format!("{machine}; median, and the range of all runs"),
     );
-    y += 12.0;
-    draw_legend(&mut body, y, columns);
-    y += 16.0;
-    for (title, numbers) in PANELS {
-        let bars: Vec<(&Figures, Spread)> = columns
+    body += &legend(64.0, columns);
+    let mut y = 80.0;
+    for (title, translation) in PANELS {
+        let numbers = |it: &Figures| match translation {
+            None => Some(it.training.as_ref()?.tokens_per_second.clone()),
+            Some((batch, beam)) => Some(it.decoding(batch, beam)?.tokens_per_second.clone()),
+        };
+        let bars = columns
             .iter()
-            .filter_map(|it| Some((it, Spread::of(numbers(it)?)?)))
-            .collect();
+            .filter_map(|it| Some((it, Spread::of(&numbers(it)?)?)));
+        let bars: Vec<(&Figures, Spread)> = bars.collect();
         let max = bars.iter().map(|(_, it)| it.max).fold(0.0, f64::max);
         if max <= 0.0 {
             continue;
         }
-        y += 22.0;
-        line(&mut body, y, "panel", title);
-        y += 8.0;
-        let scale = (WIDTH - 2.0 * MARGIN - LABEL - VALUE) / max;
+        body += &text(y + 22.0, "panel", &format!("{title} tokens a second"));
+        y += 30.0;
         for (figures, spread) in bars {
-            draw_bar(&mut body, y, figures, spread, scale);
+            body += &bar(y, figures, spread, (WIDTH - MARGIN - LEFT - VALUE) / max);
             y += STEP;
         }
     }
@@ -98,25 +76,25 @@ pub(super) fn svg(preset: &str, machine: &str, columns: &[Figures]) -> String {
 }
 
 /// Draws which bars are ours, and which computed on a GPU that the processor emulates, if there are such.
-fn draw_legend(body: &mut String, y: f64, columns: &[Figures]) {
-    let has = |class: &str| columns.iter().any(|it| class_of(it) == class);
+fn legend(y: f64, columns: &[Figures]) -> String {
     let entries = [
         ("ours", "ours"),
         ("peer", "other programs"),
         ("ours software", "ours, on a GPU that the CPU emulates"),
         ("peer software", "other programs, on an emulated GPU"),
     ];
-    let mut x = MARGIN;
-    for (class, name) in entries.into_iter().filter(|(class, _)| has(class)) {
-        let text = x + 20.0;
-        let _ = writeln!(
-            body,
-            "<rect class=\"{class}\" x=\"{x}\" y=\"{y}\" width=\"14\" height=\"12\"/>\
-             <text x=\"{text}\" y=\"{}\">{name}</text>",
-            y + 11.0
-        );
-        x = text + 7.2 * name.len() as f64 + 18.0;
+    let (mut x, mut legend) = (MARGIN, String::new());
+    for (class, name) in entries {
+        if columns.iter().any(|it| class_of(it) == class) {
+            let (text, baseline) = (x + 20.0, y + 11.0);
+            legend += &format!(
+                "<rect class=\"{class}\" x=\"{x}\" y=\"{y}\" width=\"14\" height=\"12\"/>\
+                 <text x=\"{text}\" y=\"{baseline}\">{name}</text>\n"
+            );
+            x = text + 7.2 * name.len() as f64 + 18.0;
+        }
     }
+    legend
 }
 
 /// Returns the classes of a bar.
@@ -129,32 +107,24 @@ fn class_of(figures: &Figures) -> &'static str {
     }
 }
 
-fn draw_bar(body: &mut String, y: f64, figures: &Figures, spread: Spread, scale: f64) {
-    let left = MARGIN + LABEL;
+fn bar(y: f64, figures: &Figures, spread: Spread, scale: f64) -> String {
     let (class, name) = (class_of(figures), &figures.backend);
-    let hardware = match (figures.is_emulated(), figures.kind()) {
+    let hardware = match (figures.is_emulated(), figures.is_on_gpu()) {
         (true, _) => "emulated GPU",
-        (false, Kind::Cpu) => "CPU",
-        (false, Kind::Gpu) => "GPU",
+        (false, false) => "CPU",
+        (false, true) => "GPU",
     };
     let [min, median, max] = [spread.min, spread.median, spread.max].map(|number| number * scale);
-    let (middle, text) = (y + BAR / 2.0, y + BAR - 3.5);
-    let _ = writeln!(
-        body,
-        "<text x=\"{:.1}\" y=\"{text}\" text-anchor=\"end\">{name} <tspan class=\"quiet\">{hardware}</tspan></text>\
-         <rect class=\"{class}\" x=\"{left}\" y=\"{y}\" width=\"{median:.1}\" height=\"{BAR}\" rx=\"2\"/>\
-         <line class=\"spread\" x1=\"{:.1}\" x2=\"{:.1}\" y1=\"{middle}\" y2=\"{middle}\"/>\
-         <text x=\"{:.1}\" y=\"{text}\">{}</text>",
-        left - 8.0,
-        left + min,
-        left + max,
-        left + max + 6.0,
-        rounded(spread.median),
-    );
-}
-
-fn speed(figures: &Figures, batch: u32, beam: u32) -> Option<&[f64]> {
-    Some(&figures.decoding(batch, beam)?.tokens_per_second)
+    let (middle, baseline) = (y + BAR / 2.0, y + BAR - 3.5);
+    let [label, start, end, after] = [LEFT - 8.0, LEFT + min, LEFT + max, LEFT + max + 6.0];
+    let value = rounded(spread.median);
+    format!(
+        "<text x=\"{label:.1}\" y=\"{baseline}\" text-anchor=\"end\">{name} \
+         <tspan class=\"quiet\">{hardware}</tspan></text>\
+         <rect class=\"{class}\" x=\"{LEFT}\" y=\"{y}\" width=\"{median:.1}\" height=\"{BAR}\" rx=\"2\"/>\
+         <line class=\"spread\" x1=\"{start:.1}\" x2=\"{end:.1}\" y1=\"{middle}\" y2=\"{middle}\"/>\
+         <text x=\"{after:.1}\" y=\"{baseline}\">{value}</text>\n"
+    )
 }
 
 #[cfg(test)]

@@ -3,17 +3,19 @@
 //! `examples/bench_backend` measures and prints figures. A backend that cannot be built or run here becomes a
 //! note with the reason. Wrong results are an error, after all files are written.
 
-mod build;
 mod chart;
 mod compare;
+mod contender;
+#[path = "../../../examples/bench_backend/figures.rs"]
 mod figures;
-mod files;
-mod measure;
+mod flags;
 mod peers;
-mod redraw;
+mod results;
 mod table;
 mod verdict;
 
-pub(crate) use build::environment;
-pub(crate) use compare::{Backend, Flags, Preset, check_peers, compare, minutes, name, run};
-pub(crate) use measure::{Trouble, wait};
+pub(crate) use compare::{compare, run};
+pub(crate) use contender::environment;
+pub(crate) use flags::{Flags, Plan, Preset, name};
+pub(crate) use peers::Peers;
+pub(crate) use verdict::{faults, troubles};

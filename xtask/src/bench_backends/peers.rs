@@ -1,14 +1,14 @@
 //! PyTorch and CTranslate2, which `benchmarks/bench_peers.py` measures in the same way.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 
-use super::figures::Kind;
-use super::measure::{Contender, last_line};
+use super::contender::{Contender, last_line};
+use super::figures::Figures;
 
 const ON_CPU: [&str; 3] = ["pytorch", "pytorch-compile", "ctranslate2"];
 
@@ -20,69 +20,62 @@ const ON_GPU: [&str; 5] = [
     "ctranslate2-gpu",
 ];
 
-/// A Python that can measure at least PyTorch.
-#[derive(Debug)]
-pub(super) struct Peers {
+/// A Python that can measure at least PyTorch; `bench_peers.py check` prints the rest.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Peers {
+    #[serde(skip)]
     python: PathBuf,
     /// Those that it cannot measure, and why.
     missing: BTreeMap<String, String>,
 }
 
-/// The output of `bench_peers.py check`.
-#[derive(Deserialize)]
-struct Check {
-    missing: BTreeMap<String, String>,
-}
-
 impl Peers {
     /// Finds out what a Python can measure.
-    pub(super) fn check(root: &Path, python: &Path) -> Result<Self> {
+    pub(crate) fn check(root: &Path, python: &Path) -> Result<Self> {
         let python = program(python)?;
-        let output = Command::new(&python)
+        let mut check = Command::new(&python);
+        check
             .arg(root.join("benchmarks/bench_peers.py"))
-            .arg("check")
-            .stdin(Stdio::null())
-            .output()
-            .with_context(|| format!("`{}` cannot be started", python.display()))?;
-        let errors = String::from_utf8_lossy(&output.stderr);
+            .arg("check");
+        let output = check.stdin(Stdio::null()).output();
+        let output = output.with_context(|| format!("`{}` cannot be started", python.display()))?;
         ensure!(
             output.status.success(),
             "`{}` cannot measure the peers: {}; benchmarks/bench_peers.txt lists the packages that it needs",
             python.display(),
-            last_line(&errors).unwrap_or("no reason given")
+            last_line(&String::from_utf8_lossy(&output.stderr)).unwrap_or("no reason given")
         );
         let output = String::from_utf8_lossy(&output.stdout);
-        let check: Check = serde_json::from_str(last_line(&output).unwrap_or_default())
+        let peers: Self = serde_json::from_str(output.lines().last().unwrap_or_default())
             .context("benchmarks/bench_peers.py does not list the peers that it can measure")?;
-        Ok(Self {
-            python,
-            missing: check.missing,
-        })
+        Ok(Self { python, ..peers })
     }
 
-    /// Returns the benchmarks of all peers on these kinds of hardware.
-    pub(super) fn contenders(&self, root: &Path, kinds: &[Kind]) -> Vec<Contender> {
-        let of = |kind: Kind, peers: &'static [&'static str]| {
-            let is_wanted = kinds.contains(&kind);
-            peers.iter().filter(move |_| is_wanted)
-        };
-        of(Kind::Cpu, &ON_CPU)
-            .chain(of(Kind::Gpu, &ON_GPU))
-            .map(|peer| self.contender(root, peer))
-            .collect()
+    /// Returns the benchmarks of all peers on the kinds of hardware, where `true` is a GPU.
+    pub(super) fn contenders(&self, root: &Path, kinds: &BTreeSet<bool>) -> Vec<Contender> {
+        let of = |on_gpu: &bool| if *on_gpu { &ON_GPU[..] } else { &ON_CPU };
+        let peers = kinds.iter().flat_map(of);
+        peers.map(|peer| self.contender(root, peer)).collect()
     }
 
     fn contender(&self, root: &Path, peer: &str) -> Contender {
         if let Some(why) = self.missing.get(peer) {
             return Contender::missing(peer, why);
         }
-        let arguments = vec![root.join("benchmarks/bench_peers.py").into(), peer.into()];
-        // Keep freed pages, as our programs do.
-        let environment = vec![
-            ("MALLOC_MMAP_MAX_", "0".into()),
-            ("MALLOC_TRIM_THRESHOLD_", "17179869184".into()),
-        ];
-        Contender::beside(peer, &self.python, arguments, environment)
+        Contender {
+            figures: Figures {
+                backend: peer.to_owned(),
+                ..Figures::default()
+            },
+            program: Some(self.python.clone()),
+            arguments: vec![root.join("benchmarks/bench_peers.py").into(), peer.into()],
+            // Keep freed pages, as our programs do.
+            environment: vec![
+                ("MALLOC_MMAP_MAX_", "0".into()),
+                ("MALLOC_TRIM_THRESHOLD_", "17179869184".into()),
+            ],
+            ..Contender::default()
+        }
     }
 }
 
@@ -109,28 +102,38 @@ mod tests {
     }
 
     fn names(contenders: &[Contender]) -> Vec<&str> {
-        contenders.iter().map(Contender::name).collect()
+        contenders
+            .iter()
+            .map(|it| it.figures.backend.as_str())
+            .collect()
     }
 
     #[test]
     fn peers_run_on_the_kinds_of_hardware_of_the_backends() {
         let peers = peers(&[]);
         assert_eq!(
-            names(&peers.contenders(Path::new("/r"), &[Kind::Cpu])),
+            names(&peers.contenders(Path::new("/r"), &[false].into())),
             ON_CPU
         );
         assert_eq!(
-            names(&peers.contenders(Path::new("/r"), &[Kind::Gpu])),
+            names(&peers.contenders(Path::new("/r"), &[true].into())),
             ON_GPU
         );
-        assert!(peers.contenders(Path::new("/r"), &[]).is_empty());
+        assert!(
+            peers
+                .contenders(Path::new("/r"), &BTreeSet::new())
+                .is_empty()
+        );
     }
 
     #[test]
     fn a_missing_peer_has_a_reason_and_the_others_stay() {
         let peers = peers(&[("ctranslate2", "No module named 'ctranslate2'")]);
-        let found = peers.contenders(Path::new("/r"), &[Kind::Cpu]);
-        let troubles: Vec<_> = found.iter().map(Contender::trouble).collect();
+        let found = peers.contenders(Path::new("/r"), &[false].into());
+        let troubles: Vec<_> = found
+            .iter()
+            .map(|it| it.figures.trouble.as_deref())
+            .collect();
         assert_eq!(
             troubles,
             [None, None, Some("No module named 'ctranslate2'")]

@@ -1,46 +1,48 @@
-//! Wrong results of backends.
+//! Wrong results of backends, and what could not be measured.
 
 use super::figures::{Difference, Figures};
 
 /// Returns the wrong results of all backends.
-pub(super) fn faults(columns: &[Figures]) -> Vec<String> {
+pub(crate) fn faults(columns: &[Figures]) -> Vec<String> {
     let first = first_that_translates(columns);
     let mut faults = Vec::new();
     for it in columns {
-        let name = &it.backend;
-        for (what, difference) in [("logits", it.logits), ("gradients", it.gradients)] {
-            faults.extend(difference.and_then(|it| fault(name, what, it)));
+        for (name, difference) in [("logits", it.logits), ("gradients", it.gradients)] {
+            let Some(wrong) = difference.filter(|it| !it.is_rounding()) else {
+                continue;
+            };
+            let Difference { found, tolerance } = wrong;
+            let wrong = found.map_or("contain NaN".to_owned(), |it| {
+                format!("are {it:.0e} from PyTorch's")
+            });
+            faults.push(format!(
+                "{}'s {name} {wrong}, {tolerance:.0e} is tolerated",
+                it.backend
+            ));
         }
-        if let Some(first) = first {
-            let (n, n_equal) = (it.translations.len(), n_equal(it, first));
-            // With lower precision, the order of two tokens of nearly equal probability may change.
-            if n_equal < n && !it.is_less_precise() {
-                let other = n - n_equal;
-                faults.push(format!(
-                    "{name} translates {other} of {n} sentences differently from {}",
-                    first.backend
-                ));
-            }
+        let other = first.map_or(0, |first| it.translations.len() - n_equal(it, first));
+        // With lower precision, the order of two tokens of nearly equal probability may change.
+        if let (Some(first), 1.., false) = (first, other, it.is_less_precise()) {
+            let (name, first, n) = (&it.backend, &first.backend, it.translations.len());
+            faults.push(format!(
+                "{name} translates {other} of {n} sentences differently from {first}"
+            ));
         }
     }
     faults
 }
 
-fn fault(name: &str, what: &str, difference: Difference) -> Option<String> {
-    let Difference { found, tolerance } = difference;
-    let found = found.map(|found| format!("{name}'s {what} are {found:.0e} from PyTorch's"));
-    let found = found.unwrap_or_else(|| format!("{name}'s {what} contain NaN"));
-    (!difference.is_rounding()).then(|| format!("{found}, {tolerance:.0e} is tolerated"))
+/// Returns what could not be measured, and why.
+pub(crate) fn troubles(columns: &[Figures]) -> Vec<String> {
+    let trouble = |it: &Figures| Some(format!("{}: {}", it.backend, it.trouble.as_ref()?));
+    columns.iter().filter_map(trouble).collect()
 }
 
-/// Returns the column whose translations are the reference: the first in single precision, or else the first.
-pub(super) fn first_that_translates<'a>(
-    columns: impl IntoIterator<Item = &'a Figures>,
-) -> Option<&'a Figures> {
-    let columns = columns.into_iter();
-    columns
-        .filter(|it| !it.translations.is_empty())
-        .min_by_key(|it| it.is_less_precise())
+/// Returns the column that the translations of others are compared with: the first in single precision, or else the
+/// first.
+pub(super) fn first_that_translates(columns: &[Figures]) -> Option<&Figures> {
+    let columns = columns.iter().filter(|it| !it.translations.is_empty());
+    columns.min_by_key(|it| it.is_less_precise())
 }
 
 /// Counts the equal translations.

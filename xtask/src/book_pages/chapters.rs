@@ -5,9 +5,6 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 
-/// The line by which a chapter includes a file, as in mdBook: before and after the path.
-const INCLUDE: (&str, &str) = ("{{#include ", "}}");
-
 /// A chapter of the book.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Chapter {
@@ -20,13 +17,11 @@ pub(super) struct Chapter {
 /// Reads the list of chapters: the lines `- [TITLE](NAME.md)` of `SUMMARY.md`.
 pub(super) fn list(source: &Path) -> Result<Vec<Chapter>> {
     let path = source.join("SUMMARY.md");
-    let text =
-        fs::read_to_string(&path).with_context(|| format!("cannot read `{}`", path.display()))?;
-    let chapters: Vec<Chapter> = text.lines().filter_map(entry).collect();
+    let chapters: Vec<Chapter> = read(&path)?.lines().filter_map(entry).collect();
+    let path = path.display();
     ensure!(
         !chapters.is_empty(),
-        "`{}` lists no chapter `- [TITLE](NAME.md)`",
-        path.display()
+        "`{path}` lists no chapter `- [TITLE](NAME.md)`"
     );
     Ok(chapters)
 }
@@ -34,37 +29,32 @@ pub(super) fn list(source: &Path) -> Result<Vec<Chapter>> {
 fn entry(line: &str) -> Option<Chapter> {
     let line = line.trim_start_matches(['-', ' ']);
     let (title, target) = line.strip_prefix('[')?.split_once("](")?;
-    let name = target.strip_suffix(")")?.strip_suffix(".md")?;
-    Some(Chapter {
-        title: title.to_owned(),
-        name: name.to_owned(),
-    })
+    let (title, name) = (title.to_owned(), target.strip_suffix(".md)")?.to_owned());
+    Some(Chapter { title, name })
 }
 
 /// Reads a chapter, and replaces each line `{{#include PATH}}` by the file, whose path is relative to the chapter.
 pub(super) fn text(source: &Path, chapter: &Chapter) -> Result<String> {
     let path = source.join(format!("{}.md", chapter.name));
-    let read = |path: &Path| {
-        fs::read_to_string(path).with_context(|| format!("cannot read `{}`", path.display()))
-    };
     let mut text = String::new();
     for (line, number) in read(&path)?.lines().zip(1..) {
-        match included(line) {
-            Some(file) => {
-                let file = read(&source.join(file));
-                text += file
-                    .with_context(|| format!("{}:{number}", path.display()))?
-                    .trim_end();
-            }
-            None => text += line,
-        }
+        let file = included(line).map(|file| read(&source.join(file)));
+        let file = file
+            .transpose()
+            .with_context(|| format!("{}:{number}", path.display()))?;
+        text += file.as_deref().map_or(line, str::trim_end);
         text.push('\n');
     }
     Ok(text)
 }
 
+/// Returns the path in a line that includes a file, as in mdBook.
 fn included(line: &str) -> Option<&str> {
-    line.strip_prefix(INCLUDE.0)?.strip_suffix(INCLUDE.1)
+    line.strip_prefix("{{#include ")?.strip_suffix("}}")
+}
+
+fn read(path: &Path) -> Result<String> {
+    fs::read_to_string(path).with_context(|| format!("cannot read `{}`", path.display()))
 }
 
 #[cfg(test)]

@@ -32,42 +32,26 @@ pub(super) fn render(
     text: &str,
     outside: &str,
 ) -> String {
-    let parser = Parser::new_ext(text, Options::ENABLE_TABLES);
-    let events = parser.map(|event| match event {
-        Event::Start(Tag::Link {
-            link_type,
-            dest_url,
-            title,
-            id,
-        }) => {
-            let dest_url = target(&dest_url, chapters, outside);
-            Event::Start(Tag::Link {
-                link_type,
-                dest_url,
-                title,
-                id,
-            })
+    let mut events: Vec<Event<'_>> = Parser::new_ext(text, Options::ENABLE_TABLES).collect();
+    for event in &mut events {
+        if let Event::Start(Tag::Link { dest_url, .. }) = event {
+            *dest_url = target(dest_url, chapters, outside);
         }
-        event => event,
-    });
+    }
     let mut body = String::new();
-    html::push_html(&mut body, with_ids(events.collect()).into_iter());
+    html::push_html(&mut body, with_ids(events).into_iter());
     let body = mark_comments(&body);
     let scripts = scripts(text);
-    let link =
-        |chapter: &Chapter| format!("<a href=\"{}.html\">{}</a>", chapter.name, chapter.title);
-    let entries = chapters
-        .iter()
-        .zip(0..)
-        .map(|(chapter, at)| match at == index {
-            true => format!("<li class=\"here\">{}</li>\n", chapter.title),
-            false => format!("<li>{}</li>\n", link(chapter)),
-        });
-    let entries: String = entries.collect();
+    let link = |it: &Chapter| format!("<a href=\"{}.html\">{}</a>", it.name, it.title);
+    let entry = |(at, chapter): (usize, &Chapter)| match at == index {
+        true => format!("<li class=\"here\">{}</li>\n", chapter.title),
+        false => format!("<li>{}</li>\n", link(chapter)),
+    };
+    let entries: String = chapters.iter().enumerate().map(entry).collect();
     let before = index.checked_sub(1).and_then(|at| chapters.get(at));
-    let before = before.map_or_else(String::new, |chapter| format!("← {}", link(chapter)));
+    let before = before.map_or_else(String::new, |it| format!("← {}", link(it)));
     let after = chapters.get(index + 1);
-    let after = after.map_or_else(String::new, |chapter| format!("{} →", link(chapter)));
+    let after = after.map_or_else(String::new, |it| format!("{} →", link(it)));
     let title = &chapters[index].title;
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -101,25 +85,27 @@ fn with_ids(mut events: Vec<Event<'_>>) -> Vec<Event<'_>> {
 ///
 /// `data-shows="NAME"` needs the script `interactive/NAME.js`, `data-from="NAME"` the data `pictures/NAME.js`.
 fn scripts(text: &str) -> String {
-    let mut files = Vec::new();
-    for (folder, attribute) in [("interactive", "data-shows"), ("pictures", "data-from")] {
-        files.extend(attributes(text, attribute).map(|name| format!("{folder}/{name}.js")));
+    let mut files = vec!["interactive/book.js".to_owned()];
+    for (folder, attribute) in [
+        ("interactive", "data-shows=\""),
+        ("pictures", "data-from=\""),
+    ] {
+        let names = text
+            .split(attribute)
+            .skip(1)
+            .filter_map(|it| Some(it.split_once('"')?.0));
+        files.extend(names.map(|name| format!("{folder}/{name}.js")));
     }
     files.dedup();
-    if files.is_empty() {
+    if files.len() == 1 {
         return String::new();
     }
-    let script = |file: &str| format!("<script defer src=\"{file}\"></script>\n");
-    let files: String = files.iter().map(|file| script(file)).collect();
-    let style = "<link rel=\"stylesheet\" href=\"interactive/style.css\">\n";
-    [style, &script("interactive/book.js"), &files].concat()
-}
-
-/// Returns the values of an attribute in a text.
-fn attributes<'a>(text: &'a str, name: &str) -> impl Iterator<Item = &'a str> {
-    let start = format!("{name}=\"");
-    let values = text.split(&start).skip(1).collect::<Vec<_>>().into_iter();
-    values.filter_map(|rest| Some(rest.split_once('"')?.0))
+    let script = |file: String| format!("<script defer src=\"{file}\"></script>\n");
+    let style = "<link rel=\"stylesheet\" href=\"interactive/style.css\">\n".to_owned();
+    [style]
+        .into_iter()
+        .chain(files.into_iter().map(script))
+        .collect()
 }
 
 /// Marks the comments of a page's Rust code.
@@ -144,20 +130,12 @@ fn mark_comments(body: &str) -> String {
 
 /// Returns where a link of a chapter leads to on its page.
 fn target<'a>(link: &str, chapters: &[Chapter], outside: &str) -> CowStr<'a> {
-    let (path, fragment) = link.split_once('#').unwrap_or((link, ""));
+    let (path, fragment) = link.split_at(link.find('#').unwrap_or(link.len()));
     let name = path.strip_suffix(".md");
-    let is_chapter = chapters
-        .iter()
-        .any(|chapter| Some(chapter.name.as_str()) == name);
-    let fragment = match fragment {
-        "" => String::new(),
-        _ => format!("#{fragment}"),
-    };
+    let is_chapter = chapters.iter().any(|it| Some(it.name.as_str()) == name);
     let target = match name {
         Some(name) if is_chapter => format!("{name}.html{fragment}"),
-        _ if path.is_empty() || path.contains(':') || path.starts_with("pictures/") => {
-            link.to_owned()
-        }
+        _ if path.is_empty() || path.contains(':') || path.starts_with("pictures/") => link.into(),
         _ => format!("{outside}/{link}"),
     };
     target.into()

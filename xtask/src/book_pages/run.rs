@@ -15,13 +15,8 @@ const TITLE: &str = "The Transformer in Rust, step by step";
 const SOURCE: &str = "docs/book/chapters";
 const PROGRAMS: &str = "examples/book/src/bin";
 
-/// The files that the pages load: their folders below [`SOURCE`], and their extensions.
-const COPIED: [(&str, &str); 4] = [
-    ("pictures", "svg"),
-    ("pictures", "js"),
-    ("interactive", "js"),
-    ("interactive", "css"),
-];
+/// The folders below [`SOURCE`] with files that the pages load.
+const COPIED: [&str; 2] = ["pictures", "interactive"];
 
 /// What to do beside writing the pages.
 #[derive(Debug, clap::Args)]
@@ -51,20 +46,21 @@ pub(crate) fn run(root: &Path, flags: &Flags) -> Result<()> {
     let target = target_folder(root)?.join("book");
     let chapters = chapters::list(&source)?;
     let outside = relative(&target, &source);
-    for folder in ["pictures", "interactive"] {
-        fs::create_dir_all(target.join(folder))
-            .with_context(|| format!("cannot make the folder `{}`", target.display()))?;
+    for folder in COPIED {
+        let copies = target.join(folder);
+        fs::create_dir_all(&copies)
+            .with_context(|| format!("cannot make the folder `{}`", copies.display()))?;
+        for file in files(&source.join(folder))? {
+            fs::copy(
+                &file,
+                copies.join(file.file_name().context("a file has a name")?),
+            )?;
+        }
     }
     for (index, chapter) in chapters.iter().enumerate() {
         let text = chapters::text(&source, chapter)?;
         let html = page::render(TITLE, &chapters, index, &text, &outside);
         fs::write(target.join(format!("{}.html", chapter.name)), html)?;
-    }
-    for (folder, extension) in COPIED {
-        for file in files(&source.join(folder), extension)? {
-            let name = file.file_name().context("a file has a name")?;
-            fs::copy(&file, target.join(folder).join(name))?;
-        }
     }
     let first = target.join(format!("{}.html", chapters[0].name));
     println!("{} chapters; open {}", chapters.len(), first.display());
@@ -74,34 +70,31 @@ pub(crate) fn run(root: &Path, flags: &Flags) -> Result<()> {
 /// Runs programs, and writes their outputs beside them and their pictures and data into the book.
 fn update(root: &Path, prefix: &str) -> Result<()> {
     call(cargo(root).args(["build", "-p", "book", "--bins"]))?;
-    for program in files(&root.join(PROGRAMS), "rs")? {
+    let pictures = root.join(SOURCE).join("pictures");
+    for program in files(&root.join(PROGRAMS))? {
         let name = program
             .file_stem()
             .context("a program has a name")?
             .to_string_lossy();
-        if name.starts_with(prefix) {
+        if name.starts_with(prefix) && program.extension().is_some_and(|it| it == "rs") {
             println!("{name}");
-            let pictures = root.join(SOURCE).join("pictures");
-            let mut call = cargo(root);
-            call.args(["run", "-q", "-p", "book", "--bin", &name, "--"])
-                .arg(pictures);
-            fs::write(program.with_extension("txt"), output(&mut call)?)?;
+            let mut run = cargo(root);
+            run.args(["run", "-q", "-p", "book", "--bin", &name, "--"]);
+            let printed = output(run.arg(&pictures))?;
+            fs::write(program.with_extension("txt"), printed)?;
         }
     }
     Ok(())
 }
 
-/// Returns the files of a folder with an extension, sorted.
-fn files(folder: &Path, extension: &str) -> Result<Vec<PathBuf>> {
-    let entries =
-        fs::read_dir(folder).with_context(|| format!("cannot read `{}`", folder.display()))?;
-    let mut paths = Vec::new();
-    for entry in entries {
-        let path = entry?.path();
-        if path.extension().is_some_and(|it| it == extension) {
-            paths.push(path);
-        }
-    }
+/// Returns the files of a folder, sorted.
+fn files(folder: &Path) -> Result<Vec<PathBuf>> {
+    let entries = fs::read_dir(folder);
+    let entries = entries.with_context(|| format!("cannot read `{}`", folder.display()))?;
+    let mut paths = entries
+        .map(|entry| Ok(entry?.path()))
+        .collect::<Result<Vec<_>>>()?;
+    paths.retain(|path| path.is_file());
     paths.sort();
     Ok(paths)
 }
@@ -111,14 +104,14 @@ fn relative(from: &Path, to: &Path) -> String {
     let shared = from
         .components()
         .zip(to.components())
-        .take_while(|(one, other)| one == other)
-        .count();
-    let up = from.components().skip(shared).map(|_| "..".to_owned());
+        .take_while(|(one, other)| one == other);
+    let n_shared = shared.count();
+    let up = from.components().skip(n_shared).map(|_| "..".into());
     let down = to
         .components()
-        .skip(shared)
-        .map(|it| it.as_os_str().to_string_lossy().into_owned());
-    up.chain(down).collect::<Vec<String>>().join("/")
+        .skip(n_shared)
+        .map(|it| it.as_os_str().to_string_lossy());
+    up.chain(down).collect::<Vec<_>>().join("/")
 }
 
 #[cfg(test)]
