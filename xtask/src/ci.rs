@@ -39,25 +39,17 @@ const STEPS: [Step; 8] = [
                 clippy(root, &[features.as_slice(), &packages].concat())
             })
     }),
-    ("hostile", hostile),
+    ("attacks", |root| {
+        let mut attacks = cargo(root);
+        attacks.args(["test", "--locked", "-p", "xtask", "--test", "attacks"]);
+        call(attacks.env("RUN_SLOW_TESTS", "1"))
+    }),
 ];
 
 fn clippy(root: &Path, arguments: &[&str]) -> Result<()> {
     let mut clippy = cargo(root);
     clippy.args(["clippy", "--locked"]).args(arguments);
     call(clippy.args(["--", "-D", "warnings"]))
-}
-
-#[cfg(unix)]
-fn hostile(root: &Path) -> Result<()> {
-    crate::hostile::short(root)
-}
-
-#[cfg(not(unix))]
-#[expect(clippy::unnecessary_wraps, reason = "it fails on other systems")]
-fn hostile(_: &Path) -> Result<()> {
-    println!("skipped: the attacks need signals, rights and devices of Unix");
-    Ok(())
 }
 
 /// Runs the checks one after the other and stops at the first that fails.

@@ -10,8 +10,6 @@ mod bench_backends;
 mod book_pages;
 mod ci;
 mod gpu;
-#[cfg(unix)]
-mod hostile;
 mod libtorch;
 mod notices;
 mod package;
@@ -55,9 +53,6 @@ enum Chore {
     BenchBackends(bench_backends::Flags),
     /// Runs everything that needs a GPU: comparisons with PyTorch's values, benchmarks, memory over many updates.
     Gpu(gpu::Flags),
-    /// Attacks the two programs with damaged files, foolish settings, kills and full disks.
-    #[cfg(unix)]
-    Hostile(hostile::Flags),
 }
 
 fn main() -> ExitCode {
@@ -87,8 +82,6 @@ fn main() -> ExitCode {
         Chore::Libtorch => libtorch::run(&root),
         Chore::BenchBackends(flags) => bench_backends::run(&root, &flags),
         Chore::Gpu(flags) => gpu::run(&root, &flags),
-        #[cfg(unix)]
-        Chore::Hostile(flags) => hostile::run(&root, &flags),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

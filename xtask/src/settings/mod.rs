@@ -10,5 +10,4 @@ mod section;
 mod table;
 mod types;
 
-pub(crate) use generate::{outdated, run, sections};
-pub(crate) use section::{Key, Section, Values};
+pub(crate) use generate::{outdated, run};
