@@ -39,8 +39,6 @@ enum Chore {
     Quick(quick::Flags),
     /// Checks the rules that no other tool knows: lengths of files, links, listings, one build of Burn.
     Tidy,
-    /// Documents the settings of training anew, from their doc comments.
-    Settings,
     /// Builds the book of docs/book; runs its programs on request.
     Book(book_pages::Flags),
     /// Packages the crates, compiles them from their packages alone, and runs a program that uses them.
@@ -75,7 +73,6 @@ fn main() -> ExitCode {
         Chore::Ci => ci::run(&root),
         Chore::Quick(flags) => quick::run(&root, &flags),
         Chore::Tidy => tidy::run(&root),
-        Chore::Settings => settings::run(&root),
         Chore::Book(flags) => book_pages::run(&root, &flags),
         Chore::Package => package::run(&root),
         Chore::Notices => notices::write(&root),

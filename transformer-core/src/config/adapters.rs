@@ -28,6 +28,7 @@ use super::{Linear, Place, TransformerConfig};
 /// assert_eq!(adapters.parameter_count(&base), 18 * 2 * 4 * (512 + 512));
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct AdapterConfig {
     /// Number of columns of `A` and rows of `B`: the rank of what is added to a matrix, for example
@@ -55,6 +56,7 @@ pub struct AdapterConfig {
 
 /// Matrices of a model that have adapters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum AdapterTarget {
     /// All four projections of self-attention and of attention to the source.
     #[serde(rename = "attention")]

@@ -21,6 +21,7 @@ use super::{Activation, Initialization, NormPlacement, Positions, TransformerCon
 /// # Ok::<(), transformer_core::config::PresetError>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub enum Preset {
     /// A model for the built-in tasks. It has no dropout because their data is unlimited.

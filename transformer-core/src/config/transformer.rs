@@ -25,6 +25,7 @@ const MAX_LAYERS: usize = 1 << 10;
 /// assert!(config.validate().is_ok());
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -99,6 +100,7 @@ pub struct TransformerConfig {
 
 /// The position of layer normalization in a residual block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum NormPlacement {
     /// `LayerNorm(x + Sublayer(x))`, the paper's (§3.1).
@@ -109,6 +111,7 @@ pub enum NormPlacement {
 
 /// How positions are encoded (§3.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Positions {
@@ -124,6 +127,7 @@ pub enum Positions {
 
 /// The non-linearity of a feed-forward network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Activation {
@@ -137,6 +141,7 @@ pub enum Activation {
 
 /// How matrices and embeddings are drawn before training; biases begin with 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Initialization {
@@ -150,6 +155,7 @@ pub enum Initialization {
 
 /// Which of source embedding, target embedding and pre-softmax matrix share one parameter (§3.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Tying {
     /// Three separate matrices.

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// The way in which text is split into tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum TokenizerKind {
@@ -34,6 +35,7 @@ impl fmt::Display for TokenizerKind {
 
 /// The treatment of upper-case letters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Case {
     /// Letters stay unchanged.

@@ -25,6 +25,7 @@ const MAX_LEN: usize = 35;
 /// # Ok::<(), transformer_text::LanguageCodeError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(try_from = "String", into = "String")]
 pub struct LanguageCode(Box<str>);
 

@@ -70,8 +70,9 @@ impl Experiment {
             MAX_BATCH_TOKENS,
         )?;
         if tokens_per_batch <= max_len {
-            return Err(ConfigError::BatchTooSmall {
-                tokens_per_batch,
+            return Err(ConfigError::TooSmallForSentences {
+                key: "training.tokens_per_batch",
+                value: tokens_per_batch,
                 max_len,
             });
         }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use transformer_core::text::TokenizerConfig;
 
@@ -11,7 +12,7 @@ use crate::config::{ConfigError, range};
 ///
 /// A corpus of `n` pairs makes up `weight·n` of the training data, divided by the sum of this over
 /// all corpora; `data.sampling_temperature` can make small corpora more frequent.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CorpusSettings {
     /// File with the source side.
@@ -31,7 +32,7 @@ pub struct CorpusSettings {
     /// Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target_tag: Option<String>,
-    /// How often each pair occurs in a pass over the data, on average. Default 1.
+    /// Average number of times that each pair occurs in a pass over the data. Default 1.
     pub weight: f64,
     /// File with the source side of validation pairs of this corpus, which get its tags.
     /// Default: none.
@@ -65,7 +66,7 @@ pub enum CorpusSource {
     },
 }
 
-/// What is put in front of every line of a corpus that is not blank.
+/// The symbols in front of each line of a corpus that is not blank.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Tags {
     /// In front of the source.
@@ -83,7 +84,7 @@ pub struct TaggedCorpus {
     pub tags: Tags,
 }
 
-/// Where the validation pairs come from.
+/// The source of the validation pairs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ValidationSource {
     /// They are held out of the training data.

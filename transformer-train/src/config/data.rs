@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use transformer_core::directory::Languages;
 use transformer_core::text::LanguageCode;
@@ -17,7 +18,7 @@ use crate::tasks::Task;
 /// Training data is given in exactly one of four ways: `task`, `src` with `tgt`, `tsv`, or
 /// `corpora`. Files may be plain text or gzip, and one of them may be `-` for standard input.
 /// Relative paths start at the working directory.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct DataSettings {
     /// Built-in task to train on, instead of files: `numbers`, `reverse` or `copy`. Default: none.
@@ -57,25 +58,26 @@ pub struct DataSettings {
     /// Maximum size of a line of text, in bytes. Default 1,048,576 (1 MiB). It bounds memory: a
     /// small gzip file can unpack to an endless line.
     pub max_line_bytes: usize,
-    /// What to do with a pair that has a line of more than `max_line_bytes` bytes: `refuse` it,
+    /// Treatment of a pair that has a line of more than `max_line_bytes` bytes: `refuse` it,
     /// which stops the run with the number of the line, or `drop` it. Default: `refuse`.
     pub long_lines: LongLines,
     /// Maximum length of the source and of the target, in tokens without `BOS` and `EOS`.
     /// Default 256 (not in the paper): fewer than one in a thousand ordinary sentences is longer.
     pub max_len: usize,
-    /// What to do with a pair that has a longer side: `drop` the pair, or `cut` the side to
+    /// Treatment of a pair that has a longer side: `drop` the pair, or `cut` the side to
     /// `max_len`. Default: `drop`.
     pub over_long: OverLong,
     /// Maximum ratio of the longer to the shorter side of a training pair, in tokens; pairs above
     /// it are dropped. Default: none. The ratio of a translation is rarely above 3.
     #[serde(with = "optional")]
+    #[schemars(with = "Option<f64>")]
     pub max_ratio: Option<f64>,
-    /// What to do with a pair that has an empty or blank side: `drop` it, or `refuse` it, which
+    /// Treatment of a pair that has an empty or blank side: `drop` it, or `refuse` it, which
     /// stops the run with the number of the line. Default: `drop`.
     pub empty: Empty,
-    /// What to do with a training pair that occurred before: `keep` or `drop`. Default: `keep`.
+    /// Treatment of a training pair that occurred before: `keep` or `drop`. Default: `keep`.
     pub duplicates: Duplicates,
-    /// What to do with a training pair whose target equals its source: `keep` or `drop`.
+    /// Treatment of a training pair with equal source and target: `keep` or `drop`.
     /// Default: `keep`.
     pub copies: Copies,
     /// Number of pairs that the tokenizers are trained on, sampled at random from all.
@@ -86,7 +88,7 @@ pub struct DataSettings {
     pub valid_pairs: usize,
     /// Number of training pairs that are generated for a task. Default 100,000. Ignored for files.
     pub task_pairs: usize,
-    /// Where the tokenized training data is stored: `memory`, `disk`, or `auto`, which is `disk`
+    /// Place of the tokenized training data: `memory`, `disk`, or `auto`, which is `disk`
     /// for 2 GiB of text or more (gzip files count three times their size). A store on disk is
     /// reused as long as these stay the same: path, size, modification time and a hash of 64 MiB of
     /// each file, the filters, the tokenizers, the seed, and the number of held-out pairs. Default: `auto`.
@@ -96,8 +98,8 @@ pub struct DataSettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub store_folder: Option<PathBuf>,
     /// Several training corpora, instead of one. Each is a table `[[data.corpora]]` with `src` and
-    /// `tgt`, or `tsv`, and `weight`: how often each of its pairs occurs in a pass over the
-    /// data, on average (default 1); with `tag` and `target_tag`, which are put in front of its
+    /// `tgt`, or `tsv`, and `weight`: the average number of times that each of its pairs
+    /// occurs in a pass over the data (default 1); with `tag` and `target_tag`, which are put in front of its
     /// sources and targets; and with `valid_src` and `valid_tgt`, or `valid_tsv`: pairs on which it
     /// is scored by itself. Default: none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -119,8 +121,8 @@ pub struct DataSettings {
     pub noise_typos: f64,
 }
 
-/// Where the tokenized training data is stored.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// The place of the tokenized training data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Store {
     /// On disk if the text is large, otherwise in memory.
@@ -132,15 +134,14 @@ pub enum Store {
     Disk,
 }
 
-/// Where training and validation pairs come from, after the settings have been checked.
+/// The source of training and validation pairs, after the settings have been checked.
 #[derive(Clone, Debug, PartialEq)]
 pub enum DataSource {
     /// A built-in task generates them.
     Task(Task),
     /// They are read from files.
     Corpus {
-        /// The training corpora, each with its weight: how often its pairs occur in a pass over the
-        /// data.
+        /// The training corpora, each with its weight.
         train: Vec<(TaggedCorpus, f64)>,
         /// The validation pairs.
         valid: ValidationSource,

@@ -2,12 +2,13 @@
 
 use std::path::PathBuf;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Initial values of the embeddings, and whether they are trained.
+/// Initial values of the embeddings, which can be kept during training.
 ///
 /// Tied matrices are one parameter: a setting for one of them applies to all that are tied to it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct EmbeddingSettings {
     /// File of pretrained word vectors for the source tokens, in the text format of word2vec or
@@ -17,13 +18,13 @@ pub struct EmbeddingSettings {
     /// File of pretrained word vectors for the target tokens. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tgt_word_vectors: Option<PathBuf>,
-    /// Whether word vectors are scaled to the root mean square of new embeddings, `1/√d_model`.
+    /// Scales word vectors to the root mean square of new embeddings, `1/√d_model`.
     /// Pretrained vectors are often larger, and then outweigh the position encodings.
     /// Default: `true`.
     pub rescale: bool,
-    /// Whether the source embedding keeps its initial values during training. Default: `false`.
+    /// Keeps the initial values of the source embedding during training. Default: `false`.
     pub freeze_src: bool,
-    /// Whether the target embedding keeps its initial values during training. Default: `false`.
+    /// Keeps the initial values of the target embedding during training. Default: `false`.
     pub freeze_tgt: bool,
 }
 

@@ -1,11 +1,10 @@
-//! [`ConfigError`]: what can be wrong with an experiment, each in one line with the key and a
-//! remedy.
+//! [`ConfigError`]: the errors in the settings, each in one line with the key and a remedy.
 
 use std::io;
 
 use transformer_core::text::{TokenizerError, TokenizerKind};
 
-/// Why an experiment cannot be read or run.
+/// An error in the settings of an experiment.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
@@ -93,7 +92,7 @@ pub enum ConfigError {
     InCorpus {
         /// The number of the corpus, from 1.
         number: usize,
-        /// What is wrong.
+        /// The error in its settings.
         source: Box<Self>,
     },
     /// One of several corpora has no files.
@@ -159,28 +158,18 @@ pub enum ConfigError {
         /// The format.
         precision: &'static str,
     },
-    /// The longest sentence that passes the filter does not fit into a batch.
+    /// The longest sentence that passes the filter does not fit into a batch, or has more tokens than there are
+    /// learned positions.
     #[error(
-        "`training.tokens_per_batch` ({tokens_per_batch}) is too small for a sentence of \
-         `data.max_len` ({max_len}) tokens and EOS; choose at least {}, or lower `data.max_len`",
+        "`{key}` ({value}) is too small for a sentence of `data.max_len` ({max_len}) tokens and EOS; choose at least \
+         {}, or lower `data.max_len`",
         max_len.saturating_add(1)
     )]
-    BatchTooSmall {
-        /// Maximum size of a batch, in tokens.
-        tokens_per_batch: usize,
-        /// Maximum length of a sentence, in tokens.
-        max_len: usize,
-    },
-    /// The longest sentence that passes the filter has more tokens than there are learned
-    /// positions.
-    #[error(
-        "`model.max_positions` ({max_positions}) is too small for a sentence of \
-         `data.max_len` ({max_len}) tokens and EOS; choose at least {}, or lower `data.max_len`",
-        max_len.saturating_add(1)
-    )]
-    TooFewPositions {
-        /// Number of learned positions.
-        max_positions: usize,
+    TooSmallForSentences {
+        /// The key.
+        key: &'static str,
+        /// The value, in tokens.
+        value: usize,
         /// Maximum length of a sentence, in tokens.
         max_len: usize,
     },

@@ -1,5 +1,6 @@
 //! [`Experiment`]: every setting of a training run.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use transformer_core::config::AdapterConfig;
 use transformer_core::text::TokenizerConfig;
@@ -41,7 +42,7 @@ use crate::tasks::Task;
 /// assert!(text.contains("task = \"copy\""));
 /// # Ok::<(), transformer_train::config::ConfigError>(())
 /// ```
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Experiment {
     /// The text to train and validate on.
@@ -58,9 +59,9 @@ pub struct Experiment {
     pub embeddings: EmbeddingSettings,
     /// The optimizer, its schedule and its batches.
     pub training: TrainingSettings,
-    /// How the model is measured, during training and at its end.
+    /// Measuring the model, during training and at its end.
     pub validation: ValidationSettings,
-    /// What the run writes for people who watch it.
+    /// Files for people who watch the run.
     pub report: ReportSettings,
 }
 

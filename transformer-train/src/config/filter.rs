@@ -1,24 +1,25 @@
-//! [`Filter`]: which pairs of a corpus are used for training.
+//! [`Filter`]: the pairs of a corpus that are used for training.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use transformer_core::lines::MAX_LINE_BYTES;
 
-/// Which pairs of a corpus are used for training.
+/// The filter that chooses pairs of a corpus for training.
 ///
 /// Pairs with an empty or blank side are never used: they are dropped or refused.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Filter {
     /// Maximum length of each side, in tokens without `BOS` and `EOS`. Default 256.
     pub max_len: usize,
-    /// What to do with a pair that has a longer side.
+    /// The treatment of a pair that has a longer side.
     pub over_long: OverLong,
     /// Maximum ratio of the longer to the shorter side, in tokens; pairs above it are dropped.
     pub max_ratio: Option<f64>,
-    /// What to do with a pair that has an empty or blank side.
+    /// The treatment of a pair that has an empty or blank side.
     pub empty: Empty,
-    /// What to do with a pair that occurred before.
+    /// The treatment of a pair that occurred before.
     pub duplicates: Duplicates,
-    /// What to do with a pair whose target equals its source.
+    /// The treatment of a pair with equal source and target.
     pub copies: Copies,
 }
 
@@ -35,14 +36,14 @@ impl Default for Filter {
     }
 }
 
-/// The largest size of a line of a corpus, and what to do with a pair that has a larger one.
+/// The largest size of a line of a corpus, and the treatment of a pair that has a larger one.
 ///
 /// It bounds memory, whatever the files contain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LineLimit {
     /// Maximum size of a line, in bytes without the line end. Default 1 MiB.
     pub max_bytes: usize,
-    /// What to do with a pair that has a larger line.
+    /// The treatment of a pair that has a larger line.
     pub long_lines: LongLines,
 }
 
@@ -55,8 +56,8 @@ impl Default for LineLimit {
     }
 }
 
-/// What to do with a pair that has a line larger than the limit.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// The treatment of a pair that has a line larger than the limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LongLines {
     /// Stop with an error: such a line can mean that a file is damaged, or is not text.
@@ -66,8 +67,8 @@ pub enum LongLines {
     Drop,
 }
 
-/// What to do with a pair that has a side longer than the maximum.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// The treatment of a pair that has a side longer than the maximum.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OverLong {
     /// Drop the pair.
@@ -78,7 +79,7 @@ pub enum OverLong {
 }
 
 impl OverLong {
-    /// Whether a line with the token ids `ids` can have been stored as `kept`.
+    /// Returns whether a line with the token ids `ids` can have been stored as `kept`.
     pub(crate) fn keeps(self, kept: &[u32], ids: &[u32]) -> bool {
         match self {
             Self::Drop => kept == ids,
@@ -87,8 +88,8 @@ impl OverLong {
     }
 }
 
-/// What to do with a pair that has an empty or blank side.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// The treatment of a pair that has an empty or blank side.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Empty {
     /// Drop the pair.
@@ -99,8 +100,8 @@ pub enum Empty {
     Refuse,
 }
 
-/// What to do with a pair that occurred before, with the same source and the same target.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// The treatment of a pair that occurred before, with the same source and the same target.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Duplicates {
     /// Train on it again.
@@ -110,8 +111,8 @@ pub enum Duplicates {
     Drop,
 }
 
-/// What to do with a pair whose target equals its source, which teaches a model to copy.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// The treatment of a pair with equal source and target, which teaches a model to copy.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Copies {
     /// Train on it.

@@ -1,6 +1,7 @@
 //! Reads and writes a length penalty: as text, as on the command line, or as a number, the exponent
 //! of GNMT's penalty.
 
+use schemars::{Schema, SchemaGenerator, json_schema};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serializer};
 use toml::Value;
@@ -23,6 +24,11 @@ pub(super) fn deserialize<'de, D: Deserializer<'de>>(
         other => other.to_string(),
     };
     text.parse().map_err(D::Error::custom)
+}
+
+/// Returns the schema of both forms.
+pub(super) fn schema(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": ["string", "number"] })
 }
 
 #[cfg(test)]

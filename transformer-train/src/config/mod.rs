@@ -9,12 +9,13 @@ mod data;
 #[cfg(test)]
 mod data_tests;
 mod documented;
+#[cfg(test)]
+mod documented_tests;
 mod embeddings;
 mod error;
 mod experiment;
 mod filter;
 mod finetune;
-mod keys;
 mod length_penalty;
 mod model;
 mod noise;
@@ -23,8 +24,8 @@ mod range;
 mod read;
 mod recipe;
 mod report;
+mod schema;
 mod score_command;
-mod section;
 mod setting;
 mod tokenizer;
 mod training;
@@ -34,8 +35,6 @@ mod validation;
 pub(crate) use check::check_tokenizer;
 pub use corpora::{CorpusSettings, CorpusSource, TaggedCorpus, Tags, ValidationSource};
 pub use data::{DataSettings, DataSource, Store};
-#[cfg(test)]
-pub(crate) use documented::keys as setting_keys;
 pub use embeddings::EmbeddingSettings;
 pub use error::ConfigError;
 pub use experiment::Experiment;
@@ -44,6 +43,8 @@ pub use finetune::FinetuneSettings;
 pub use model::ModelSettings;
 pub(crate) use model::check_positions;
 pub use noise::Noise;
+#[cfg(test)]
+pub(crate) use read::keys as setting_keys;
 pub use report::{ReportSettings, TensorBoard};
 pub use score_command::{CommandFailure, ScoreCommand, ScoreCommandError};
 pub use tokenizer::{TokenizerSettings, Vocabularies, Vocabulary};

@@ -1,10 +1,11 @@
 //! `[model]`: the model to train.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use transformer_core::config::{Positions, Tying};
 use transformer_core::{Preset, TransformerConfig};
 
-use crate::config::{ConfigError, Vocabulary, optional};
+use crate::config::{ConfigError, Vocabulary, optional, read};
 use crate::tasks::Task;
 
 /// A preset, and the keys that override it.
@@ -12,8 +13,9 @@ use crate::tasks::Task;
 /// Every key but `preset` is a field of [`TransformerConfig`] and overrides the value of the
 /// preset. The vocabulary sizes cannot be set: they follow from the tokenizers. Optional keys, for
 /// example `d_k`, are unset with `"none"`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
+#[schemars(extend("additionalProperties" = false))]
 pub struct ModelSettings {
     /// Model and training recipe that provide the defaults of all other keys: `numbers`, `tiny`,
     /// `multi30k`, `iwslt`, `base`, `big`, or a row of Table 3, such as `a-h1`. Default: `base`
@@ -21,11 +23,12 @@ pub struct ModelSettings {
     pub preset: Preset,
     /// The keys that override the preset, as written in the file. Default: none.
     #[serde(flatten)]
+    #[schemars(with = "TransformerConfig")]
     pub overrides: toml::Table,
 }
 
 /// The keys that `"none"` unsets.
-const OPTIONAL: [&str; 4] = ["d_k", "d_v", "encoder_window", "decoder_window"];
+pub(super) const OPTIONAL: [&str; 4] = ["d_k", "d_v", "encoder_window", "decoder_window"];
 
 impl ModelSettings {
     /// Returns the model for a built-in task.
@@ -38,7 +41,7 @@ impl ModelSettings {
         }
     }
 
-    /// Applies overrides to the keys of a model.
+    /// Sets and unsets keys of a model.
     pub(super) fn apply(model: &mut toml::Table, overrides: toml::Table) {
         for (key, value) in overrides {
             match OPTIONAL.contains(&key.as_str()) && optional::is_none(&value) {
@@ -46,19 +49,6 @@ impl ModelSettings {
                 false => model.insert(key, value),
             };
         }
-    }
-
-    /// Returns a table with every key of a model.
-    pub(super) fn every_key() -> Result<toml::Table, ConfigError> {
-        // serde omits keys that are `None`.
-        let full = TransformerConfig {
-            d_k: Some(1),
-            d_v: Some(1),
-            encoder_window: Some(1),
-            decoder_window: Some(1),
-            ..TransformerConfig::default()
-        };
-        toml::Table::try_from(full).map_err(ConfigError::Write)
     }
 
     /// Returns the model's configuration for these vocabulary sizes.
@@ -93,9 +83,7 @@ impl ModelSettings {
     pub(super) fn resolved(&self, vocabulary: Vocabulary) -> Result<Self, ConfigError> {
         let config = self.config(1, 1, vocabulary)?;
         let config = toml::Table::try_from(config).map_err(ConfigError::Write)?;
-        let keys = Self::every_key()?.into_iter().map(|(key, _)| key);
-        let keys = keys.filter(|key| !["src_vocab_size", "tgt_vocab_size"].contains(&key.as_str()));
-        let overrides = keys.map(|key| {
+        let overrides = read::model_keys().into_iter().map(|key| {
             let value = config.get(&key).cloned();
             (key, value.unwrap_or_else(|| optional::NONE.into()))
         });
@@ -110,15 +98,13 @@ impl ModelSettings {
         &self,
         config: &TransformerConfig,
     ) -> Result<TransformerConfig, ConfigError> {
-        let table = toml::Table::try_from(config);
-        let merged = table.and_then(|mut table| {
-            Self::apply(&mut table, self.overrides.clone());
-            toml::to_string(&table)
-        });
-        let text = merged.map_err(ConfigError::Write)?;
-        toml::from_str(&text).map_err(|error| ConfigError::InvalidModelKey {
-            reason: error.message().to_owned(),
-        })
+        let mut table = toml::Table::try_from(config).map_err(ConfigError::Write)?;
+        Self::apply(&mut table, self.overrides.clone());
+        table
+            .try_into()
+            .map_err(|error: toml::de::Error| ConfigError::InvalidModelKey {
+                reason: error.message().to_owned(),
+            })
     }
 }
 
@@ -130,8 +116,9 @@ pub(crate) fn check_positions(
     let max_positions = config.max_positions;
     // A source has EOS and a target has BOS in addition to its `max_len` tokens.
     if config.positions == Positions::Learned && max_positions <= max_len {
-        return Err(ConfigError::TooFewPositions {
-            max_positions,
+        return Err(ConfigError::TooSmallForSentences {
+            key: "model.max_positions",
+            value: max_positions,
             max_len,
         });
     }

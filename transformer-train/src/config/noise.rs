@@ -1,9 +1,9 @@
-//! [`Noise`]: how often training sources are changed, so that a model learns to read such text.
+//! [`Noise`]: changes of training sources, so that a model learns to read such text.
 
 use crate::config::ConfigError;
 use crate::config::range::{fraction, require};
 
-/// How often training sources get another case or typing errors.
+/// The probabilities of another case and of typing errors in training sources.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Noise {
     /// Probability that a line is written in lower case.

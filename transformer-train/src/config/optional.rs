@@ -8,7 +8,7 @@ use toml::Value;
 /// The value that unsets a key.
 pub(super) const NONE: &str = "none";
 
-/// Whether a value unsets its key.
+/// Returns whether a value unsets its key.
 pub(super) fn is_none(value: &Value) -> bool {
     value.as_str() == Some(NONE)
 }

@@ -4,12 +4,16 @@
 use std::ops::Range;
 use std::path::Path;
 
+use serde::de::DeserializeOwned;
 use toml::{Table, Value};
 use transformer_core::TransformerConfig;
 use transformer_core::regular_file::{self, MAX_SETTINGS_BYTES};
 
 use crate::config::{ConfigError, Experiment, ModelSettings};
 use crate::tasks::nearest;
+
+/// The fields of a model that follow from the tokenizers, and are no settings.
+pub(super) const FROM_TOKENIZERS: [&str; 2] = ["src_vocab_size", "tgt_vocab_size"];
 
 impl Experiment {
     /// Reads a TOML file. The defaults of missing keys are those of the task that the file names,
@@ -62,15 +66,9 @@ fn table(text: &str, file: &str) -> Result<Table, ConfigError> {
 /// Checks settings that do not come from a file as strictly; the error is the message of the TOML
 /// parser.
 pub(super) fn check(settings: &Table) -> Result<(), String> {
-    let message = |error: &toml::de::Error| error.message().trim().replace('\n', "; ");
-    let experiment: Experiment = settings
-        .clone()
-        .try_into()
-        .map_err(|error| message(&error))?;
-    let mut model = ModelSettings::every_key().map_err(|error| error.to_string())?;
-    ModelSettings::apply(&mut model, experiment.model.overrides);
-    let model = model.try_into::<TransformerConfig>();
-    model.map(drop).map_err(|error| message(&error))
+    let message = |error: toml::de::Error| error.message().trim().replace('\n', "; ");
+    let experiment: Experiment = settings.clone().try_into().map_err(message)?;
+    check_model(experiment.model.overrides).map_err(message)
 }
 
 /// Adds the defaults of the task or the preset that checked settings name.
@@ -88,28 +86,62 @@ pub(super) fn complete(settings: Table) -> Result<Experiment, ConfigError> {
 /// Checks the keys and values of `[model]` against the model's fields, which the first reading does
 /// not.
 fn check_model_keys(experiment: &Experiment, text: &str, file: &str) -> Result<(), ConfigError> {
-    let full = ModelSettings::every_key()?;
-    let known: Vec<String> = full.keys().cloned().collect();
     for (name, value) in &experiment.model.overrides {
-        let section = text
-            .lines()
-            .position(|line| line.trim() == "[model]")
-            .unwrap_or(0);
-        let has_key = |line: &str| line.trim_start().starts_with(name.as_str());
-        let line = section + text.lines().skip(section).position(has_key).unwrap_or(0) + 1;
-        if !full.contains_key(name) {
-            let location = format!("`{file}`, line {line}");
-            return Err(unknown(location, name.clone(), known));
-        }
-        let mut table = full.clone();
-        let setting = Table::from_iter([(name.clone(), value.clone())]);
-        ModelSettings::apply(&mut table, setting);
-        let read = table.try_into::<TransformerConfig>();
-        if let Err(error) = read {
+        if let Err(error) = check_model(Table::from_iter([(name.clone(), value.clone())])) {
+            let section = text.lines().position(|line| line.trim() == "[model]");
+            let section = section.unwrap_or(0);
+            let has_key = |line: &str| line.trim_start().starts_with(name.as_str());
+            let line = section + text.lines().skip(section).position(has_key).unwrap_or(0) + 1;
             return Err(toml_error(&error, text, file, line));
         }
     }
     Ok(())
+}
+
+fn check_model(overrides: Table) -> Result<(), toml::de::Error> {
+    let mut model = Table::new();
+    ModelSettings::apply(&mut model, overrides);
+    model.try_into::<TransformerConfig>().map(drop)
+}
+
+/// Returns every section with its keys, in the order of the file.
+pub(super) fn sections() -> Vec<(String, Vec<String>)> {
+    let sections = fields::<Experiment>(|unknown| unknown).into_iter();
+    let with_keys = sections.map(|section| {
+        let keys = match section.as_str() {
+            "model" => [vec!["preset".to_owned()], model_keys()].concat(),
+            _ => fields::<Experiment>(|unknown| {
+                Table::from_iter([(section.clone(), Value::Table(unknown))])
+            }),
+        };
+        (section, keys)
+    });
+    with_keys.collect()
+}
+
+/// Returns every key, as `section.key`.
+pub(crate) fn keys() -> Vec<String> {
+    let with_section = |(section, keys): (String, Vec<String>)| {
+        keys.into_iter().map(move |key| format!("{section}.{key}"))
+    };
+    sections().into_iter().flat_map(with_section).collect()
+}
+
+/// Returns the keys of `[model]` that are fields of the model.
+pub(super) fn model_keys() -> Vec<String> {
+    let keys = fields::<TransformerConfig>(|unknown| unknown);
+    let is_set_by_tokenizers = |key: &String| FROM_TOKENIZERS.contains(&key.as_str());
+    keys.into_iter()
+        .filter(|key| !is_set_by_tokenizers(key))
+        .collect()
+}
+
+/// Returns the names of the fields of a struct, which serde lists in order when it meets an unknown one.
+fn fields<T: DeserializeOwned>(table_with: impl Fn(Table) -> Table) -> Vec<String> {
+    let unknown = Table::from_iter([(String::new(), Value::from(0))]);
+    let refused = table_with(unknown).try_into::<T>().err();
+    let names = refused.and_then(|error| unknown_name(error.message()));
+    names.map(|(_, known)| known).unwrap_or_default()
 }
 
 /// Replaces the values of a table by those of another, recursively.

@@ -1,9 +1,10 @@
-//! `[report]`: what a run writes for people who watch it.
+//! `[report]`: files for people who watch a run.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a run writes for people who watch it, beside `metrics.csv` and `curve.svg`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// Files for people who watch a run, beside `metrics.csv` and `curve.svg`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ReportSettings {
     /// Event file of TensorBoard in the folder of the run: `off`, `scalars` or `histograms`.
@@ -12,7 +13,7 @@ pub struct ReportSettings {
 }
 
 /// The content of the event file of TensorBoard.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum TensorBoard {

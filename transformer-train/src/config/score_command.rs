@@ -1,20 +1,21 @@
 //! `validation.command`: the command line of a program that scores translations.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The files whose paths stand in a command: sources, translations and references.
 const FILES: [&str; 3] = ["{src}", "{hyp}", "{ref}"];
 
 /// The command line of a program that scores translations, split into words.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 pub struct ScoreCommand {
     text: String,
     words: Vec<String>,
 }
 
-/// What happens when the command that scores translations fails.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// The consequence of a failure of the command that scores translations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CommandFailure {
     /// The run warns and goes on; a validation without a score is never the best.
@@ -23,7 +24,7 @@ pub enum CommandFailure {
     Stop,
 }
 
-/// Why a text is no command that scores translations.
+/// An error in a command that scores translations.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ScoreCommandError {

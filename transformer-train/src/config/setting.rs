@@ -2,7 +2,7 @@
 
 use toml::{Table, Value};
 
-use crate::config::{ConfigError, documented, read};
+use crate::config::{ConfigError, read};
 use crate::tasks::nearest;
 
 /// Reads `section.key=value`, and returns the table that a file with this setting has.
@@ -16,7 +16,7 @@ pub(super) fn parse(setting: &str) -> Result<Table, ConfigError> {
         });
     };
     let (key, text) = (key.trim(), text.trim());
-    let known = documented::keys();
+    let known = read::keys();
     let Some((section, name)) = key.split_once('.').filter(|_| is_known(&known, key)) else {
         return Err(unknown_key(key, known));
     };

@@ -1,5 +1,6 @@
 //! `[tokenizer]`: the tokenizers that turn text into token ids.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use transformer_core::text::{Case, TokenizerConfig, TokenizerKind};
 
@@ -10,20 +11,19 @@ use crate::tasks::Task;
 ///
 /// The keys that begin with `tgt_` need `vocabulary = "separate"`. Without them, the target
 /// tokenizer has the settings of the source tokenizer.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct TokenizerSettings {
-    /// Whether source and target share one vocabulary: `joint` or `separate`. Default: `joint`
-    /// (§5.1).
+    /// Vocabularies: one for source and target, `joint`, or one for each, `separate`. Default: `joint` (§5.1).
     pub vocabulary: Vocabulary,
     /// Kind of tokens: `word`, `char`, `bpe` or `unigram`. Default: `bpe` (§5.1).
     pub kind: TokenizerKind,
     /// Maximum size of the vocabulary, in tokens, special ones included. Default 37,000 (§5.1).
     pub vocab_size: usize,
-    /// What to do with upper-case letters: `keep` them, or `lower` all text. Default: `keep`.
+    /// Treatment of upper-case letters: `keep` them, or `lower` all text. Default: `keep`.
     pub case: Case,
-    /// Whether characters that the vocabulary lacks are written as bytes, for which it gets 256
-    /// tokens, so that no text is unknown. Needs `kind = "bpe"` or `"unigram"`. Default: false (not
+    /// Writes characters that the vocabulary lacks as bytes, for which it gets 256 tokens, so that no text is
+    /// unknown. Needs `kind = "bpe"` or `"unigram"`. Default: false (not
     /// in the paper).
     pub byte_fallback: bool,
     /// Texts that are one token wherever they occur, even within a word, and are never split: for
@@ -40,19 +40,22 @@ pub struct TokenizerSettings {
     pub dropout: f64,
     /// Kind of target tokens, for separate vocabularies. Default: `kind`.
     #[serde(with = "optional")]
+    #[schemars(with = "Option<TokenizerKind>")]
     pub tgt_kind: Option<TokenizerKind>,
     /// Maximum size of the target vocabulary, in tokens, for separate vocabularies.
     /// Default: `vocab_size`.
     #[serde(with = "optional")]
+    #[schemars(with = "Option<usize>")]
     pub tgt_vocab_size: Option<usize>,
-    /// What to do with upper-case letters in the target, for separate vocabularies.
+    /// Treatment of upper-case letters in the target, for separate vocabularies.
     /// Default: `case`.
     #[serde(with = "optional")]
+    #[schemars(with = "Option<Case>")]
     pub tgt_case: Option<Case>,
 }
 
-/// Whether source and target share one vocabulary.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// The vocabularies of source and target: one or two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Vocabulary {
     /// One tokenizer, trained on source and target.

@@ -1,5 +1,6 @@
 //! `[training]`: how a model is trained.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use transformer_core::model::MatmulPrecision;
 
@@ -7,7 +8,7 @@ use crate::config::optional;
 use crate::tasks::Task;
 
 /// The optimizer, its learning rate schedule, its batches, and how the final model is selected.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct TrainingSettings {
     /// Number of updates (optimizer steps). Default 100,000 (§5.2, base models).
@@ -41,6 +42,7 @@ pub struct TrainingSettings {
     /// `learning_rate_factor`, `d_model` and `warmup_steps`; `inverse-sqrt` requires it.
     /// Default: none.
     #[serde(with = "optional")]
+    #[schemars(with = "Option<f64>")]
     pub peak_learning_rate: Option<f64>,
     /// Label smoothing: probability that is moved from the correct token to the vocabulary, at
     /// least 0 and less than 1. Default 0.1 (§5.4, ε_ls).
@@ -68,10 +70,12 @@ pub struct TrainingSettings {
     /// Validation, checkpoint averaging and the final model then use the average. Default: none
     /// (not in the paper).
     #[serde(with = "optional")]
+    #[schemars(with = "Option<f64>")]
     pub ema_decay: Option<f64>,
     /// Gradient clipping: maximum norm of all gradients together. Larger gradients are scaled down
     /// to it. Default: none (not in the paper).
     #[serde(with = "optional")]
+    #[schemars(with = "Option<f64>")]
     pub clip_norm: Option<f64>,
     /// Updates from one validation and checkpoint to the next. Default 1000 (in the paper, a
     /// checkpoint is written every 10 minutes).
@@ -95,6 +99,7 @@ pub struct TrainingSettings {
     /// Early stopping: number of consecutive validations without a new best after which training
     /// stops. Default: none; training stops after `updates`.
     #[serde(with = "optional")]
+    #[schemars(with = "Option<u64>")]
     pub patience: Option<u64>,
     /// Floating point format in which layers multiply matrices in training: `f32`, or `bf16` (mixed
     /// precision), which is for GPUs; CPUs are slower with it. Weights, Adam's moments, softmax,
@@ -122,8 +127,8 @@ pub struct TrainingSettings {
 /// 2. If other settings can make it invalid, check them in `config/check.rs`.
 /// 3. Add it to the test of the warm-up in `optim/schedule.rs`, with a test of its own.
 /// 4. Add its name to the two sections of `docs/training.md` on schedules and on resuming.
-/// 5. `cargo xtask settings` updates the documentation of the settings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// 5. `UPDATE=1 cargo test -p transformer-train --lib config` writes the documentation of the settings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum ScheduleKind {
@@ -155,7 +160,7 @@ impl ScheduleKind {
 /// The tokens that receive the probability taken from the gold token.
 ///
 /// The two forms in use give the same loss if their `ε` differ by the factor `V/(V−1)`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum SmoothingForm {
@@ -167,7 +172,7 @@ pub enum SmoothingForm {
 }
 
 /// A floating point format.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ComputePrecision {
     /// IEEE single precision: 32 bits.
@@ -189,8 +194,8 @@ impl ComputePrecision {
     }
 }
 
-/// Which activations are computed again in the backward pass, instead of being kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// The activations that are computed again in the backward pass, instead of being kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Checkpointing {
     /// None: all are kept.
@@ -200,7 +205,7 @@ pub enum Checkpointing {
 }
 
 /// The metric that ranks checkpoints.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum BestBy {
@@ -318,8 +323,8 @@ impl TrainingSettings {
         n_batches.div_ceil(self.batches_per_update())
     }
 
-    /// Whether an interval, counted from 1, has the full number of updates; the last one of a run
-    /// may have fewer.
+    /// Returns whether an interval, counted from 1, has the full number of updates; the last one of a run may have
+    /// fewer.
     pub(crate) fn is_whole(&self, interval: usize) -> bool {
         self.updates_after(interval) == interval as u64 * self.validation_interval
     }

@@ -111,7 +111,7 @@ impl UserSettings {
     }
 }
 
-/// Whether training data is named.
+/// Returns whether training data is named.
 fn names_data(settings: &Table) -> bool {
     let mut keys = TRAIN_KEYS.iter();
     keys.any(|key| value(settings, "data", key).is_some())

@@ -1,5 +1,6 @@
 //! `[validation]`: how a model is measured during training and at its end.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use transformer_metrics::Tokenization;
 use transformer_search::{LengthLimit, LengthPenalty, Search};
@@ -7,8 +8,8 @@ use transformer_search::{LengthLimit, LengthPenalty, Search};
 use crate::config::{CommandFailure, ScoreCommand, length_penalty, optional};
 use crate::tasks::Task;
 
-/// How a model is measured: at every validation during training, and as the finished model.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// Measuring a model: at every validation during training, and when it is finished.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ValidationSettings {
     /// Maximum number of validation pairs to translate at each validation, for BLEU, chrF and exact
@@ -23,6 +24,7 @@ pub struct ValidationSettings {
     /// is `((5 + n)/6)^0.6`, `power:1` is `n`, and `none` is 1. A number alone is the exponent of
     /// `gnmt`. Default: `gnmt:0.6` (§6.1).
     #[serde(with = "length_penalty")]
+    #[schemars(schema_with = "length_penalty::schema")]
     pub length_penalty: LengthPenalty,
     /// Maximum length of a translation beyond the length of its source, in tokens. Default 50
     /// (§6.1).
@@ -40,11 +42,12 @@ pub struct ValidationSettings {
     /// enclose a word with blanks. The last number on the last line that it prints is the score;
     /// higher is better. Default: none.
     #[serde(with = "optional")]
+    #[schemars(with = "Option<ScoreCommand>")]
     pub command: Option<ScoreCommand>,
     /// Maximum time of the command, in seconds, after which it is killed and has failed.
     /// Default 600.
     pub command_time_limit: u64,
-    /// What happens when the command fails: `warn` or `stop`. Default: `warn`.
+    /// Consequence of a failure of the command: `warn` or `stop`. Default: `warn`.
     pub command_failure: CommandFailure,
 }
 

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::fmt;
 use std::str::FromStr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use transformer_core::random::{SplitMix64, hash};
 
@@ -28,7 +29,7 @@ const N_RETRIES: usize = 16;
 /// assert_eq!(*tgt, reversed.join(" "));
 /// # Ok::<(), transformer_train::tasks::TaskError>(())
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Task {

@@ -7,7 +7,6 @@ use anyhow::{Result, bail};
 
 use super::tree::Tree;
 use super::{chapters, documents, listings, one_build, paper, sources};
-use crate::settings;
 
 /// A line or file that breaks a rule.
 #[derive(Debug, PartialEq, Eq)]
@@ -44,11 +43,6 @@ pub(crate) fn run(root: &Path) -> Result<()> {
         paper::check,
     ];
     let mut problems: Vec<Problem> = rules.into_iter().flat_map(|rule| rule(&tree)).collect();
-    let outdated = settings::outdated(root)?.into_iter();
-    problems.extend(outdated.map(|path| {
-        let message = "does not match the doc comments of the settings; run `cargo xtask settings`";
-        Problem::new(path, message)
-    }));
     problems.extend(one_build::check(root)?);
     for problem in &problems {
         eprintln!("{problem}");
