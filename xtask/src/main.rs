@@ -15,7 +15,6 @@ mod notices;
 mod package;
 mod process;
 mod quick;
-mod settings;
 mod tidy;
 
 use std::env;
