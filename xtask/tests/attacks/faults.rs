@@ -13,7 +13,7 @@ fn a_lost_line_is_found() -> Result<()> {
 
 #[test]
 fn an_accepted_text_that_is_not_utf8_is_found() -> Result<()> {
-    let script = r#"[ "$1" != translate ] || exec "$real" "$@"; "$real" "$@" || exit 0"#;
+    let script = r#"[ "$1" = bleu ] || exec "$real" "$@"; "$real" "$@" || exit 0"#;
     Attack::fault(texts::attack, script, "accepted, though")
 }
 

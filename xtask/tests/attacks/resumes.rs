@@ -94,7 +94,8 @@ fn check_refused(
 ) -> Result<()> {
     let stderr = &ended.stderr;
     let is_text = ["data", "embeddings", "finetune", "tokenizer"].contains(&&*key.section);
-    let texts = ["text", "`a.src`", &format!("`{}`", value.trim_matches('"'))];
+    let value = format!("`{}`", value.trim_matches('"'));
+    let texts = ["text", "standard input", "`a.src`", &value];
     let names_text = is_text && texts.iter().any(|it| stderr.contains(it));
     let words = key.name.replace('_', " ");
     let is_named = stderr.contains(&key.name) || stderr.contains(&words) || names_text;
