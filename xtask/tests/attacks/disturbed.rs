@@ -179,10 +179,7 @@ pub(crate) fn check(case: &Case<'_>, job: &str, troubles: &[Trouble]) -> Result<
             check_resumes(case, *newest)?;
         }
         if ended.is_none() && out.is_file() && old != "-" {
-            case.run(&command.replace("disk/out", "expected"))?;
-            let is_old = before.get(Path::new("out")) == Some(&fs::read(&out)?);
-            let is_new = case.read("disk/out")? == case.read("expected")?;
-            ensure!(is_old || is_new, "`out` is neither old nor new");
+            check_old_or_new(case, command, before.get(Path::new("out")))?;
         }
         if old == "-" && whole == "-" && out.exists() {
             // These commands write into folders that are empty or absent only.
@@ -200,6 +197,18 @@ pub(crate) fn check(case: &Case<'_>, job: &str, troubles: &[Trouble]) -> Result<
         "-" => Ok(()),
         whole => check_equal(&out, &case.lab.join(whole)),
     }
+}
+
+/// Checks that the output file of a killed command is what it was before, or what the command makes.
+fn check_old_or_new(case: &Case<'_>, command: &str, before: Option<&Vec<u8>>) -> Result<()> {
+    case.run(&command.replace("disk/out", "expected"))?;
+    let now = case.read("disk/out")?;
+    let is_old = before == Some(&now);
+    ensure!(
+        is_old || now == case.read("expected")?,
+        "`out` is neither old nor new"
+    );
+    Ok(())
 }
 
 /// Checks that the run resumes at its newest complete checkpoint.
