@@ -93,7 +93,8 @@ fn differences(narrow: &Packages, wide: &Packages) -> Vec<String> {
     let shared = narrow
         .iter()
         .filter_map(|(package, sets)| Some((package, sets, wide.get(package)?)));
-    let again = shared.filter(|(_, sets, known)| !sets.is_subset(known));
+    // A second set in addition is one of a build script or a macro of packages that the wider one does not have.
+    let again = shared.filter(|(_, sets, known)| !sets.is_subset(known) && !known.is_subset(sets));
     again
         .map(|(package, sets, known)| {
             let (sets, known) = (list(sets), list(known));
