@@ -120,25 +120,25 @@ impl AdapterConfig {
         if !self.is_on() {
             return 0;
         }
-        let trained = |(place, shape): (Place, Vec<usize>)| match place {
-            _ if self.adapts(place) => self.rank * shape.iter().sum::<usize>(),
-            _ if self.trains(place) => shape.iter().product(),
-            _ if place.is_vocabulary() => self.trained_tokens * config.d_model,
+        let trained = |(parameter, shape): (Place, Vec<usize>)| match parameter {
+            _ if self.adapts(parameter) => self.rank * shape.iter().sum::<usize>(),
+            _ if self.trains(parameter) => shape.iter().product(),
+            _ if parameter.is_vocabulary() => self.trained_tokens * config.d_model,
             _ => 0,
         };
         config.parameters().map(trained).sum()
     }
 
     /// Returns whether the matrix at this place has an adapter.
-    pub(crate) fn adapts(&self, place: Place) -> bool {
-        let has_trained_rows = place.is_vocabulary() && self.trained_tokens > 0;
-        let is_target = self.targets.iter().any(|target| target.covers(place));
+    pub(crate) fn adapts(&self, parameter: Place) -> bool {
+        let has_trained_rows = parameter.is_vocabulary() && self.trained_tokens > 0;
+        let is_target = self.targets.iter().any(|target| target.covers(parameter));
         self.is_on() && is_target && !has_trained_rows
     }
 
     /// Returns whether the vector at this place is trained beside the adapters.
-    pub(crate) fn trains(&self, place: Place) -> bool {
-        match place {
+    pub(crate) fn trains(&self, parameter: Place) -> bool {
+        match parameter {
             Place::Bias(..) | Place::OutputBias => self.train_biases,
             Place::Norm(..) | Place::FinalNorm(..) => self.train_norms,
             _ => false,
@@ -147,10 +147,10 @@ impl AdapterConfig {
 }
 
 impl AdapterTarget {
-    fn covers(self, place: Place) -> bool {
+    fn covers(self, parameter: Place) -> bool {
         use Linear::{Inner, Key, Outer, Output, Query, Value};
-        let Place::Matrix(_, linear) = place else {
-            return self == Self::Embeddings && place.is_vocabulary();
+        let Place::Matrix(_, linear) = parameter else {
+            return self == Self::Embeddings && parameter.is_vocabulary();
         };
         match self {
             Self::Attention => matches!(linear, Query | Key | Value | Output),

@@ -106,7 +106,7 @@ impl Place {
     /// Returns the place with this name.
     pub(crate) fn named(name: &str) -> Option<Self> {
         let path: Vec<&str> = name.split('.').collect();
-        let place = match path[..] {
+        let parameter = match path[..] {
             ["src_vocabulary", "weight"] => Self::SrcVocabulary,
             ["tgt_vocabulary", "weight"] => Self::TgtVocabulary,
             ["output", "weight"] => Self::Output,
@@ -127,7 +127,7 @@ impl Place {
             }
             _ => return None,
         };
-        (place.to_string() == name).then_some(place)
+        (parameter.to_string() == name).then_some(parameter)
     }
 
     /// Checks for a matrix with a row per token.
@@ -143,14 +143,18 @@ impl TransformerConfig {
     /// Returns the places and shapes of all parameters, in the order of the modules' fields.
     pub(crate) fn parameters(&self) -> impl Iterator<Item = (Place, Vec<usize>)> {
         let vocabularies = [Place::SrcVocabulary, Place::TgtVocabulary, Place::Output];
-        let is_tied = |place| self.tied_places().iter().any(|(twin, _)| *twin == place);
-        let mut places: Vec<Place> = vocabularies
+        let is_tied = |parameter| {
+            self.tied_places()
+                .iter()
+                .any(|(twin, _)| *twin == parameter)
+        };
+        let mut parameters: Vec<Place> = vocabularies
             .into_iter()
             .filter(|it| !is_tied(*it))
             .collect();
-        places.extend(self.output_bias.then_some(Place::OutputBias));
+        parameters.extend(self.output_bias.then_some(Place::OutputBias));
         if self.position_limit().is_some() {
-            places.extend(Stack::BOTH.map(Place::Positions));
+            parameters.extend(Stack::BOTH.map(Place::Positions));
         }
         let depths = [self.n_encoder_layers, self.n_decoder_layers];
         for (stack, n_layers) in Stack::BOTH.into_iter().zip(depths) {
@@ -158,17 +162,19 @@ impl TransformerConfig {
                 for &part in stack.parts() {
                     let at = SubLayer { stack, layer, part };
                     for &linear in part.linears() {
-                        places.push(Place::Matrix(at, linear));
-                        places.extend(self.has_bias(part).then_some(Place::Bias(at, linear)));
+                        parameters.push(Place::Matrix(at, linear));
+                        parameters.extend(self.has_bias(part).then_some(Place::Bias(at, linear)));
                     }
-                    places.extend(Vector::BOTH.map(|vector| Place::Norm(at, vector)));
+                    parameters.extend(Vector::BOTH.map(|vector| Place::Norm(at, vector)));
                 }
             }
             if self.final_norm {
-                places.extend(Vector::BOTH.map(|vector| Place::FinalNorm(stack, vector)));
+                parameters.extend(Vector::BOTH.map(|vector| Place::FinalNorm(stack, vector)));
             }
         }
-        places.into_iter().map(|place| (place, self.shape(place)))
+        parameters
+            .into_iter()
+            .map(|parameter| (parameter, self.shape(parameter)))
     }
 
     /// Returns the matrices that the model lacks because they are tied, each with the one that is used instead.
@@ -187,9 +193,9 @@ impl TransformerConfig {
     }
 
     /// Returns the shape of a parameter.
-    pub(crate) fn shape(&self, place: Place) -> Vec<usize> {
+    pub(crate) fn shape(&self, parameter: Place) -> Vec<usize> {
         let d_model = self.d_model;
-        match place {
+        match parameter {
             Place::SrcVocabulary => vec![self.src_vocab_size, d_model],
             Place::TgtVocabulary | Place::Output => vec![self.tgt_vocab_size, d_model],
             Place::OutputBias => vec![self.tgt_vocab_size],

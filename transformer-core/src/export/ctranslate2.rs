@@ -116,7 +116,7 @@ fn values(
     model: &Transformer,
     config: &TransformerConfig,
 ) -> Result<BTreeMap<String, Value>, ExportError> {
-    let target = |place| Some(target(place, config));
+    let target = |parameter| Some(target(parameter, config));
     let weights = renamed(&StateDict::from_model(model), config, target);
     let n_heads = i16::try_from(config.n_heads).map_err(|_| ExportError::TooLarge {
         name: "n_heads".to_owned(),
@@ -170,7 +170,7 @@ fn values(
 }
 
 /// Returns the tensor of a parameter, and its layout. Linear layers with the same input are one.
-fn target(place: Place, config: &TransformerConfig) -> (String, Layout) {
+fn target(parameter: Place, config: &TransformerConfig) -> (String, Layout) {
     let block = |at: SubLayer| {
         let part = match at.part {
             Part::SelfAttention => "self_attention",
@@ -179,7 +179,7 @@ fn target(place: Place, config: &TransformerConfig) -> (String, Layout) {
         };
         format!("{}/layer_{}/{part}", at.stack, at.layer)
     };
-    let name = match place {
+    let name = match parameter {
         Place::SrcVocabulary if config.tying != Tying::All => SRC_EMBEDDING.to_owned(),
         Place::SrcVocabulary | Place::TgtVocabulary => TGT_EMBEDDING.to_owned(),
         Place::Output => PROJECTION.to_owned(),
@@ -198,7 +198,7 @@ fn target(place: Place, config: &TransformerConfig) -> (String, Layout) {
                 (Part::FeedForward, Outer) => (1, &[Outer]),
                 (Part::FeedForward, _) => (0, &[Inner]),
             };
-            let name = format!("{}/linear_{index}/{}", block(at), kind(place));
+            let name = format!("{}/linear_{index}/{}", block(at), kind(parameter));
             return (name, Layout::linear(linear, all, config));
         }
     };

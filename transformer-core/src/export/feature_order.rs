@@ -22,10 +22,10 @@ pub(super) fn with_halves(weights: &StateDict) -> StateDict {
 }
 
 /// Returns the axis of a parameter that counts the features of the residual stream.
-fn stream_axis(place: Place) -> Option<usize> {
+fn stream_axis(parameter: Place) -> Option<usize> {
     use Linear::{Inner, Key, Outer, Output, Query, Value};
-    match place {
-        _ if place.is_vocabulary() => Some(1),
+    match parameter {
+        _ if parameter.is_vocabulary() => Some(1),
         Place::Matrix(_, Output | Outer) => Some(1),
         Place::Matrix(_, Query | Key | Value | Inner) => Some(0),
         Place::Bias(_, Output | Outer) | Place::Norm(..) | Place::FinalNorm(..) => Some(0),

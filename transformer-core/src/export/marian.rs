@@ -282,12 +282,12 @@ fn weights(
         // Both have all sines before all cosines.
         ours = with_halves(&ours);
     }
-    let mut theirs = renamed(&ours, config, |place| match place {
+    let mut theirs = renamed(&ours, config, |parameter| match parameter {
         Place::SrcVocabulary if config.tying == Tying::All => {
             Some((SHARED.to_owned(), Layout::Same))
         }
         Place::OutputBias => Some((BIAS.to_owned(), Layout::Same)),
-        _ => Names::Marian.source(place, config),
+        _ => Names::Marian.source(parameter, config),
     });
     for name in [SHARED, SRC, TGT, OUTPUT, BIAS] {
         if let Some(data) = theirs.remove(name) {

@@ -15,12 +15,12 @@ pub(super) fn renamed(
     target: impl Fn(Place) -> Option<(String, Layout)>,
 ) -> StateDict {
     let mut theirs = StateDict::default();
-    for (place, _) in config.parameters() {
-        let parameter = weights.tensor(&place.to_string());
-        let (Some(parameter), Some((name, layout))) = (parameter, target(place)) else {
+    for (parameter, _) in config.parameters() {
+        let values = weights.tensor(&parameter.to_string());
+        let (Some(values), Some((name, layout))) = (values, target(parameter)) else {
             continue;
         };
-        let tensor = layout.tensor(parameter);
+        let tensor = layout.tensor(values);
         let joined = match theirs.remove(&name) {
             Some(first) => joined(&first, &tensor),
             None => tensor,

@@ -186,10 +186,10 @@ impl StateDict {
             misfits: BTreeMap::new(),
         };
         let mut tensors = Vec::new();
-        for (place, shape) in config.parameters() {
-            let values = fit.values(place, &shape);
+        for (parameter, shape) in config.parameters() {
+            let values = fit.values(parameter, &shape);
             let data = values.map(|values| TensorData::new(values, shape));
-            tensors.extend(data.map(|data| (place.to_string(), data)));
+            tensors.extend(data.map(|data| (parameter.to_string(), data)));
         }
         fit.check_tied();
         fit.check_output_bias();
@@ -217,10 +217,11 @@ struct Fit<'a> {
 
 impl Fit<'_> {
     /// Returns the values of a parameter in our layout; `None` after noting a difference.
-    fn values(&mut self, place: Place, shape: &[usize]) -> Option<Vec<f32>> {
-        let Some((name, layout)) = self.source(place) else {
-            let parameter = place.to_string();
-            self.note(Misfit::Unnamed { parameter });
+    fn values(&mut self, parameter: Place, shape: &[usize]) -> Option<Vec<f32>> {
+        let Some((name, layout)) = self.source(parameter) else {
+            self.note(Misfit::Unnamed {
+                parameter: parameter.to_string(),
+            });
             return None;
         };
         let expected = layout.tensor_shape(shape);
@@ -246,14 +247,14 @@ impl Fit<'_> {
 
     /// Returns the tensor from which a parameter is loaded: for a tied matrix, the first of its names that
     /// is in the state dict.
-    fn source(&self, place: Place) -> Option<(String, Layout)> {
+    fn source(&self, parameter: Place) -> Option<(String, Layout)> {
         let twins = self.config.tied_places().iter();
-        let twins = twins.filter(|(_, first)| *first == place);
-        let mut all = [place].into_iter().chain(twins.map(|(twin, _)| *twin));
-        let named = |place| self.names.source(place, self.config);
+        let twins = twins.filter(|(_, first)| *first == parameter);
+        let mut all = [parameter].into_iter().chain(twins.map(|(twin, _)| *twin));
+        let named = |parameter| self.names.source(parameter, self.config);
         let exists = |(name, _): &(String, Layout)| self.dict.tensor(name).is_some();
-        let found = all.find_map(|place| named(place).filter(exists));
-        found.or_else(|| named(place))
+        let found = all.find_map(|parameter| named(parameter).filter(exists));
+        found.or_else(|| named(parameter))
     }
 
     /// Checks that matrices that the config ties are equal.

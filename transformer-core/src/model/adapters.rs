@@ -59,14 +59,14 @@ impl Reparameterizer for NewAdapters {
         param: Param<Tensor<D>>,
     ) -> (Param<Tensor<D>>, Option<LowRankAdapter>) {
         let config = &self.0;
-        let place = Place::named(path);
-        if place.is_some_and(|place| config.trains(place)) {
+        let parameter = Place::named(path);
+        if parameter.is_some_and(|it| config.trains(it)) {
             return (param, None);
         }
         let param = param.set_require_grad(false);
-        let adapted = place.filter(|place| config.adapts(*place));
+        let adapted = parameter.filter(|it| config.adapts(*it));
         let shape = param.lazy_shape();
-        let (&[n_rows, n_columns], Some(place)) = (&shape[..], adapted) else {
+        let (&[n_rows, n_columns], Some(parameter)) = (&shape[..], adapted) else {
             return (param, None);
         };
         let device = param.lazy_device();
@@ -78,7 +78,7 @@ impl Reparameterizer for NewAdapters {
             #[expect(clippy::disallowed_methods, reason = "the run has seeded the device")]
             Tensor::random(shape, Distribution::Uniform(-bound, bound), &device)
         };
-        let (a, b) = match place.is_vocabulary() {
+        let (a, b) = match parameter.is_vocabulary() {
             true => (Tensor::zeros(a, &device), random(b, n_columns)),
             false => (random(a, n_rows), Tensor::zeros(b, &device)),
         };

@@ -45,10 +45,10 @@ mod tests {
         let found = named_parameters(&config.build(&device)).into_iter();
         let found = found.map(|(name, values)| (name, values.shape().to_vec()));
         let table = config.parameters();
-        let table = table.map(|(place, shape)| (place.to_string(), shape));
+        let table = table.map(|(parameter, shape)| (parameter.to_string(), shape));
         assert_eq!(table.collect::<Vec<_>>(), found.collect::<Vec<_>>());
-        for (place, _) in config.parameters() {
-            assert_eq!(Place::named(&place.to_string()), Some(place));
+        for (parameter, _) in config.parameters() {
+            assert_eq!(Place::named(&parameter.to_string()), Some(parameter));
         }
     }
 

@@ -128,10 +128,10 @@ impl Packer<'_> {
         })
     }
 
-    fn norm(&self, place: impl Fn(Vector) -> Place) -> Result<PackedNorm, LoadError> {
+    fn norm(&self, parameter: impl Fn(Vector) -> Place) -> Result<PackedNorm, LoadError> {
         Ok(PackedNorm {
-            gamma: self.floats(place(Vector::Gain))?.into_owned(),
-            beta: self.floats(place(Vector::Offset))?.into_owned(),
+            gamma: self.floats(parameter(Vector::Gain))?.into_owned(),
+            beta: self.floats(parameter(Vector::Offset))?.into_owned(),
             epsilon: self.config.norm_epsilon as f32,
         })
     }
@@ -167,9 +167,9 @@ impl Packer<'_> {
     }
 
     /// Returns the elements of a tensor of floats, in row-major order.
-    pub(super) fn floats(&self, place: Place) -> Result<Cow<'_, [f32]>, LoadError> {
-        let shape = self.config.shape(place);
-        match self.weights.get(&place.to_string(), &shape)? {
+    pub(super) fn floats(&self, parameter: Place) -> Result<Cow<'_, [f32]>, LoadError> {
+        let shape = self.config.shape(parameter);
+        match self.weights.get(&parameter.to_string(), &shape)? {
             StoredTensor::F32(values) => Ok(values),
             StoredTensor::Int8 { .. } => {
                 unreachable!("only matrices of layers are stored as integers")
@@ -178,9 +178,13 @@ impl Packer<'_> {
     }
 
     /// Returns a matrix in the format of the products.
-    fn matrix(&self, place: Place, channels: ChannelAxis) -> Result<WeightMatrix<'_>, LoadError> {
-        let shape = self.config.shape(place);
-        let matrix = match self.weights.get(&place.to_string(), &shape)? {
+    fn matrix(
+        &self,
+        parameter: Place,
+        channels: ChannelAxis,
+    ) -> Result<WeightMatrix<'_>, LoadError> {
+        let shape = self.config.shape(parameter);
+        let matrix = match self.weights.get(&parameter.to_string(), &shape)? {
             StoredTensor::F32(values) => WeightMatrix::F32(values),
             StoredTensor::Int8 { values, scales } => WeightMatrix::Int8 {
                 integers: Cow::Borrowed(values),
@@ -191,14 +195,16 @@ impl Packer<'_> {
     }
 
     /// Reads a matrix with a row per token.
-    pub(super) fn embeddings(&self, place: Place) -> Result<Arc<Embeddings>, LoadError> {
-        Ok(Arc::new(match self.matrix(place, ChannelAxis::Rows)? {
-            WeightMatrix::F32(values) => Embeddings::F32(values.into_owned()),
-            WeightMatrix::Int8 { integers, scales } => Embeddings::Int8 {
-                integers: integers.into_owned(),
-                scales: scales.into_owned(),
+    pub(super) fn embeddings(&self, parameter: Place) -> Result<Arc<Embeddings>, LoadError> {
+        Ok(Arc::new(
+            match self.matrix(parameter, ChannelAxis::Rows)? {
+                WeightMatrix::F32(values) => Embeddings::F32(values.into_owned()),
+                WeightMatrix::Int8 { integers, scales } => Embeddings::Int8 {
+                    integers: integers.into_owned(),
+                    scales: scales.into_owned(),
+                },
             },
-        }))
+        ))
     }
 
     /// Packs the transpose of a matrix with a row per token, for logits.

@@ -4,17 +4,17 @@ use super::layout::{Layout, kind};
 use crate::config::{Linear, Part, Place, TransformerConfig, Vector};
 
 /// Returns the tensor of a parameter, and its layout.
-pub(super) fn source(place: Place, config: &TransformerConfig) -> Option<(String, Layout)> {
-    let (kind, layout) = match place {
+pub(super) fn source(parameter: Place, config: &TransformerConfig) -> Option<(String, Layout)> {
+    let (kind, layout) = match parameter {
         Place::Norm(_, Vector::Gain) | Place::FinalNorm(_, Vector::Gain) => {
             // It divides by the sample standard deviation, which is √(n/(n−1)) times the biased one.
             let n = config.d_model as f64;
             ("a_2", Layout::Scaled(((n - 1.0) / n).sqrt()))
         }
         Place::Norm(..) | Place::FinalNorm(..) => ("b_2", Layout::Same),
-        _ => (kind(place), Layout::of(place, config)),
+        _ => (kind(parameter), Layout::of(parameter, config)),
     };
-    let module = match place {
+    let module = match parameter {
         Place::SrcVocabulary => "src_embed.0.lut".to_owned(),
         Place::TgtVocabulary => "tgt_embed.0.lut".to_owned(),
         Place::Output | Place::OutputBias => "generator.proj".to_owned(),

@@ -28,8 +28,8 @@ impl Layout {
     }
 
     /// Returns the layout in PyTorch of a parameter that has a tensor of its own.
-    pub(super) fn of(place: Place, config: &TransformerConfig) -> Self {
-        match place {
+    pub(super) fn of(parameter: Place, config: &TransformerConfig) -> Self {
+        match parameter {
             Place::Matrix(_, linear) | Place::Bias(_, linear) => {
                 Self::linear(linear, &[linear], config)
             }
@@ -91,8 +91,8 @@ fn transpose(values: &[f32], n_columns: usize) -> Vec<f32> {
 }
 
 /// Returns PyTorch's name of a kind of parameter.
-pub(crate) const fn kind(place: Place) -> &'static str {
-    match place {
+pub(crate) const fn kind(parameter: Place) -> &'static str {
+    match parameter {
         Place::Bias(..) | Place::OutputBias => "bias",
         Place::Norm(_, Vector::Offset) | Place::FinalNorm(_, Vector::Offset) => "bias",
         _ => "weight",

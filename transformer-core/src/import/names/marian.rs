@@ -4,8 +4,8 @@ use super::layout::{Layout, kind};
 use crate::config::{Linear, Part, Place, TransformerConfig};
 
 /// Returns the tensor of a parameter, and its layout.
-pub(super) fn source(place: Place, config: &TransformerConfig) -> Option<(String, Layout)> {
-    let module = match place {
+pub(super) fn source(parameter: Place, config: &TransformerConfig) -> Option<(String, Layout)> {
+    let module = match parameter {
         Place::SrcVocabulary => "model.encoder.embed_tokens".to_owned(),
         Place::TgtVocabulary => "model.decoder.embed_tokens".to_owned(),
         Place::Output | Place::OutputBias => "lm_head".to_owned(),
@@ -38,7 +38,7 @@ pub(super) fn source(place: Place, config: &TransformerConfig) -> Option<(String
         Place::FinalNorm(stack, _) => format!("model.{stack}.layer_norm"),
     };
     Some((
-        format!("{module}.{}", kind(place)),
-        Layout::of(place, config),
+        format!("{module}.{}", kind(parameter)),
+        Layout::of(parameter, config),
     ))
 }

@@ -6,5 +6,6 @@ mod layout;
 mod marian;
 mod pytorch;
 
-pub use convention::{Names, PytorchNames};
+pub use convention::Names;
 pub(crate) use layout::{Layout, kind};
+pub use pytorch::PytorchNames;

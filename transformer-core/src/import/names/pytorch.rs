@@ -1,18 +1,51 @@
-//! Names of `torch.nn.Transformer`.
+//! [`PytorchNames`]: names of `torch.nn.Transformer`.
 
-use super::convention::PytorchNames;
 use super::layout::{Layout, kind};
 use crate::config::{Linear, Part, Place, Stack, TransformerConfig};
+
+/// Names of the tensors in and around a `torch.nn.Transformer`, which has no embeddings, positions and output
+/// itself.
+///
+/// `None` means that the file has no such tensor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PytorchNames {
+    /// Key prefix of the `nn.Transformer`, without the dot; empty if it was saved alone. Default
+    /// `transformer`.
+    pub prefix: String,
+    /// Source embedding, `[vocab, d_model]`. Default `src_embedding.weight`.
+    pub src_embedding: Option<String>,
+    /// Target embedding, `[vocab, d_model]`. Default `tgt_embedding.weight`.
+    pub tgt_embedding: Option<String>,
+    /// Pre-softmax matrix, `[vocab, d_model]`, the weight of an `nn.Linear`. Default `output.weight`.
+    pub output: Option<String>,
+    /// Learned source positions, `[max_positions, d_model]`. Default: none.
+    pub src_positions: Option<String>,
+    /// Learned target positions, `[max_positions, d_model]`. Default: none.
+    pub tgt_positions: Option<String>,
+}
+
+impl Default for PytorchNames {
+    fn default() -> Self {
+        Self {
+            prefix: "transformer".to_owned(),
+            src_embedding: Some("src_embedding.weight".to_owned()),
+            tgt_embedding: Some("tgt_embedding.weight".to_owned()),
+            output: Some("output.weight".to_owned()),
+            src_positions: None,
+            tgt_positions: None,
+        }
+    }
+}
 
 /// Returns the tensor of a parameter, and its layout.
 pub(super) fn source(
     names: &PytorchNames,
-    place: Place,
+    parameter: Place,
     config: &TransformerConfig,
 ) -> Option<(String, Layout)> {
     let of_user = |name: &Option<String>| Some((name.clone()?, Layout::Same));
-    let mut layout = Layout::of(place, config);
-    let module = match place {
+    let mut layout = Layout::of(parameter, config);
+    let module = match parameter {
         Place::SrcVocabulary => return of_user(&names.src_embedding),
         Place::TgtVocabulary => return of_user(&names.tgt_embedding),
         Place::Output => return of_user(&names.output),
@@ -45,7 +78,7 @@ pub(super) fn source(
     };
     let dot = if names.prefix.is_empty() { "" } else { "." };
     Some((
-        format!("{}{dot}{module}{}", names.prefix, kind(place)),
+        format!("{}{dot}{module}{}", names.prefix, kind(parameter)),
         layout,
     ))
 }
