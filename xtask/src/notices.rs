@@ -66,7 +66,7 @@ fn notices(root: &Path) -> Result<String> {
     texts.sort_by(|(_, a), (_, b)| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
     for (text, names) in texts {
         let names = wrapped(&names.into_iter().collect::<Vec<_>>()).join("\n");
-        write!(file, "\n{}\n\n{names}\n\n{text}", "-".repeat(80))?;
+        writeln!(file, "\n{}\n\n{names}\n\n{text}", "-".repeat(80))?;
     }
     Ok(file)
 }
