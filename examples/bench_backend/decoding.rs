@@ -20,7 +20,7 @@ const N_TOKENS: usize = 24;
 /// The measured batch sizes, in sentences, and beam sizes.
 const CELLS: [(usize, usize); 6] = [(1, 1), (1, 4), (32, 1), (32, 4), (1000, 1), (1000, 4)];
 
-/// Maximum number of seconds for one translation of a cell; a cell that would take longer is left out.
+/// The maximum of seconds that one translation of a cell may take; a cell that would take longer is left out.
 const MAX_SECONDS: f64 = 40.0;
 
 /// Prints the tokens of the best hypothesis per second, and the milliseconds to the first token, for each cell.

@@ -29,13 +29,13 @@ pub(crate) struct Figures {
     pub(crate) decoding: Vec<Decoding>,
     pub(crate) peak_memory_mib: Option<f64>,
     pub(crate) gpu_memory_mib: Option<f64>,
-    /// How many updates of varying shapes were requested.
+    /// The number of updates of varying shapes that were requested.
     pub(crate) n_varied: Option<u64>,
     /// Memory after some of them.
     pub(crate) varied: Vec<MemorySample>,
     pub(crate) build_s: Option<f64>,
     pub(crate) binary_mib: Option<f64>,
-    /// Why figures are missing.
+    /// The reason why figures are missing.
     pub(crate) trouble: Option<String>,
 }
 

@@ -46,7 +46,7 @@ const VOCAB: usize = 8000;
 /// Tokens of every source, without EOS; all are of the same length, so that no figure depends on padding.
 const LEN: usize = 31;
 
-/// How many times a speed is measured, and for how long each time.
+/// The number of measurements of a speed, and the duration of each.
 #[derive(Clone, Copy, Debug)]
 struct Repeats {
     n_runs: usize,

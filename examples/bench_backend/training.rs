@@ -31,7 +31,7 @@ const LEARNING_RATE: f64 = 1e-4;
 /// Seed of dropout of the layers that are computed again.
 const SEED: u64 = 1;
 
-/// How training differs from the default.
+/// The difference of training from the default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Variant {
     /// Not at all.

@@ -9,7 +9,7 @@ use crate::memory::MemoryUse;
 use crate::training::Training;
 use crate::{print, sentences};
 
-/// Number of times that memory is measured.
+/// The number of measurements of memory.
 const N_SAMPLES: u64 = 20;
 
 /// Target tokens of an update, with padding: 32 sentences of 32 tokens.
@@ -32,7 +32,7 @@ pub(crate) fn measure(training: &mut Training, n_updates: u64, memory: &MemoryUs
     Ok(())
 }
 
-/// Makes sentences with lengths that depend on the number of the update; each has at least half the length of the
+/// Makes sentences of lengths that depend on the number of the update; each has at least half the length of the
 /// longest.
 fn pairs_of_any_length(update: u64) -> Vec<SentencePair> {
     let max_len = 8 + mixed(update, 0) % (MAX_TOKENS - 7);

@@ -16,7 +16,7 @@ use serde_json::Value;
 use crate::bench_backends::{self, Peers, Plan, Preset, faults, name, troubles};
 use crate::process::{Environment, call, cargo, run_until, target_folder};
 
-/// What is run, and where the results are written.
+/// The parts that are run, and the folder of the results.
 #[derive(Args, Debug)]
 #[command(mut_arg("backends", |it| it.default_value("cuda,wgpu")
     .default_value_if("pack", ArgPredicate::IsPresent, "vulkan")))]

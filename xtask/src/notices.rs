@@ -93,7 +93,7 @@ fn crates(root: &Path) -> Result<BTreeSet<Crate>> {
     Ok(parse(&output(&mut tree)?))
 }
 
-/// Reads lines like `name v1.2.3|MIT OR Apache-2.0 (*)`; members of the workspace have a path behind the version.
+/// Reads lines like `name v1.2.3|MIT OR Apache-2.0 (*)`; members of the workspace have a path after the version.
 fn parse(tree: &str) -> BTreeSet<Crate> {
     let crates = tree.lines().filter_map(|line| {
         let (package, license) = line.trim_end_matches(" (*)").split_once('|')?;

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use crate::process::{call, cargo, output, target_folder};
 use crate::tidy;
 
-/// What counts as changed.
+/// The commit that the change is counted from.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Flags {
     /// The commit with which the files are compared.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-/// What is measured, for how long, and where the results are written.
+/// The backends, the duration of measurements, and the folder of the results.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Plan {
     /// The backends; `flex` needs no GPU.
@@ -16,7 +16,7 @@ pub(crate) struct Plan {
         default_value = "flex,ndarray,tch,wgpu,cuda"
     )]
     pub(crate) backends: Vec<Backend>,
-    /// How many times each figure is measured; the programs take turns.
+    /// Number of measurements of each figure; the programs take turns.
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) runs: u32,
     /// Seconds of each measurement.

@@ -1,4 +1,4 @@
-//! What is known of [`Figures`]: their kind of hardware, the figures of several runs together, medians.
+//! The kind of hardware of [`Figures`], the figures of several runs together, and medians.
 
 use super::figures::{Decoding, Difference, Figures};
 
@@ -12,7 +12,7 @@ const ON_CPU: [&str; 6] = [
     "ctranslate2",
 ];
 
-/// How the names of other programs begin.
+/// The beginnings of the names of other programs.
 const PEERS: [&str; 2] = ["pytorch", "ctranslate2"];
 
 /// Names of devices that emulate a GPU on the CPU.

@@ -33,7 +33,7 @@ fn entry(line: &str) -> Option<Chapter> {
     Some(Chapter { title, name })
 }
 
-/// Reads a chapter, and replaces each line `{{#include PATH}}` by the file, whose path is relative to the chapter.
+/// Reads a chapter, and replaces each line `{{#include PATH}}` by the file. The path is relative to the chapter.
 pub(super) fn text(source: &Path, chapter: &Chapter) -> Result<String> {
     let path = source.join(format!("{}.md", chapter.name));
     let mut text = String::new();

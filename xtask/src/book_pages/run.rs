@@ -1,4 +1,4 @@
-//! What the command does: run the programs, if it is asked to, and write the pages.
+//! [`run`]: runs the programs, if it is asked to, and writes the pages.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ const PROGRAMS: &str = "examples/book/src/bin";
 /// The folders below [`SOURCE`] with files that the pages load.
 const COPIED: [&str; 2] = ["pictures", "interactive"];
 
-/// What to do beside writing the pages.
+/// The work beside writing the pages.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Flags {
     /// Runs every program, and writes what it prints and draws into the repository.
@@ -27,7 +27,7 @@ pub(crate) struct Flags {
     /// Runs every program, and compares what it prints and draws with the repository.
     #[arg(long)]
     check: bool,
-    /// Runs only the programs whose names begin with this, for example `03`.
+    /// Runs only the programs with names that begin with this, for example `03`.
     #[arg(long, requires = "update")]
     only: Option<String>,
 }

@@ -13,7 +13,7 @@ use super::{chapters, documents, listings, one_build, paper, sources};
 pub(super) struct Problem {
     /// The path of the file or folder from the root, and the line where there is one.
     pub(super) location: String,
-    /// What is wrong, and how to mend it.
+    /// The fault, and how to mend it.
     message: String,
 }
 

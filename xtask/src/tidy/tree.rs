@@ -50,7 +50,7 @@ impl Tree {
         Ok(tree)
     }
 
-    /// Returns the paths and contents of the text files whose paths end with `end`.
+    /// Returns the paths and contents of the text files with paths that end with `end`.
     pub(super) fn ending(&self, end: &str) -> impl Iterator<Item = (&str, &str)> {
         let files = self
             .files
