@@ -59,6 +59,20 @@ macro_rules! after_conversion {
     };
 }
 
+/// A variable: a letter, which may have a digit.
+macro_rules! variable {
+    () => {
+        r"[A-Za-z]\d?"
+    };
+}
+
+/// A number with its separators.
+macro_rules! number {
+    () => {
+        r"\d+(?:[.,]\d+)*"
+    };
+}
+
 /// A character inside of an address, or a part of it in brackets.
 macro_rules! of_address {
     ($not:literal) => {
@@ -250,11 +264,34 @@ pub(super) const KINDS: &[Kind] = &[
         examples: &["@user", "#123"],
     },
     Kind {
+        name: "assignments",
+        keep: Keep::Exact,
+        pattern: concat!(
+            r"\b",
+            variable!(),
+            r" ?(?:[=<>≤≥≠≈]|[:!=<>]=) ?[-+±]?",
+            number!(),
+            r"\b|\b(?:",
+            variable!(),
+            r"|\d+)(?:[-+*/^](?:",
+            variable!(),
+            r"|\d+))*=(?:",
+            variable!(),
+            r"|\d+)(?:[-+*/^=](?:",
+            variable!(),
+            r"|\d+))*\b|\b[A-Za-z_][\w.-]*==?[-+]?",
+            number!(),
+            r"\w*"
+        ),
+        not_after: touches_word,
+        examples: &["x=1", "q = 42", "a+b=c", "width=100"],
+    },
+    Kind {
         name: "options",
         keep: Keep::Exact,
-        pattern: r"--[a-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?",
+        pattern: r"--[a-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?(?:=[\w.,/+-]*\w)?",
         not_after: touches_word,
-        examples: &["--option", "--no-color"],
+        examples: &["--option", "--no-color", "--jobs=4"],
     },
     Kind {
         name: "paths",

@@ -6,6 +6,7 @@ use std::ops::Range;
 
 use super::copied::Copied;
 use super::event::{DocumentEvent, DocumentSummary, start_of};
+use super::format::PartReader;
 use super::line_translator::{DocumentLine, LineTranslator, TranslatedLine};
 use super::marks::{Chunk, Form, Piece, Sentence, cut, put_back};
 use super::passage::{Mark, MarkKind, Part, Passage, Raw};
@@ -66,7 +67,7 @@ impl<'a, L: LineTranslator> DocumentTranslator<'a, L> {
         }
     }
 
-    /// Translates a document, given as its parts, into `output`, and returns what was translated.
+    /// Translates a document, given as its parts, into `output`, in its encoding, and returns what was translated.
     ///
     /// Memory is bounded by a window of the document: about a quarter of a megabyte of text, or the largest part.
     ///
@@ -76,25 +77,25 @@ impl<'a, L: LineTranslator> DocumentTranslator<'a, L> {
     /// then.
     pub fn translate(
         &mut self,
-        parts: impl IntoIterator<Item = Result<Part, DocumentError>>,
+        parts: PartReader,
         output: &mut impl Write,
         on_event: &mut dyn FnMut(DocumentEvent),
     ) -> Result<DocumentSummary, DocumentError> {
+        let mut parts = parts;
         let mut window = Vec::new();
         let (mut n_text, mut n_verbatim) = (0, 0);
-        for part in parts {
-            let part = part?;
+        while let Some(part) = parts.next().transpose()? {
             n_verbatim += size(&part);
             if let Part::Passage(passage) = &part {
                 n_text += passage.text.len();
             }
             window.push(part);
             if n_text >= WINDOW_BYTES || n_verbatim >= VERBATIM_BYTES {
-                self.write(mem::take(&mut window), output, on_event)?;
+                self.write(mem::take(&mut window), &parts, output, on_event)?;
                 (n_text, n_verbatim) = (0, 0);
             }
         }
-        self.write(window, output, on_event)?;
+        self.write(window, &parts, output, on_event)?;
         output.flush().map_err(DocumentError::Write)?;
         Ok(self.summary)
     }
@@ -137,12 +138,13 @@ impl<'a, L: LineTranslator> DocumentTranslator<'a, L> {
     fn write(
         &mut self,
         parts: Vec<Part>,
+        reader: &PartReader,
         output: &mut impl Write,
         on_event: &mut dyn FnMut(DocumentEvent),
     ) -> Result<(), DocumentError> {
         for text in self.translate_parts(parts, on_event)? {
             output
-                .write_all(text.as_bytes())
+                .write_all(&reader.encoded(&text))
                 .map_err(DocumentError::Write)?;
         }
         Ok(())

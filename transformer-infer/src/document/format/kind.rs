@@ -1,10 +1,14 @@
 //! [`Format`]: the formats by their names, and the reader of each.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::io::Read;
 use std::path::Path;
 use std::str::FromStr;
 
+use encoding_rs::{Encoding, UTF_8};
+
+use super::html::encoded;
 use super::{
     HtmlOptions, HtmlReader, JsonOptions, JsonReader, MarkdownReader, Paragraphs, PoOptions,
     PoReader, SubtitleKind, SubtitleOptions, SubtitleReader, TableKind, TableOptions, TableReader,
@@ -77,7 +81,34 @@ impl Default for FormatOptions {
 }
 
 /// The parts of a document, in order.
-pub type PartReader = Box<dyn Iterator<Item = Result<Part, DocumentError>>>;
+pub struct PartReader {
+    parts: Box<dyn Iterator<Item = Result<Part, DocumentError>>>,
+    encoding: &'static Encoding,
+}
+
+impl PartReader {
+    /// Writes text in the encoding of the document.
+    pub(in crate::document) fn encoded<'a>(&self, text: &'a str) -> Cow<'a, [u8]> {
+        encoded(text, self.encoding)
+    }
+}
+
+impl Iterator for PartReader {
+    type Item = Result<Part, DocumentError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.parts.next()
+    }
+}
+
+impl fmt::Debug for PartReader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let encoding = self.encoding.name();
+        f.debug_struct("PartReader")
+            .field("encoding", &encoding)
+            .finish_non_exhaustive()
+    }
+}
 
 /// The formats with their names; the first is the one that is printed, and all are extensions of files.
 const NAMES: &[(Format, &[&str])] = &[
@@ -122,10 +153,15 @@ impl Format {
         input: impl Read + Send + 'static,
         options: &FormatOptions,
     ) -> Result<PartReader, DocumentError> {
-        Ok(match self {
+        let mut encoding = UTF_8;
+        let parts: Box<dyn Iterator<Item = Result<Part, DocumentError>>> = match self {
             Self::Text => Box::new(TextReader::new(name, input, options.paragraphs)),
             Self::Markdown => Box::new(MarkdownReader::new(name, input)?),
-            Self::Html => Box::new(HtmlReader::new(name, input, options.html)?),
+            Self::Html => {
+                let reader;
+                (reader, encoding) = HtmlReader::of_file(name, input, options.html)?;
+                Box::new(reader)
+            }
             Self::Subtitles(kind) => {
                 let options = options.subtitles.clone();
                 Box::new(SubtitleReader::new(name, input, kind, options)?)
@@ -141,7 +177,8 @@ impl Format {
             }
             Self::Po => Box::new(PoReader::new(name, input, options.po)?),
             Self::Json => Box::new(JsonReader::new(name, input, options.json.clone())?),
-        })
+        };
+        Ok(PartReader { parts, encoding })
     }
 
     fn names() -> String {

@@ -97,6 +97,33 @@ fn preformatted_text_of_html_keeps_its_lines() {
 }
 
 #[test]
+fn line_ends_that_an_attribute_keeps_end_lines() {
+    let styled = "<p style='color: red; White-Space: pre-wrap'>A man\nrides</p><div xml:space=preserve>a\n<b>horse</b></div>";
+    assert_eq!(html(styled), ["A man", "rides", "a", "horse"]);
+    let inside =
+        "<div style='white-space:pre'><p style='white-space: normal'>A man\nrides</p></div>";
+    assert_eq!(html(inside), ["A man rides"]);
+    let word = "<p>A man\n<span style='white-space:pre'>rides</span> a\nhorse</p>";
+    assert_eq!(html(word), ["A man rides a horse"]);
+    assert_eq!(
+        html("<p>A <i style='white-space:pre'>b\nc</i></p><p>d\ne</p>"),
+        ["A b", "c", "d e"]
+    );
+}
+
+#[test]
+fn assignments_without_words_are_copied() {
+    assert_eq!(
+        html("<table><tr><td>q=42</td><td>x = 1,5</td><td>a+b=c; n<5</td></tr></table>"),
+        [""; 0]
+    );
+    assert_eq!(
+        text("width=100\nx=1\nA = a dog\nI am 5\n1 = a\n"),
+        ["A = a dog", "I am 5", "1 = a"]
+    );
+}
+
+#[test]
 fn a_line_end_in_xml_is_a_space() {
     let parts = xml_parts(
         "<d><p>A man rides\n  a <b>brown</b>\nhorse.</p></d>",

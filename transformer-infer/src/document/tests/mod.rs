@@ -1,7 +1,9 @@
 //! Tests of the document layer, with translators whose output is known.
 
+mod cases;
 mod copied;
 mod doubles;
+mod encodings;
 mod lines;
 mod marks;
 mod properties;

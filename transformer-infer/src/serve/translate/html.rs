@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::document::with_lines;
 use super::request::TranslateOptions;
 use super::work::PLACEHOLDERS;
-use crate::document::format::{Format, FormatOptions};
+use crate::document::format::{HtmlOptions, HtmlReader};
 use crate::document::{DocumentTranslator, Part};
 use crate::serve::http::ApiError;
 use crate::serve::models::Served;
@@ -24,7 +24,7 @@ pub(super) async fn translate_html(
         let mut n_parts = Vec::with_capacity(texts.len());
         for text in texts {
             let name = "the text".to_owned();
-            let parts = Format::Html.read(name, Cursor::new(text), &FormatOptions::default())?;
+            let parts = HtmlReader::new(name, Cursor::new(text), HtmlOptions::default())?;
             let parts: Vec<Part> = parts.collect::<Result<_, _>>()?;
             n_parts.push(parts.len());
             all.extend(parts);

@@ -52,14 +52,13 @@ impl Assembler {
 
     /// Adds text, as it is in the file.
     pub(super) fn text(&mut self, mut source: &str, position: Position) {
-        self.position = position;
         while let Some(cut) = self.cut(source) {
             let (head, rest) = source.split_at(cut);
-            self.push_text(head);
+            self.push_text(head, position);
             self.flush();
             source = rest;
         }
-        self.push_text(source);
+        self.push_text(source, position);
     }
 
     /// Returns where in the text the passage has to end.
@@ -97,9 +96,13 @@ impl Assembler {
         (end > 0 || !self.items.is_empty()).then_some(end)
     }
 
-    fn push_text(&mut self, source: &str) {
+    fn push_text(&mut self, source: &str, position: Position) {
         if source.is_empty() {
             return;
+        }
+        // One line end that is kept makes all of the passage preformatted.
+        if source.contains(['\n', '\r']) && position == Position::Preformatted {
+            self.position = position;
         }
         self.n_text_bytes += source.len();
         match self.items.last_mut() {
@@ -164,6 +167,7 @@ impl Assembler {
             }
         }
         self.emit(segment_parts(segment, self.position));
+        self.position = Position::Content;
     }
 
     fn emit(&mut self, parts: Vec<Part>) {

@@ -1,5 +1,6 @@
 //! What the attributes of a tag say: about translation, about the encoding, and text of their own.
 
+use encoding_rs::{Encoding, UTF_8};
 use htmlize::unescape_attribute;
 
 use super::notation::Position;
@@ -22,8 +23,37 @@ pub(super) fn translate(tag: &Tag, source: &str) -> Option<bool> {
         .then_some(false)
 }
 
-/// Returns the encoding that a `meta` tag declares, unless it is UTF-8.
-pub(super) fn foreign_encoding(tag: &Tag, source: &str) -> Option<String> {
+/// Returns whether the line ends in an element are kept, as in `pre`, if its attributes say so.
+pub(super) fn keeps_line_ends(tag: &Tag, source: &str) -> Option<bool> {
+    let value = |name| {
+        tag.attribute(name)
+            .map(|found| value(found, source).to_ascii_lowercase())
+    };
+    let style = value("style").unwrap_or_default();
+    let declared = style.split(';').filter_map(|it| it.split_once(':'));
+    let declared = declared.filter(|(name, _)| name.trim() == "white-space");
+    match declared.last().map(|(_, spaces)| spaces.trim()) {
+        Some(spaces) => Some(
+            ["pre", "break-spaces"]
+                .iter()
+                .any(|it| spaces.starts_with(it)),
+        ),
+        None => value("xml:space").map(|space| space == "preserve"),
+    }
+}
+
+/// An encoding that a page declares.
+pub(super) struct Declared {
+    pub(super) label: String,
+    /// The encoding, unless the label is unknown or no page can be written in it.
+    pub(super) encoding: Option<&'static Encoding>,
+}
+
+/// Returns the encoding that a `meta` tag declares.
+pub(super) fn declared_encoding(tag: &Tag, source: &str) -> Option<Declared> {
+    if tag.name != "meta" {
+        return None;
+    }
     let value = |name| tag.attribute(name).map(|found| value(found, source));
     let declared = match (value("charset"), value("http-equiv"), value("content")) {
         (Some(charset), _, _) => charset,
@@ -39,16 +69,20 @@ pub(super) fn foreign_encoding(tag: &Tag, source: &str) -> Option<String> {
         _ => return None,
     };
     let label = declared.trim().to_ascii_lowercase();
-    let is_label = |label: &str| {
-        !label.is_empty()
-            && label
-                .bytes()
-                .all(|byte| byte.is_ascii_alphanumeric() || b"-_:.+".contains(&byte))
-    };
+    let is_sign = |byte: u8| byte.is_ascii_alphanumeric() || b"-_:.+".contains(&byte);
+    if label.is_empty() || !label.bytes().all(is_sign) {
+        return None;
+    }
     // By the standard, a declaration of UTF-16 that can be read as ASCII means UTF-8.
-    let is_utf8 = ["utf-8", "utf8", "utf-16", "utf-16le", "utf-16be"].contains(&label.as_str())
-        || label.contains("unicode");
-    (is_label(&label) && !is_utf8).then_some(declared)
+    let is_utf8 = label.starts_with("utf-16") || label.contains("unicode");
+    let encoding = match is_utf8 {
+        true => Some(UTF_8),
+        false => Encoding::for_label(label.as_bytes()),
+    };
+    Some(Declared {
+        label: declared,
+        encoding: encoding.filter(|it| it.output_encoding() == *it),
+    })
 }
 
 /// Divides a tag into what is copied and the text of its attributes.

@@ -3,6 +3,7 @@
 mod assembler;
 mod attributes;
 mod elements;
+mod encoding;
 mod entity;
 mod formatting;
 mod notation;
@@ -16,6 +17,7 @@ mod tokenizer;
 mod tree;
 
 pub(super) use elements::{is_block, is_copied, is_void};
+pub(in crate::document) use encoding::encoded;
 pub(super) use entity::entity;
 pub(super) use notation::HtmlNotation;
 pub use reader::{HtmlOptions, HtmlReader};

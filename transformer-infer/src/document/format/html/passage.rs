@@ -189,12 +189,53 @@ impl PassageBuilder {
         });
     }
 
+    /// Moves whitespace between the tags at both edges into these tags, so that pairs begin and end with words.
+    fn trim_edges(&mut self) {
+        let start = n_leading_spaces(&self.text);
+        let end = self.text.len() - n_trailing_spaces(&self.text);
+        let is_at_edge = |mark: &Mark| mark.range.start < start || mark.range.end > end;
+        let is_point = |mark: &Mark| !matches!(mark.kind, MarkKind::Pair { .. });
+        if self
+            .marks
+            .iter()
+            .any(|mark| is_at_edge(mark) && is_point(mark))
+        {
+            return;
+        }
+        let starts = self
+            .marks
+            .iter()
+            .skip(1)
+            .map(|mark| mark.range.start.min(start));
+        let starts: Vec<usize> = starts.chain([start]).collect();
+        for (mark, next) in self.marks.iter_mut().zip(starts) {
+            if let MarkKind::Pair { open, .. } = &mut mark.kind {
+                let space = self.text.get(mark.range.start..next).unwrap_or_default();
+                push_verbatim(&mut open.0, space);
+            }
+        }
+        let mut at = end;
+        for mark in self.marks.iter_mut().rev() {
+            if let MarkKind::Pair { close, .. } = &mut mark.kind
+                && mark.range.end > at
+            {
+                let space = self.text[at..mark.range.end].to_owned();
+                close.0.insert(0, Part::Verbatim(space));
+                at = mark.range.end;
+            }
+            let inside = |at: usize| at.clamp(start, end) - start;
+            mark.range = inside(mark.range.start)..inside(mark.range.end);
+        }
+        self.text = self.text[start..end].to_owned();
+    }
+
     /// Returns the passage, or its source if it has no words.
     pub(super) fn finish(mut self) -> Part {
         if !self.text.contains(char::is_alphabetic) {
             return Part::Verbatim(self.source);
         }
         self.end_point(None);
+        self.trim_edges();
         let mut passage = Passage {
             text: self.text,
             marks: self.marks,

@@ -2,9 +2,12 @@
 
 use std::io::Read;
 
+use encoding_rs::{Encoding, UTF_8};
+
 use super::assembler::{Assembler, MAX_MARKUP_BYTES};
-use super::attributes::{foreign_encoding, tag_parts, translate};
+use super::attributes::{declared_encoding, tag_parts, translate};
 use super::elements::{Role, role};
+use super::encoding::decoded;
 use super::segment::{InlinePoint, append};
 use super::token::{Tag, TextMode, Token, TokenKind};
 use super::tokenizer::next_token;
@@ -13,7 +16,7 @@ use crate::document::format::window::Window;
 use crate::document::{DocumentError, Part};
 
 /// What to do about a page that declares another encoding.
-const CONVERT: &str = "convert the file, for example with `iconv -f windows-1252 -t utf-8`, and change its \
+pub(super) const CONVERT: &str = "convert the file, for example with `iconv -f windows-1252 -t utf-8`, and change its \
                        `<meta charset>` if it has one";
 
 /// Largest tag, comment or CDATA section, in bytes.
@@ -52,6 +55,8 @@ pub struct HtmlOptions {
 pub struct HtmlReader {
     window: Window,
     options: HtmlOptions,
+    /// Whether the encoding that the page declares is done with.
+    is_decoded: bool,
     mode: TextMode,
     tree: Tree,
     assembler: Assembler,
@@ -71,7 +76,19 @@ struct Atom {
 }
 
 impl HtmlReader {
-    /// Begins to read. `name` is the document in error messages.
+    /// Begins to read a file in the encoding that it declares, which is returned.
+    pub(in crate::document) fn of_file(
+        name: String,
+        input: impl Read + Send + 'static,
+        options: HtmlOptions,
+    ) -> Result<(Self, &'static Encoding), DocumentError> {
+        let (input, encoding) = decoded(&name, input)?;
+        let mut reader = Self::new(name, input, options)?;
+        reader.is_decoded = encoding != UTF_8;
+        Ok((reader, encoding))
+    }
+
+    /// Begins to read UTF-8. `name` is the document in error messages.
     ///
     /// # Errors
     ///
@@ -84,6 +101,7 @@ impl HtmlReader {
         let mut reader = Self {
             window: Window::new(name, Box::new(input)),
             options,
+            is_decoded: false,
             mode: TextMode::Data,
             tree: Tree::new(),
             assembler: Assembler::default(),
@@ -152,10 +170,12 @@ impl HtmlReader {
             let problem = format!("{MAX_DEPTH} elements are open");
             return Err(self.window.error(problem, "end them with their end tags"));
         }
-        if tag.name == "meta"
-            && let Some(encoding) = foreign_encoding(tag, self.window.text())
+        if let Some(declared) = declared_encoding(tag, self.window.text())
+            && declared.encoding != Some(UTF_8)
+            && !self.is_decoded
         {
-            let problem = format!("the page declares its encoding as `{encoding}`, expected UTF-8");
+            let label = declared.label;
+            let problem = format!("the page declares its encoding as `{label}`, expected UTF-8");
             return Err(self.window.error(problem, CONVERT));
         }
         Ok(())

@@ -3,7 +3,7 @@
 use super::token::{Attribute, MAX_NAME_BYTES, Quote, Tag};
 
 /// The attributes that matter to the reader.
-const ATTRIBUTES: [&str; 15] = [
+const ATTRIBUTES: [&str; 17] = [
     "alt",
     "aria-label",
     "charset",
@@ -17,8 +17,10 @@ const ATTRIBUTES: [&str; 15] = [
     "name",
     "placeholder",
     "size",
+    "style",
     "title",
     "translate",
+    "xml:space",
 ];
 
 pub(super) fn is_space(byte: u8) -> bool {

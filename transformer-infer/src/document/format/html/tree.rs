@@ -5,6 +5,7 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use super::attributes::keeps_line_ends;
 use super::elements::{
     ends_foreign, ends_paragraph, is_copied, is_formatting, is_opaque, is_scope, is_special,
     is_void, reopens_formatting, text_mode,
@@ -238,6 +239,11 @@ impl Tree {
         self.push(name, space, own);
         if let Some(open) = self.open.last_mut() {
             open.has_html = has_html;
+            open.position = match keeps_line_ends(tag, source) {
+                Some(true) => Position::Preformatted,
+                Some(false) => Position::Content,
+                None => open.position,
+            };
         }
         if is_html {
             text_mode(name)

@@ -17,11 +17,10 @@ fn translated(source: &str) -> String {
     );
     let mut translator = DocumentTranslator::new(&Reverses, &splitter, &protection);
     let input = Cursor::new(source.to_owned());
-    let reader = MarkdownReader::new("test".to_owned(), input).expect("it is UTF-8");
-    let mut written = Vec::new();
-    let result = translator.translate(reader, &mut written, &mut |_| ());
-    result.expect("reversing does not fail");
-    String::from_utf8(written).expect("it is UTF-8")
+    let reader = MarkdownReader::new("test".to_owned(), input);
+    let parts = reader.and_then(Iterator::collect).expect("it is UTF-8");
+    let result = translator.translate_parts(parts, &mut |_| ());
+    result.expect("reversing does not fail").concat()
 }
 
 /// An element without text.

@@ -1,15 +1,24 @@
 //! [`xml_parts`]: the parts of a text with the tags of XML.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
+
+use regex::Regex;
 
 use super::notation::{XmlText, resolved, split_at_entities};
 use super::options::XmlOptions;
 use super::outline::walls;
 use super::token::{Token, TokenKind, partners, tokens};
 use crate::document::format::items::{Item, ItemKind};
+use crate::document::format::lines::split_line_end;
 use crate::document::format::parts::PartQueue;
 use crate::document::format::segments::push_items;
 use crate::document::{Notation, Part};
+
+/// A tag of an element that keeps its line ends.
+static PRESERVE: LazyLock<Regex> = LazyLock::new(|| {
+    let pattern = r#"\sxml:space\s*=\s*["']preserve["']"#;
+    Regex::new(pattern).expect("the pattern is a regular expression")
+});
 
 /// Reads a text with the tags of XML, a document or a fragment of one.
 ///
@@ -34,8 +43,13 @@ pub fn xml_parts(text: &str, options: &XmlOptions) -> Vec<Part> {
     let walls = walls(&tokens, &partners, options);
     let mut items = Vec::new();
     let mut index = 0;
+    // The end of the last element that keeps its line ends.
+    let mut keeps_until = 0;
     while let Some(token) = tokens.get(index) {
         let end = partners[index].filter(|end| *end > index);
+        if PRESERVE.is_match(token.source) && matches!(token.kind, TokenKind::Start(_)) {
+            keeps_until = keeps_until.max(end.unwrap_or(0));
+        }
         let kind = match token.kind {
             TokenKind::Start(name) => match end {
                 Some(end) if options.is_ignored(name) || end == index + 1 && !walls[index] => {
@@ -54,11 +68,11 @@ pub fn xml_parts(text: &str, options: &XmlOptions) -> Vec<Part> {
             TokenKind::Comment => ItemKind::Point,
             TokenKind::Text => {
                 for (at, piece) in split_at_entities(token.source).into_iter().enumerate() {
-                    let kind = match at % 2 {
-                        0 => ItemKind::Text(resolved(piece).into_owned()),
-                        _ => ItemKind::Point,
-                    };
-                    items.push(Item::new(kind, piece));
+                    match at % 2 {
+                        0 if index < keeps_until => push_lines(piece, &mut items),
+                        0 => items.push(words(piece)),
+                        _ => items.push(Item::new(ItemKind::Point, piece)),
+                    }
                 }
                 index += 1;
                 continue;
@@ -73,6 +87,19 @@ pub fn xml_parts(text: &str, options: &XmlOptions) -> Vec<Part> {
     let mut parts = PartQueue::default();
     push_items(items, &notation, &mut parts);
     parts.into_parts()
+}
+
+fn words(source: &str) -> Item {
+    Item::new(ItemKind::Text(resolved(source).into_owned()), source)
+}
+
+/// Adds text whose line ends are kept: a passage for each line.
+fn push_lines(source: &str, items: &mut Vec<Item>) {
+    for line in source.split_inclusive('\n') {
+        let (content, end) = split_line_end(line);
+        items.extend((!content.is_empty()).then(|| words(content)));
+        items.extend((!end.is_empty()).then(|| Item::new(ItemKind::Wall, end)));
+    }
 }
 
 fn text_of(tokens: &[Token<'_>]) -> String {
@@ -143,6 +170,13 @@ mod tests {
         let passage = found.expect("there is a passage");
         assert_eq!(passage.text, "A dog & cat");
         assert_eq!(passage.source(), "A &co; dog &amp; &x-y; cat");
+    }
+
+    #[test]
+    fn preserved_line_ends_end_passages() {
+        let input = "<d><p xml:space='preserve'>One <b>two</b>\r\nthree <i>four\nfive</i></p><p>six\nseven</p></d>";
+        let found = texts(input, &XmlOptions::default());
+        assert_eq!(found, ["One two", "three", "four", "five", "six\nseven"]);
     }
 
     #[test]

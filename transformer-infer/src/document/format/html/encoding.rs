@@ -1,0 +1,96 @@
+//! [`decoded`]: the text of a page in the encoding that it declares, and [`encoded`], the way back.
+
+use std::borrow::Cow;
+use std::io::{Cursor, Read};
+
+use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE};
+use transformer_core::lines::LineError;
+
+use super::attributes::declared_encoding;
+use super::elements::text_mode;
+use super::token::{TextMode, TokenKind};
+use super::tokenizer::next_token;
+use crate::document::DocumentError;
+
+/// Number of bytes at the start of a page in which its encoding is looked for.
+const HEAD_BYTES: u64 = 1 << 16;
+
+/// Largest page in another encoding than UTF-8, which is decoded as a whole, in bytes.
+const MAX_BYTES: u64 = 1 << 24;
+
+/// Returns a page as UTF-8, and the encoding that its byte order mark or its first `<meta charset>` declares.
+///
+/// # Errors
+///
+/// Returns an error if the page cannot be read, or is in another encoding and too large, or not exactly in it.
+pub(super) fn decoded(
+    name: &str,
+    mut input: impl Read + Send + 'static,
+) -> Result<(Box<dyn Read + Send>, &'static Encoding), DocumentError> {
+    let read_error = |error| LineError::of_read(name, 0, error);
+    let mut bytes = Vec::new();
+    let mut head = input.by_ref().take(HEAD_BYTES);
+    head.read_to_end(&mut bytes).map_err(read_error)?;
+    let encoding = match Encoding::for_bom(&bytes) {
+        Some((encoding, _)) => encoding,
+        None => encoding_of(&bytes),
+    };
+    if encoding == UTF_8 {
+        return Ok((Box::new(Cursor::new(bytes).chain(input)), encoding));
+    }
+    let mut rest = input.take(MAX_BYTES + 1);
+    rest.read_to_end(&mut bytes).map_err(read_error)?;
+    let label = encoding.name();
+    let text = match bytes.len() as u64 <= MAX_BYTES {
+        true => encoding.decode_without_bom_handling_and_without_replacement(&bytes),
+        false => None,
+    };
+    let text = text.filter(|text| *encoded(text, encoding) == *bytes);
+    let text = text.ok_or_else(|| DocumentError::Syntax {
+        name: name.to_owned(),
+        line: 1,
+        problem: format!(
+            "the page declares its encoding as `{label}`, expected at most {MAX_BYTES} bytes, all of this encoding"
+        ),
+        remedy: super::reader::CONVERT,
+    })?;
+    Ok((Box::new(Cursor::new(text.into_owned())), encoding))
+}
+
+/// Writes text in an encoding, with character references for what the encoding lacks.
+pub(in crate::document) fn encoded<'a>(
+    text: &'a str,
+    encoding: &'static Encoding,
+) -> Cow<'a, [u8]> {
+    if encoding == UTF_16LE {
+        text.encode_utf16().flat_map(u16::to_le_bytes).collect()
+    } else if encoding == UTF_16BE {
+        text.encode_utf16().flat_map(u16::to_be_bytes).collect()
+    } else {
+        encoding.encode(text).0
+    }
+}
+
+/// Returns the encoding that the first `meta` tag with one declares; UTF-8 if there is none.
+fn encoding_of(head: &[u8]) -> &'static Encoding {
+    let ascii = |byte: &u8| char::from(if byte.is_ascii() { *byte } else { b'?' });
+    let head: String = head.iter().map(ascii).collect();
+    let mut rest = head.as_str();
+    let mut mode = TextMode::Data;
+    while !rest.is_empty()
+        && let Some(token) = next_token(rest, false, false, &mut mode)
+    {
+        mode = match &token.kind {
+            TokenKind::Start(tag) => {
+                if let Some(declared) = declared_encoding(tag, rest) {
+                    return declared.encoding.unwrap_or(UTF_8);
+                }
+                text_mode(&tag.name)
+            }
+            TokenKind::End(_) => TextMode::Data,
+            _ => mode,
+        };
+        rest = &rest[token.len..];
+    }
+    UTF_8
+}
