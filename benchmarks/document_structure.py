@@ -1,10 +1,12 @@
 """Translates files of others, and compares their structure with that of the translation by parsers of others.
 
     pip install html5lib markdown-it-py linkify-it-py polib webvtt-py srt
-    python benchmarks/document_structure.py --model runs/copy /usr/share/doc ~/.cargo/registry
+    cargo build --package transformer-infer --example reverse_document
+    python benchmarks/document_structure.py --program target/debug/examples/reverse_document /usr/share ~/.cargo/registry
 
-The structure does not depend on the model: any does, for example one of the task `copy`. What a sentence may move (inline
-markup in a paragraph) is compared without its order. `msgfmt` must be installed.
+The structure does not depend on the model, so a program that reverses the words of each sentence takes its place; with
+`--program transformer-infer --model runs/en-de` a model translates. What a sentence may move (inline markup in a paragraph) is
+compared without its order. `msgfmt` must be installed.
 """
 
 import argparse
@@ -35,13 +37,15 @@ CHECK_TREES = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(CHECK_TREES)
 
 
-def html(text):
-    return CHECK_TREES.describe(html5lib.parse(text), ())
+def html(page):
+    """Reads the bytes of a page, in the encoding that it declares."""
+    return CHECK_TREES.describe(html5lib.parse(page, likely_encoding="utf-8"), ())
 
 
 MARKDOWN = markdown_it.MarkdownIt("gfm-like")
-# GitHub links no bare names such as `README.md`.
+# GitHub links neither bare names such as `README.md` nor `//host/path`.
 MARKDOWN.linkify.set({"fuzzy_link": False, "fuzzy_email": False})
+MARKDOWN.linkify.add("//", None)
 
 
 def markdown_tree(node):
@@ -145,11 +149,15 @@ KINDS = {
 }
 
 
+def text_of(path, kind):
+    return path.read_bytes() if kind == "html" else path.read_bytes().decode("utf-8")
+
+
 def check(path, kind, arguments):
     """Returns the outcome for a file, and what is to be said about it."""
     structure = KINDS[kind][1]
     try:
-        source = path.read_bytes().decode("utf-8")
+        source = text_of(path, kind)
         expected = structure(filled(source) if kind == "po" else source)
     except Exception as error:  # The parser refuses some files; so they cannot be compared.
         return "not compared", repr(error)[:80]
@@ -168,10 +176,10 @@ def check(path, kind, arguments):
         if run.returncode != 0:
             outcome = "refused" if run.returncode == 1 and "panicked" not in run.stderr else "crash"
             return outcome, run.stderr.strip()[-300:]
-        translation = output.read_bytes().decode("utf-8")
         if arguments.keep:
             kept = pathlib.Path(arguments.keep, str(path).replace("/", "%"))
-            kept.write_text(translation, "utf-8")
+            kept.write_bytes(output.read_bytes())
+        translation = text_of(output, kind)
     try:
         found = structure(translation)
     except Exception as error:
