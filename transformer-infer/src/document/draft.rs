@@ -142,21 +142,9 @@ impl DraftSentence {
                     translation.pieces.push((range, translation.text.len()));
                     translation.text.push_str(text);
                 }
-                Chunk::Raw {
-                    raw,
-                    without_first_space,
-                    without_last_space,
-                } => {
-                    let source = raw.source();
-                    let mut text = source.as_str();
-                    if without_first_space {
-                        text = text.trim_start();
-                    }
-                    if without_last_space {
-                        text = text.trim_end();
-                    }
+                mark @ Chunk::Raw { .. } => {
                     let start = translation.text.len();
-                    translation.text.push_str(text);
+                    translation.text.push_str(&mark.source());
                     translation
                         .copied
                         .extend(trimmed(&translation.text, start..translation.text.len()));

@@ -133,25 +133,38 @@ fn lacks_digits(
         return false;
     }
     numbers.sort_by_key(|(_, groups)| usize::MAX - groups.len());
-    // Without the digits of what is copied.
-    let mut rest = translation.to_owned();
-    for position in positions.iter().flatten() {
-        rest.replace_range(position.clone(), &" ".repeat(position.len()));
-    }
+    let rest = without(translation, positions.iter().flatten());
     let mut found = groups(&rest);
     numbers.retain(|(_, number)| !take_digits(number, &mut found));
+    // The digits of small numbers stand for themselves.
+    for other in groups(&without(text, items.iter().map(|item| &item.range))) {
+        take_digits(&[other], &mut found);
+    }
     let has_multiplier = rest.contains(|c| "万萬亿億千百만억천".contains(c));
     numbers.iter().any(|(text, number)| {
         let is_cut = |group: &String| is_cut(number, group);
         if found.is_empty() {
-            // An ordinal, a decade, a time or a fraction may be written without digits.
-            let is_word = text.ends_with(char::is_alphabetic);
-            let is_amount = text.contains(|c: char| "€$£¥₹₩%‰.,".contains(c));
-            is_amount || !is_word && number.iter().any(|group| group.len() > 2)
+            !may_be_a_word(text)
         } else {
             !has_multiplier && found.iter().any(is_cut)
         }
     })
+}
+
+/// Returns whether a number may be written without digits, as an ordinal, a decade, a time or a fraction.
+pub(super) fn may_be_a_word(number: &str) -> bool {
+    let is_amount = number.contains(|c: char| "€$£¥₹₩%‰.,".contains(c));
+    let is_word = number.ends_with(char::is_alphabetic);
+    !is_amount && (is_word || groups(number).iter().all(|group| group.len() <= 2))
+}
+
+/// Returns a text with spaces in place of some ranges.
+fn without<'a>(text: &str, ranges: impl Iterator<Item = &'a Range<usize>>) -> String {
+    let mut rest = text.to_owned();
+    for range in ranges {
+        rest.replace_range(range.clone(), &" ".repeat(range.len()));
+    }
+    rest
 }
 
 /// Takes the groups of a number from those of a translation, in any order, if they are there: a month may have a name, and
@@ -168,9 +181,14 @@ fn take_digits(number: &[String], found: &mut Vec<String>) -> bool {
         }
     }
     let is_named = |group: &&String| group.parse().is_ok_and(|value: u32| value <= MAX_SMALL);
+    // What is glued to other digits has no name.
+    let is_glued = |group: &str| {
+        let mut longer = rest.iter().filter(|it| it.len() > group.len());
+        longer.any(|it| it.starts_with(group) || it.ends_with(group))
+    };
     let may_miss = match missing.as_slice() {
         [] => true,
-        [group] if is_date => is_named(group),
+        [group] if is_date => is_named(group) && !is_glued(group),
         [group] => number.len() > 1 && value(group).is_empty(),
         _ => false,
     };
@@ -180,15 +198,22 @@ fn take_digits(number: &[String], found: &mut Vec<String>) -> bool {
     may_miss
 }
 
-/// Returns whether a group of digits in a translation is what is left of a number: `5` of `5,000`, `20` of `20.50`, `35` of
-/// `3.5`.
+/// Returns whether a group of digits in a translation is what became of a number: `5` of `5,000`, `20` of `20.50`, `35` of
+/// `3.5`, `202413` of `2024` and `13`. Zeros may follow: `1500` is `1.5` thousand.
 fn is_cut(number: &[String], group: &String) -> bool {
     let [first, others @ ..] = number else {
         return false;
     };
     let is_start = first.len() > group.len() && first.starts_with(group.as_str());
-    let is_glued = !others.is_empty() && *group == number.concat();
-    is_start || is_glued || (!others.is_empty() && group == first)
+    let all = number.concat();
+    let is_longer = |rest: &str| rest.contains(|c| c != '0');
+    let is_joined = number.iter().chain([&all]).any(|own| {
+        let rest = group
+            .strip_prefix(&**own)
+            .or_else(|| group.strip_suffix(&**own));
+        own.len() > 2 && rest.is_some_and(is_longer)
+    });
+    is_start || is_joined || (!others.is_empty() && (group == first || *group == all))
 }
 
 #[cfg(test)]
@@ -243,6 +268,13 @@ mod tests {
             ("$1,234.56", "$1", Some(Loss::Missing)),
             ("US$5,000", "5000 US-Dollar", None),
             ("US$5,000", "im$5", Some(Loss::Missing)),
+            ("₹1,23,456", "₹123.456", None),
+            ("₹1,23,456", "₹1", Some(Loss::Missing)),
+            ("in 2024, 13 dogs", "im 202413 Hunde", Some(Loss::Missing)),
+            ("2024-05-01, 1990", "2024-05-011990", Some(Loss::Missing)),
+            ("2024-05-01, 3.5%", "2024-05-013.5%", Some(Loss::Missing)),
+            ("2 dogs in 2024", "im Jahr 2 Hunde", Some(Loss::Missing)),
+            ("only $5 for it", "nur 5 $ dafür", None),
             ("3.5% of", "3,5 % von", None),
             ("3.5% of", "35 % von", Some(Loss::Missing)),
             ("at 10:30", "um 10.30 Uhr", None),

@@ -2,6 +2,8 @@
 //!
 //! The tests of the patterns and the table in docs/translating.md are made of it.
 
+use regex::Regex;
+
 /// The way in which a translation keeps what is copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Keep {
@@ -30,10 +32,13 @@ pub(super) struct Kind {
     pub(super) keep: Keep,
     /// A regular expression. The first group that matches is what is copied; without groups, all of it.
     pub(super) pattern: &'static str,
-    /// Returns whether it is something else after this text.
-    pub(super) not_after: fn(&str) -> bool,
+    /// Returns whether it is something else between the text before it and the text from it on.
+    pub(super) is_other: fn(&str, &str) -> bool,
     pub(super) examples: &'static [&'static str],
 }
+
+/// Number of bytes on both sides in which the first of numbered placeholders is looked for.
+const NEAR_BYTES: usize = 1024;
 
 /// The start of what is copied up to its closing brace.
 pub(super) const MESSAGE_START: &str = r"\{\s*\w+\s*,\s*(?:plural|select|selectordinal|choice)\s*,";
@@ -59,29 +64,28 @@ macro_rules! after_conversion {
     };
 }
 
-/// A variable: a letter, which may have a digit.
-macro_rules! variable {
-    () => {
-        r"[A-Za-z]\d?"
-    };
-}
-
-/// A number with its separators.
-macro_rules! number {
-    () => {
-        r"\d+(?:[.,]\d+)*"
-    };
-}
-
 /// A character inside of an address, or a part of it in brackets.
 macro_rules! of_address {
     ($not:literal) => {
         concat!(
-            r"(?:[^\s<>\x22`“”„«»‘’()\[\]{}。，、）",
+            r"(?:[^\s<>\x22`|\\“”„«»‘’()\[\]{}。，、）",
             $not,
-            r"]|\([^\s<>\x22()]*\)|\[[^\s<>\x22\[\]]*\]|\{\{?[^\s<>\x22{}]*\}\}?)"
+            r"]|\([^\s<>\x22`|\\()]*\)|\[[^\s<>\x22`|\\\[\]]*\]|\{[^\s<>\x22{}]*\}|\{\{[^\n`{}]*\}\})"
         )
     };
+}
+
+/// URLs, as in text and in Markdown.
+pub(super) const URL: &str = concat!(
+    r"(?:(?:https?|ftp|file|wss?)://|(?-u:\b)www\.)",
+    of_address!(""),
+    "*",
+    of_address!(".,;:!?'*_~")
+);
+
+/// Compiles a pattern that this program has.
+pub(super) fn pattern(pattern: &str) -> Regex {
+    Regex::new(pattern).expect("the program's patterns are regular expressions")
 }
 
 /// All kinds. Of two at the same place, the longer one counts, then the first.
@@ -89,13 +93,8 @@ pub(super) const KINDS: &[Kind] = &[
     Kind {
         name: "URLs",
         keep: Keep::Exact,
-        pattern: concat!(
-            r"(?:(?:https?|ftp|file|wss?)://|(?-u:\b)www\.)",
-            of_address!(""),
-            "*",
-            of_address!(".,;:!?'*_")
-        ),
-        not_after: |_| false,
+        pattern: URL,
+        is_other: |_, _| false,
         examples: &[
             "https://example.org/a?b=c&d#e",
             "https://example.org/wiki/Dog_(animal)",
@@ -107,7 +106,7 @@ pub(super) const KINDS: &[Kind] = &[
         name: "e-mail addresses",
         keep: Keep::Exact,
         pattern: r"\bmailto:\S*\w|[\w.+-]+@[\w-]+(?:\.[\w-]+)+",
-        not_after: |_| false,
+        is_other: |_, _| false,
         examples: &["a.b+c@mail.example.org"],
     },
     Kind {
@@ -120,7 +119,7 @@ pub(super) const KINDS: &[Kind] = &[
             after_conversion!(),
             r"|%\d+\$@"
         ),
-        not_after: ends_with_digit,
+        is_other: ends_with_digit,
         examples: &["%1$s", "%2$-10s", "%1$tB", "%1$@", "%1$.1f"],
     },
     Kind {
@@ -137,7 +136,7 @@ pub(super) const KINDS: &[Kind] = &[
             conversion!(),
             "@)"
         ),
-        not_after: ends_with_digit,
+        is_other: ends_with_digit,
         examples: &[
             "%s", "%-10s", "%'d", "%+.2f", "%*d", "%.*f", "%lu", "%zu", "%r", "%v", "%n", "%H",
             "%@",
@@ -147,21 +146,21 @@ pub(super) const KINDS: &[Kind] = &[
         name: "printf with a space as the sign",
         keep: Keep::InOrder,
         pattern: r"(% [dif])(?:[^\w'’]|$)",
-        not_after: |before| ends_with_digit(before.trim_end()),
+        is_other: |before, _| ends_with_digit(before.trim_end(), ""),
         examples: &["% d"],
     },
     Kind {
         name: "escaped percent signs",
         keep: Keep::Exact,
         pattern: r"(?:\d+(?:[.,]\d+)*\s?)?%%",
-        not_after: |_| false,
+        is_other: |_, _| false,
         examples: &["%%", "100%%"],
     },
     Kind {
         name: "Python, Ruby",
         keep: Keep::Exact,
         pattern: r"%\(\w[\w.-]*\)[-+#0 ]*\d*(?:\.\d+)?[A-Za-z]|%<\w+>[-+#0]*\d*(?:\.\d+)?[A-Za-z](?-u:\b)|%<\w+>",
-        not_after: ends_with_digit,
+        is_other: ends_with_digit,
         examples: &[
             "%(name)s",
             "%(name)r",
@@ -174,21 +173,21 @@ pub(super) const KINDS: &[Kind] = &[
         name: "Qt",
         keep: Keep::Exact,
         pattern: concat!(r"(%L?(?:1\d|[1-9]))", after_conversion!()),
-        not_after: ends_with_digit,
+        is_other: ends_with_digit,
         examples: &["%1", "%L1", "%12"],
     },
     Kind {
         name: "Windows, Drupal",
         keep: Keep::Exact,
         pattern: r"(%[A-Za-z_][A-Za-z0-9_]+%)(?:[^\w%(<{]|$)|%[a-z]{2}[A-Za-z0-9_]+",
-        not_after: |before| before.ends_with(char::is_alphanumeric),
+        is_other: |before, _| before.ends_with(char::is_alphanumeric),
         examples: &["%USER%", "%name"],
     },
     Kind {
         name: "choices of ICU and Java, whole",
         keep: Keep::Hidden,
         pattern: MESSAGE_START,
-        not_after: |_| false,
+        is_other: |_, _| false,
         examples: &[
             "{n, plural, one{# dog} other{# dogs}}",
             "{g, select, female{her} other{their}}",
@@ -199,14 +198,14 @@ pub(super) const KINDS: &[Kind] = &[
         name: "empty braces",
         keep: Keep::InOrder,
         pattern: r"\{(?::[^{}\n]*)?\}",
-        not_after: |_| false,
+        is_other: |_, _| false,
         examples: &["{}", "{:.2f}"],
     },
     Kind {
         name: "braces",
         keep: Keep::Exact,
         pattern: r"\{\{\{[^{}\n]*\}\}\}|[$#@%]?\{\{[^{}\n]*\}\}|[$#@%]?\{[^{}\n]*\}",
-        not_after: |_| false,
+        is_other: |_, _| false,
         examples: &[
             "{name}",
             "{0}",
@@ -225,72 +224,66 @@ pub(super) const KINDS: &[Kind] = &[
         name: "dollar signs",
         keep: Keep::Exact,
         pattern: r"\$t\([^()\s]*\)|\$\([A-Za-z_][\w. ]*\)|(\$[A-Za-z_][A-Za-z0-9_]*\$)(?:[^\w$]|$)|\$[A-Za-z_][A-Za-z0-9_]*",
-        not_after: |_| false,
+        is_other: |_, _| false,
         examples: &["$name", "$NAME$", "$(NAME)", "$t(menu.open)"],
     },
     Kind {
         name: "one digit with a dollar sign, but no amounts",
         keep: Keep::Exact,
         pattern: r"(\$\d)(?:[^\w.,]|[.,](?:\D|$)|$)",
-        not_after: |before| before.ends_with(char::is_alphanumeric),
+        // Placeholders begin with the first; `$5` alone is an amount.
+        is_other: |before, rest| {
+            let start = before.floor_char_boundary(before.len().saturating_sub(NEAR_BYTES));
+            let end = rest.floor_char_boundary(NEAR_BYTES);
+            let has_first = before[start..].contains("$1") || rest[..end].contains("$1");
+            !has_first || before.ends_with(char::is_alphanumeric)
+        },
         examples: &["$1"],
     },
     Kind {
         name: "i18next",
         keep: Keep::Exact,
         pattern: r"__[A-Za-z][A-Za-z0-9_]*?__",
-        not_after: touches_word,
+        is_other: touches_word,
         examples: &["__name__"],
     },
     Kind {
         name: "codes of emoji",
         keep: Keep::Exact,
         pattern: r":(?:[A-Za-z][A-Za-z0-9_+-]*|[+-]1):",
-        not_after: touches_word,
+        is_other: touches_word,
         examples: &[":smile:", ":+1:"],
     },
     Kind {
         name: "Laravel",
         keep: Keep::Exact,
         pattern: r":[a-z_][A-Za-z0-9_]+",
-        not_after: touches_word,
+        is_other: touches_word,
         examples: &[":name"],
     },
     Kind {
         name: "users and issues",
         keep: Keep::Exact,
         pattern: r"@[A-Za-z][A-Za-z0-9_]+(?:[.-][A-Za-z0-9_]+)*|#\d+",
-        not_after: touches_word,
+        is_other: touches_word,
         examples: &["@user", "#123"],
     },
     Kind {
         name: "assignments",
         keep: Keep::Exact,
         pattern: concat!(
-            r"\b",
-            variable!(),
-            r" ?(?:[=<>≤≥≠≈]|[:!=<>]=) ?[-+±]?",
-            number!(),
-            r"\b|\b(?:",
-            variable!(),
-            r"|\d+)(?:[-+*/^](?:",
-            variable!(),
-            r"|\d+))*=(?:",
-            variable!(),
-            r"|\d+)(?:[-+*/^=](?:",
-            variable!(),
-            r"|\d+))*\b|\b[A-Za-z_][\w.-]*==?[-+]?",
-            number!(),
-            r"\w*"
+            r"\b[A-Za-z]\d? ?(?:[=<>≤≥≠≈]|[:!=<>]=) ?[-+±]?\d+(?:[.,]\d+)*\b",
+            r"|\b[A-Za-z\d]\d*(?:[-+*/^][A-Za-z\d]\d*)*(?:=[A-Za-z\d]\d*(?:[-+*/^][A-Za-z\d]\d*)*)+\b",
+            r"|\b[A-Za-z_][\w.-]*==?[-+]?\d\w*(?:[.,]\d+)*"
         ),
-        not_after: touches_word,
+        is_other: touches_word,
         examples: &["x=1", "q = 42", "a+b=c", "width=100"],
     },
     Kind {
         name: "options",
         keep: Keep::Exact,
         pattern: r"--[a-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?(?:=[\w.,/+-]*\w)?",
-        not_after: touches_word,
+        is_other: touches_word,
         examples: &["--option", "--no-color", "--jobs=4"],
     },
     Kind {
@@ -300,7 +293,7 @@ pub(super) const KINDS: &[Kind] = &[
             r"(?:~|\.\.?)?/[a-z0-9.][\w.+-]*/(?:[\w.+-]+/)*(?:[\w.+-]*\w)?|(?:~|\.\.?)/(?:[\w.+-]*\w)?",
             r"|/(?:bin|boot|dev|etc|home|lib|media|mnt|opt|proc|root|run|sbin|srv|sys|tmp|usr|var)\b/?"
         ),
-        not_after: touches_word,
+        is_other: touches_word,
         examples: &[
             "/etc/path",
             "/usr/share/doc/",
@@ -313,7 +306,7 @@ pub(super) const KINDS: &[Kind] = &[
         name: "names of programs",
         keep: Keep::Exact,
         pattern: r"\b\w+(?:::\w+)+",
-        not_after: |_| false,
+        is_other: |_, _| false,
         examples: &["Dir::Bin::Solvers"],
     },
     Kind {
@@ -323,14 +316,14 @@ pub(super) const KINDS: &[Kind] = &[
             r"[\p{Extended_Pictographic}&&[^©®™]](?:[\x{fe0f}\x{200d}\x{1f3fb}-\x{1f3ff}\x{e0020}-\x{e007f}]",
             r"|\p{Extended_Pictographic})*|[\x{1f1e6}-\x{1f1ff}]{2}|[0-9#*]\x{fe0f}?\x{20e3}"
         ),
-        not_after: |_| false,
+        is_other: |_, _| false,
         examples: &["🌂", "👩‍👩‍👧", "☀️", "🇩🇪", "🏴󠁧󠁢󠁥󠁮󠁧󠁿", "1️⃣"],
     },
     Kind {
         name: "numbers above 12, amounts, shares, times, dates, versions",
         keep: Keep::Digits,
         pattern: NUMBERS,
-        not_after: |_| false,
+        is_other: |_, _| false,
         examples: &[
             "$20.50",
             "US$5,000",
@@ -347,11 +340,11 @@ pub(super) const KINDS: &[Kind] = &[
     },
 ];
 
-fn ends_with_digit(before: &str) -> bool {
+fn ends_with_digit(before: &str, _: &str) -> bool {
     before.ends_with(|c: char| c.is_ascii_digit())
 }
 
 /// Returns whether a sign after this text is a part of what is before it.
-fn touches_word(before: &str) -> bool {
+fn touches_word(before: &str, _: &str) -> bool {
     before.ends_with(|c: char| c.is_alphanumeric() || "_:@#/<.-&$".contains(c))
 }

@@ -4,15 +4,16 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use super::kinds::pattern;
+
 /// A bullet, dash or emoji; a box of a task; a letter or number with a bracket; a number with a full stop; a key.
 static MARK: LazyLock<Regex> = LazyLock::new(|| {
     let bullet = r"[-*+]|[\p{Pd}\p{So}•‣⁃·◦∙→⇒&&[^°©®\x{2100}-\x{214f}]][\p{So}\p{Sk}\p{M}\p{Cf}]*";
     let number = r"\d{1,3}(?:\.\d{1,3})*";
     let key = r"[0-9#*]\x{fe0f}?\x{20e3}";
-    let pattern = format!(
+    pattern(&format!(
         r"^\s*(?:{bullet}|\[[ xX]\]|\(?(?:{number}|[a-zA-Z]|[ivxIVX]+)\.?\)|{number}\.|{key})\s+"
-    );
-    Regex::new(&pattern).expect("the pattern is a regular expression")
+    ))
 });
 
 /// Returns the length of the marks at the start of a line with the whitespace around them; 0 if nothing follows them.

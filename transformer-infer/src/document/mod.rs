@@ -13,6 +13,7 @@
 //! - [`Splitter`], [`Protection`]: where sentences are, and what is copied.
 
 mod boundaries;
+mod braces;
 mod copied;
 mod draft;
 mod error;

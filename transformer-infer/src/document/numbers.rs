@@ -1,5 +1,11 @@
 //! The digits of numbers, in the notation of any language.
 
+use std::sync::LazyLock;
+
+use regex::{Captures, Regex};
+
+use super::kinds::pattern;
+
 /// The largest number that a translation may write as a word.
 pub(super) const MAX_SMALL: u32 = 12;
 
@@ -18,12 +24,16 @@ pub(super) fn is_small_number(number: &str) -> bool {
     }
 }
 
+/// A number with the groups of two digits of India.
+static LAKHS: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?-u:\b\d{1,2}(?:,\d{2})+,\d{3}\b)"));
+
 /// Returns the groups of digits of a text, those of thousands together: `1`, `5` and `1234`, `56` of `1.5 and 1,234.56`.
 pub(super) fn groups(text: &str) -> Vec<String> {
     let mut groups: Vec<String> = Vec::new();
     // Whether thousands may follow the last group.
     let mut is_open = false;
-    let mut rest = text;
+    let text = LAKHS.replace_all(text, |number: &Captures<'_>| number[0].replace(',', ""));
+    let mut rest = text.as_ref();
     while let Some(start) = rest.find(|c| digit(c).is_some()) {
         let between = &rest[..start];
         let run: String = rest[start..].chars().map_while(digit).collect();

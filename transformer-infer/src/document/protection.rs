@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use regex::Regex;
 
-use super::kinds::{KINDS, Keep, MESSAGE_START, NUMBERS};
+use super::braces::closed_braces;
+use super::kinds::{KINDS, Keep, MESSAGE_START, NUMBERS, pattern};
 use super::numbers::is_small_number;
 
 /// What is copied: found by patterns, and kept by translations.
@@ -31,7 +32,7 @@ pub struct ProtectionError {
 struct Rule {
     regex: Regex,
     keep: Keep,
-    not_after: fn(&str) -> bool,
+    is_other: fn(&str, &str) -> bool,
     /// Whether the first group that matches is what is copied, as in the table.
     has_groups: bool,
 }
@@ -52,12 +53,12 @@ impl Protection {
     /// codes, and keeps the digits of numbers.
     pub fn placeholders() -> Self {
         let rules = KINDS.iter().map(|kind| {
-            let regex = regex(kind.pattern);
+            let regex = pattern(kind.pattern);
             Rule {
                 has_groups: regex.captures_len() > 1,
                 regex,
                 keep: kind.keep,
-                not_after: kind.not_after,
+                is_other: kind.is_other,
             }
         });
         Self {
@@ -69,7 +70,7 @@ impl Protection {
     #[must_use]
     pub fn with_numbers(mut self) -> Self {
         self.rules.retain(|rule| rule.keep != Keep::Digits);
-        self.rules.push(Rule::exact(regex(NUMBERS)));
+        self.rules.push(Rule::exact(pattern(NUMBERS)));
         self
     }
 
@@ -107,7 +108,10 @@ impl Protection {
             let of_rule = rule.find(text).into_iter();
             found.extend(of_rule.map(|(range, end)| (range, end, rule)));
         }
-        let is_valid = |range: &Range<usize>, rule: &Rule| !(rule.not_after)(&text[..range.start]);
+        let is_valid = |range: &Range<usize>, rule: &Rule| {
+            let (before, rest) = text.split_at(range.start);
+            !(rule.is_other)(before, rest)
+        };
         // A number ends before what follows it: the sign of `404 %s` is no unit.
         let others = found.iter().filter(|it| it.2.keep != Keep::Digits);
         let others = others.filter(|(range, _, rule)| is_valid(range, rule));
@@ -140,7 +144,7 @@ impl Rule {
         Self {
             regex,
             keep: Keep::Exact,
-            not_after: |_| false,
+            is_other: |_, _| false,
             has_groups: false,
         }
     }
@@ -166,28 +170,6 @@ impl Rule {
         found.retain(|(range, _)| !range.is_empty());
         found
     }
-}
-
-/// Compiles a pattern of the table.
-fn regex(pattern: &str) -> Regex {
-    Regex::new(pattern).expect("the patterns of the table are regular expressions")
-}
-
-/// Returns the ranges from the opening braces at `starts`, which are in order, to the ones that close them; of those that
-/// are not closed, none. It reads the text once, whatever the number of braces.
-fn closed_braces(text: &str, starts: impl Iterator<Item = usize>) -> Vec<Range<usize>> {
-    let mut starts = starts.peekable();
-    let mut closed = Vec::new();
-    // Braces that are not closed yet, and whether they are at a start.
-    let mut open: Vec<(usize, bool)> = Vec::new();
-    for (at, byte) in text.bytes().enumerate() {
-        match byte {
-            b'{' => open.push((at, starts.next_if_eq(&at).is_some())),
-            b'}' => closed.extend(open.pop().filter(|it| it.1).map(|(start, _)| start..at + 1)),
-            _ => {}
-        }
-    }
-    closed
 }
 
 #[cfg(test)]
@@ -303,6 +285,7 @@ mod tests {
             "a @ b # c",
             "A 50% discount: %50 indirim",
             "le % d'alcool",
+            "it costs $5",
             "“--And then",
         ] {
             assert_eq!(placeholders(text), [""; 0], "{text}");

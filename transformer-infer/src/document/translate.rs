@@ -112,7 +112,7 @@ impl<'a, L: LineTranslator> DocumentTranslator<'a, L> {
     ) -> Result<Vec<String>, DocumentError> {
         let mut parts = parts;
         self.translate_inner_passages(&mut parts, on_event)?;
-        let mut sentences = Sentences::default();
+        let mut sentences: Vec<Sentence> = Vec::new();
         let prepared = parts.into_iter().map(|part| match part {
             Part::Verbatim(text) => Prepared::Verbatim(text),
             Part::Passage(passage) => {
@@ -120,7 +120,9 @@ impl<'a, L: LineTranslator> DocumentTranslator<'a, L> {
                 let segments = self.segments(&passage, &copied, on_event);
                 let can_write = |text: &str| self.lines.can_write(text);
                 let pieces = cut(&passage, &segments, &copied, &can_write).into_iter();
-                let pieces = pieces.map(|piece| sentences.prepare(piece)).collect();
+                let pieces = pieces
+                    .map(|piece| prepared(piece, &mut sentences))
+                    .collect();
                 Prepared::Passage { passage, pieces }
             }
         });
@@ -250,10 +252,9 @@ impl<'a, L: LineTranslator> DocumentTranslator<'a, L> {
     /// Translates sentences, each of them again in the next form until its translation keeps what is copied.
     fn translate_sentences(
         &mut self,
-        sentences: &Sentences,
+        sentences: &[Sentence],
         on_event: &mut dyn FnMut(DocumentEvent),
     ) -> Result<Vec<(Form, TranslatedLine)>, DocumentError> {
-        let sentences = &sentences.0;
         let first_index = self.summary.n_sentences;
         self.summary.n_sentences += sentences.len() as u64;
         let mut translated = vec![(Form::default(), TranslatedLine::default()); sentences.len()];
@@ -327,10 +328,6 @@ impl<'a, L: LineTranslator> DocumentTranslator<'a, L> {
     }
 }
 
-/// The sentences of a window, in order.
-#[derive(Debug, Default)]
-struct Sentences(Vec<Sentence>);
-
 /// A part of a document without the translations of its sentences.
 enum Prepared {
     Verbatim(String),
@@ -347,15 +344,14 @@ enum PreparedPiece {
     Sentence(usize),
 }
 
-impl Sentences {
-    fn prepare(&mut self, piece: Piece) -> PreparedPiece {
-        match piece {
-            Piece::Text(text) => PreparedPiece::Text(text),
-            Piece::Raw(raw) => PreparedPiece::Raw(raw),
-            Piece::Sentence(sentence) => {
-                self.0.push(sentence);
-                PreparedPiece::Sentence(self.0.len() - 1)
-            }
+/// Adds the sentence of a piece to the others.
+fn prepared(piece: Piece, sentences: &mut Vec<Sentence>) -> PreparedPiece {
+    match piece {
+        Piece::Text(text) => PreparedPiece::Text(text),
+        Piece::Raw(raw) => PreparedPiece::Raw(raw),
+        Piece::Sentence(sentence) => {
+            sentences.push(sentence);
+            PreparedPiece::Sentence(sentences.len() - 1)
         }
     }
 }
@@ -398,7 +394,7 @@ fn for_each_inner(parts: &mut [Part], call: &mut dyn FnMut(&mut Part)) {
 fn written(
     passage: &Passage,
     pieces: &[PreparedPiece],
-    sentences: &Sentences,
+    sentences: &[Sentence],
     translated: &[(Form, TranslatedLine)],
     protection: &Protection,
 ) -> String {
@@ -410,25 +406,11 @@ fn written(
             PreparedPiece::Raw(raw) => written.push_str(&raw.source()),
             PreparedPiece::Sentence(index) => {
                 let (form, TranslatedLine { text, links, .. }) = &translated[*index];
-                let sentence = sentences.0[*index].in_form(*form);
+                let sentence = sentences[*index].in_form(*form);
                 for chunk in put_back(sentence, text, links, protection) {
                     match chunk {
                         Chunk::Text(text) => written.push_str(&notation.escape(text)),
-                        Chunk::Raw {
-                            raw,
-                            without_first_space,
-                            without_last_space,
-                        } => {
-                            let source = raw.source();
-                            let mut text = source.as_str();
-                            if without_first_space {
-                                text = text.trim_start();
-                            }
-                            if without_last_space {
-                                text = text.trim_end();
-                            }
-                            written.push_str(text);
-                        }
+                        mark @ Chunk::Raw { .. } => written.push_str(&mark.source()),
                     }
                 }
             }

@@ -22,6 +22,10 @@ impl Notation for AsSpelled {
         self.notation.escape(text)
     }
 
+    fn has_soft_line_ends(&self) -> bool {
+        self.notation.has_soft_line_ends()
+    }
+
     fn complete(&self, written: String) -> String {
         if written == self.unchanged {
             self.source.clone()

@@ -11,11 +11,12 @@ use super::parts::PartQueue;
 use super::segments::push_items;
 use super::spelling::WithEntities;
 use crate::document::Notation;
-use crate::document::kinds::MESSAGE_START;
+use crate::document::braces::len_of_braces;
+use crate::document::kinds::{MESSAGE_START, pattern};
 use crate::document::list_mark::list_mark;
 
 /// Text and how each of its characters is spelled in the document.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Value {
     text: String,
     source: String,
@@ -24,15 +25,6 @@ pub(super) struct Value {
 }
 
 impl Value {
-    /// Makes an empty value.
-    pub(super) fn new() -> Self {
-        Self {
-            text: String::new(),
-            source: String::new(),
-            offsets: Vec::new(),
-        }
-    }
-
     /// Makes a value that is spelled as it is.
     pub(super) fn plain(text: &str) -> Self {
         Self {
@@ -74,6 +66,8 @@ impl Value {
             let start = search + found;
             let rest = &self.text[start..];
             let markup = match rest.as_bytes()[0] {
+                // `%<name>s` is a placeholder.
+                b'<' if self.text[..start].ends_with('%') => None,
                 b'<' => tag(rest),
                 b'{' => message_len(rest).map(|len| (ItemKind::Point, len)),
                 b'&' => character(rest),
@@ -132,10 +126,7 @@ impl Value {
 const MAX_TAG_BYTES: usize = 1024;
 
 /// The start of a message with choices.
-static MESSAGE: LazyLock<Regex> = LazyLock::new(|| {
-    let pattern = format!("^{MESSAGE_START}");
-    Regex::new(&pattern).expect("the pattern is a regular expression")
-});
+static MESSAGE: LazyLock<Regex> = LazyLock::new(|| pattern(&format!("^{MESSAGE_START}")));
 
 /// A message with choices is not longer, in bytes.
 const MAX_MESSAGE_BYTES: usize = 1 << 14;
@@ -161,19 +152,8 @@ fn is_wrapped(line: &str, next: &str) -> bool {
 /// with. Tags and line ends inside belong to it.
 fn message_len(text: &str) -> Option<usize> {
     let within = &text[..text.floor_char_boundary(MAX_MESSAGE_BYTES)];
-    if !MESSAGE.is_match(&within[..within.floor_char_boundary(MAX_TAG_BYTES)]) {
-        return None;
-    }
-    let mut depth = 0_usize;
-    let ends = |byte| {
-        depth = match byte {
-            b'{' => depth + 1,
-            b'}' => depth.saturating_sub(1),
-            _ => depth,
-        };
-        depth == 0
-    };
-    within.bytes().position(ends).map(|at| at + 1)
+    let start = &within[..within.floor_char_boundary(MAX_TAG_BYTES)];
+    MESSAGE.is_match(start).then(|| len_of_braces(within))?
 }
 
 /// Returns the character that the entity at the start of a text stands for, and the length of the entity; a sign that no

@@ -35,7 +35,7 @@ pub(in crate::document) fn cut(
         pieces: Vec::new(),
         at: 0,
         next_segment: 0,
-        drafts: segments.iter().map(|_| Draft::default()).collect(),
+        marks: vec![Vec::new(); segments.len()],
     };
     let homes = cutter.homes();
     let mut open: Vec<usize> = Vec::new();
@@ -56,7 +56,7 @@ pub(in crate::document) fn cut(
         }
     }
     cutter.close_until(&mut open, None, &homes);
-    cutter.fill_drafts(&homes);
+    cutter.fill_marks(&homes);
     cutter.advance(passage.text.len());
     cutter.finish(copied, can_write)
 }
@@ -128,12 +128,6 @@ struct Home {
     end: Option<usize>,
 }
 
-/// The marks of a sentence, as indices of marks of the passage.
-#[derive(Clone, Debug, Default)]
-struct Draft {
-    marks: Vec<usize>,
-}
-
 struct Cutter<'a> {
     passage: &'a Passage,
     segments: &'a [Range<usize>],
@@ -141,7 +135,8 @@ struct Cutter<'a> {
     /// Number of bytes of the text that are in pieces.
     at: usize,
     next_segment: usize,
-    drafts: Vec<Draft>,
+    /// The indices of the marks of each sentence.
+    marks: Vec<Vec<usize>>,
 }
 
 impl Cutter<'_> {
@@ -242,27 +237,27 @@ impl Cutter<'_> {
         }
     }
 
-    fn fill_drafts(&mut self, homes: &[Home]) {
+    fn fill_marks(&mut self, homes: &[Home]) {
         for (index, home) in homes.iter().enumerate() {
             if let Some(start) = home.start {
-                self.drafts[start].marks.push(index);
+                self.marks[start].push(index);
             }
             if let Some(end) = home.end.filter(|_| home.end != home.start) {
-                self.drafts[end].marks.push(index);
+                self.marks[end].push(index);
             }
         }
     }
 
     /// Makes the sentences.
     fn finish(self, copied: &[Copied], can_write: &dyn Fn(&str) -> bool) -> Vec<Piece> {
-        let mut sentences = self.segments.iter().zip(self.drafts);
+        let mut sentences = self.segments.iter().zip(self.marks);
         let mut pieces = self.pieces;
         for piece in &mut pieces {
             if let Piece::Sentence(sentence) = piece
-                && let Some((segment, draft)) = sentences.next()
+                && let Some((segment, marks)) = sentences.next()
             {
                 let inside = Copied::inside(copied, segment);
-                *sentence = Sentence::new(self.passage, segment, inside, &draft.marks, can_write);
+                *sentence = Sentence::new(self.passage, segment, inside, &marks, can_write);
             }
         }
         pieces

@@ -24,7 +24,7 @@ impl Sentence {
     /// Makes a sentence of a segment: `copied` is what is copied inside of it, and `marks` are the indices of the marks
     /// that are, or begin, or end inside of it.
     ///
-    /// Text that the model cannot write is taken out at once.
+    /// Text that the model cannot write is taken out at once, but for numbers.
     pub(in crate::document) fn new(
         passage: &Passage,
         segment: &Range<usize>,
@@ -32,33 +32,26 @@ impl Sentence {
         marks: &[usize],
         can_write: &dyn Fn(&str) -> bool,
     ) -> Self {
-        let build = |hidden: &[&Copied], shown: &[&Copied]| {
+        let build = |hidden: &[&Copied], shown: &[(&Copied, bool)]| {
             SentenceBuilder::new(passage, segment, hidden, shown).build(marks)
         };
-        // A number that the model cannot write as it is has another form in its language.
-        let all = copied
-            .iter()
-            .map(|it| (it, it.can_be_shown(&passage.text, can_write)))
-            .filter(|(it, can_be_shown)| *can_be_shown || !it.is_number());
-        let all: Vec<(&Copied, bool)> = all.collect();
+        let can_be_shown = |it: &Copied| it.can_be_shown(&passage.text, can_write);
+        let all: Vec<(&Copied, bool)> = copied.iter().map(|it| (it, can_be_shown(it))).collect();
         // The order of those that programs fill by their places is checked among the shown, or among the hidden.
         let hides_order = all
             .iter()
             .any(|(it, can_be_shown)| !can_be_shown && it.is_ordered());
-        let is_shown = |(it, can_be_shown): &&(&Copied, bool)| {
-            *can_be_shown && !(hides_order && it.is_ordered())
+        // A number that the model cannot write as it is may have another form in its language.
+        let is_shown = |(it, can_be_shown): &(&Copied, bool)| {
+            (*can_be_shown || it.is_number()) && !(hides_order && it.is_ordered())
         };
-        let of = |wanted: bool| -> Vec<&Copied> {
-            let wanted = all.iter().filter(|it| is_shown(it) == wanted);
-            wanted.map(|(it, _)| *it).collect()
-        };
-        let (shown, others) = (of(true), of(false));
-        let hidden: Vec<&Copied> = all.iter().map(|(it, _)| *it).collect();
-        let hidden = build(&hidden, &[]);
+        let (shown, others): (Vec<_>, Vec<_>) = all.iter().copied().partition(is_shown);
+        let hidden = build(&copied.iter().collect::<Vec<_>>(), &[]);
         // Without other letters there is nothing to translate.
         if shown.is_empty() || !hidden.text.contains(char::is_alphabetic) {
             return hidden;
         }
+        let others: Vec<&Copied> = others.into_iter().map(|(it, _)| it).collect();
         Self {
             hidden: Some(Box::new(hidden)),
             ..build(&others, &shown)
@@ -93,7 +86,7 @@ impl Sentence {
         }
         let loss = loss(&self.text, &self.kept, translation, protection)?;
         Some(match (form, loss) {
-            (Form::Shown, Loss::Missing) => Form::Required,
+            (Form::Shown, Loss::Missing) if !self.terms.is_empty() => Form::Required,
             _ => Form::Hidden,
         })
     }

@@ -17,9 +17,37 @@ pub(in crate::document) enum Chunk<'a> {
     /// A mark, with or without the whitespace at its edges.
     Raw {
         raw: &'a Raw,
+        /// The text between the whitespace at its edges: its own, unless it takes the place of another.
+        content: &'a Raw,
         without_first_space: bool,
         without_last_space: bool,
     },
+}
+
+impl Chunk<'_> {
+    /// Returns what is written, without the whitespace that is left out.
+    pub(in crate::document) fn source(&self) -> String {
+        match self {
+            Self::Text(text) => (*text).to_owned(),
+            Self::Raw {
+                raw,
+                content,
+                without_first_space,
+                without_last_space,
+            } => {
+                let (own, content) = (raw.source(), content.source());
+                let source = own.replacen(own.trim(), content.trim(), 1);
+                let mut text = source.as_str();
+                if *without_first_space {
+                    text = text.trim_start();
+                }
+                if *without_last_space {
+                    text = text.trim_end();
+                }
+                text.to_owned()
+            }
+        }
+    }
 }
 
 /// Puts the marks of a sentence back into its translation: each exactly once, and pairs nested as in the source.
@@ -40,6 +68,11 @@ pub(in crate::document) fn put_back<'a>(
     let mut placement = Placement::new(sentence, translation, links, protection);
     placement.put_pairs();
     placement.put_breaks();
+    let ordered = sentence.marks.iter().filter_map(|mark| match &mark.kind {
+        SentenceMarkKind::Point(raw) if mark.is_ordered => Some(raw),
+        _ => None,
+    });
+    let ordered: Vec<&Raw> = ordered.collect();
     let mut writer = ChunkWriter {
         placement: &placement,
         chunks: Vec::new(),
@@ -51,14 +84,14 @@ pub(in crate::document) fn put_back<'a>(
             follows_word: false,
             needs_space: false,
         },
+        follows_point: false,
         needs_no_last_space: false,
         last_source: None,
-        ordered: Vec::new(),
+        ordered: ordered.into_iter(),
     };
     writer.write(None, placement.tgt_units.len());
     writer.space();
     writer.trim_end();
-    writer.restore_order();
     writer.chunks
 }
 
@@ -82,12 +115,14 @@ struct ChunkWriter<'a, 'p> {
     is_space_due: bool,
     replaced: Vec<bool>,
     border: Border,
+    /// Set if a point was written last, without a word or a tag after it.
+    follows_point: bool,
     /// Whether a point that was written last needs no whitespace behind it at the end of the translation.
     needs_no_last_space: bool,
     /// Where in the source the mark is that was written last, unless words follow it.
     last_source: Option<Range<usize>>,
-    /// The chunks and marks that keep their order, as they were written.
-    ordered: Vec<(usize, usize)>,
+    /// The marks that keep their order and are not yet written.
+    ordered: std::vec::IntoIter<&'a Raw>,
 }
 
 impl<'a> ChunkWriter<'a, '_> {
@@ -125,20 +160,6 @@ impl<'a> ChunkWriter<'a, '_> {
             }
         }
         self.units_until(end);
-    }
-
-    /// Writes the marks that keep their order in the order of the source, each at a place of one of them.
-    fn restore_order(&mut self) {
-        let mut indices: Vec<usize> = self.ordered.iter().map(|(_, index)| *index).collect();
-        indices.sort_unstable();
-        for ((chunk, _), index) in self.ordered.iter().zip(indices) {
-            let mark = &self.placement.sentence.marks[index];
-            if let (Chunk::Raw { raw, .. }, SentenceMarkKind::Point(of_mark)) =
-                (&mut self.chunks[*chunk], &mark.kind)
-            {
-                *raw = of_mark;
-            }
-        }
     }
 
     /// Leaves out the whitespace of a point at the end of the translation.
@@ -182,6 +203,7 @@ impl<'a> ChunkWriter<'a, '_> {
             self.chunks
                 .push(Chunk::Text(&self.placement.translation[range]));
             self.border.follows_word = self.is_word(self.next_unit, true);
+            self.follows_point = false;
             self.next_unit += 1;
             self.is_space_due = true;
             (self.last_source, self.needs_no_last_space) = (None, false);
@@ -203,18 +225,21 @@ impl<'a> ChunkWriter<'a, '_> {
     fn raw(&mut self, raw: &'a Raw, source: Range<usize>) {
         self.chunks.push(Chunk::Raw {
             raw,
+            content: raw,
             without_first_space: false,
             without_last_space: false,
         });
-        self.needs_no_last_space = false;
+        (self.needs_no_last_space, self.follows_point) = (false, false);
         self.border.has_space |= raw.starts_with_space() || raw.ends_with_space();
         self.last_source = Some(source);
     }
 
     /// Writes a point, without the whitespace that it does not need beside other whitespace or at the edges of the
-    /// translation, and with a space if a word would touch it that does not touch it in the source.
+    /// translation, and with a space if a word would touch it that does not touch it in the source. In the place of a
+    /// mark that keeps its order is the next one that does.
     fn point(&mut self, raw: &'a Raw, index: usize) {
         let mark = &self.placement.sentence.marks[index];
+        let next = mark.is_ordered.then(|| self.ordered.next()).flatten();
         let source = mark.range.clone();
         if !mark.touches_left && !mark.has_spaces[0] {
             self.space();
@@ -228,21 +253,22 @@ impl<'a> ChunkWriter<'a, '_> {
             Some(Chunk::Text(text)) => text.ends_with(char::is_whitespace),
             Some(Chunk::Raw { raw, .. }) => raw.ends_with_space(),
         };
-        let last = self.last_source.as_ref();
-        let is_beside_last =
-            last.is_some_and(|last| last.start == source.start || last.end == source.start);
-        if mark.is_ordered {
-            self.ordered.push((self.chunks.len(), index));
+        let is_beside = |last: &Range<usize>| [last.start, last.end].contains(&source.start);
+        let is_beside_last = self.last_source.as_ref().is_some_and(is_beside);
+        let is_apart = self.border.has_space || mark.has_spaces[0] || follows_space;
+        if self.follows_point && !is_apart && !is_beside_last {
+            self.chunks.push(Chunk::Text(" "));
         }
         self.chunks.push(Chunk::Raw {
             raw,
+            content: next.unwrap_or(raw),
             without_first_space: follows_space && source.start > 0 && !is_beside_last,
             without_last_space: false,
         });
         let src_len = self.placement.sentence.text.len();
         self.needs_no_last_space = n_units > 0 && source.end < src_len;
         self.border.has_space = mark.has_spaces[1];
-        self.border.follows_word = false;
+        (self.border.follows_word, self.follows_point) = (false, true);
         self.border.needs_space = !mark.touches_right;
         self.last_source = Some(source);
     }
@@ -250,12 +276,10 @@ impl<'a> ChunkWriter<'a, '_> {
     /// Returns whether the last character of a unit, or its first, belongs to a word that spaces separate.
     fn is_word(&self, unit: usize, is_last: bool) -> bool {
         let range = self.placement.tgt_units[unit].range.clone();
-        let characters = self.placement.translation[range].chars();
-        let mut characters = characters;
-        let character = if is_last {
-            characters.next_back()
-        } else {
-            characters.next()
+        let mut characters = self.placement.translation[range].chars();
+        let character = match is_last {
+            true => characters.next_back(),
+            false => characters.next(),
         };
         character.is_some_and(|c| c.is_alphanumeric() && !is_without_spaces(c))
     }

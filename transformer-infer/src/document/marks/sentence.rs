@@ -84,8 +84,8 @@ pub(super) struct SentenceBuilder<'a> {
     gap: Vec<GapItem>,
     /// What is still to be taken out, the next one last.
     hidden: Vec<&'a Copied>,
-    /// What is copied and stays in the text.
-    shown: &'a [&'a Copied],
+    /// The copied text that stays, and for each piece whether the model can write it.
+    shown: &'a [(&'a Copied, bool)],
     /// Where words are in the passage and in the text.
     words: Vec<(usize, usize)>,
 }
@@ -109,7 +109,7 @@ impl<'a> SentenceBuilder<'a> {
         passage: &'a Passage,
         segment: &'a Range<usize>,
         hidden: &[&'a Copied],
-        shown: &'a [&'a Copied],
+        shown: &'a [(&'a Copied, bool)],
     ) -> Self {
         Self {
             hidden: hidden.iter().rev().copied().collect(),
@@ -182,10 +182,10 @@ impl<'a> SentenceBuilder<'a> {
         let exact = kept.iter().filter(|item| item.keep != Keep::Digits);
         let copied = exact.map(|item| item.range.clone()).collect();
         // Numbers have other forms in other languages, so they are required only where nothing else is.
-        let exact = self.shown.iter().filter(|it| !it.is_number());
-        let mut required: Vec<&&Copied> = exact.collect();
-        if required.is_empty() {
-            required.extend(self.shown);
+        let required = self.shown.iter().filter(|it| it.1);
+        let mut required: Vec<&Copied> = required.map(|it| it.0).collect();
+        if required.iter().any(|it| !it.is_number()) {
+            required.retain(|it| !it.is_number());
         }
         let terms = required.into_iter();
         let terms = terms.map(|it| self.passage.text[it.inner()].to_owned());
@@ -209,7 +209,7 @@ impl<'a> SentenceBuilder<'a> {
             let (of_passage, of_text) = self.words[word - 1];
             of_text + at - of_passage
         };
-        let items = self.shown.iter().flat_map(|it| &it.items);
+        let items = self.shown.iter().flat_map(|(it, _)| &it.items);
         let items = items.map(|Item { range, keep }| Item {
             range: moved(range.start)..moved(range.end - 1) + 1,
             keep: *keep,

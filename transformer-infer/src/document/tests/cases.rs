@@ -324,6 +324,11 @@ MAN A.</p>
  </em>
 </a>"##,
     ),
+    (
+        "json",
+        r#"{"a":"Use up to %<PRIu32> threads."}"#,
+        r#"{"a":"THREADS TO %<PRIu32> UP USE."}"#,
+    ),
 ];
 
 #[test]

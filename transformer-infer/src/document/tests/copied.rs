@@ -56,6 +56,8 @@ fn what_has_no_number_keeps_its_order() {
     let reversed = |source| translate(&Reverses, source);
     assert_eq!(reversed("one %s two %d three"), "THREE TWO %s ONE %d");
     assert_eq!(reversed("one {a} two {b} three"), "THREE TWO {b} ONE {a}");
+    // What touches a word has another in its place.
+    assert_eq!(reversed("one %s two x%d end"), "END X%s TWO ONE %d");
 }
 
 #[test]

@@ -133,6 +133,8 @@ fn a_line_end_in_xml_is_a_space() {
         lines_of_parts(parts, Split::Sentences),
         ["A man rides a brown horse."]
     );
+    let parts = xml_parts("<p>A man&apos;s\nhorse</p>", &XmlOptions::default());
+    assert_eq!(lines_of_parts(parts, Split::Sentences), ["A man's horse"]);
 }
 
 #[test]

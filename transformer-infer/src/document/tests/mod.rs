@@ -5,6 +5,7 @@ mod copied;
 mod doubles;
 mod encodings;
 mod lines;
+mod mangled;
 mod marks;
 mod properties;
 

@@ -185,7 +185,7 @@ impl Assembler {
     }
 }
 
-fn n_bytes(part: &Part) -> usize {
+pub(super) fn n_bytes(part: &Part) -> usize {
     match part {
         Part::Verbatim(text) => text.len(),
         Part::Passage(passage) => passage.text.len(),

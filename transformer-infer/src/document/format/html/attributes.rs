@@ -31,8 +31,8 @@ pub(super) fn keeps_line_ends(tag: &Tag, source: &str) -> Option<bool> {
     };
     let style = value("style").unwrap_or_default();
     let declared = style.split(';').filter_map(|it| it.split_once(':'));
-    let declared = declared.filter(|(name, _)| name.trim() == "white-space");
-    match declared.last().map(|(_, spaces)| spaces.trim()) {
+    let mut declared = declared.filter(|(name, _)| name.trim() == "white-space");
+    match declared.next_back().map(|(_, spaces)| spaces.trim()) {
         Some(spaces) => Some(
             ["pre", "break-spaces"]
                 .iter()

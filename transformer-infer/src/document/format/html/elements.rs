@@ -1,75 +1,24 @@
 //! What the elements of HTML are: inside of a sentence or not, translated or not.
 
+use std::collections::HashSet;
+use std::sync::LazyLock;
+
 use super::token::TextMode;
 
 /// Elements beyond which an end tag of another name does not reach.
-const SPECIAL: [&str; 65] = [
-    "address",
-    "applet",
-    "article",
-    "aside",
-    "blockquote",
-    "body",
-    "button",
-    "caption",
-    "center",
-    "colgroup",
-    "dd",
-    "details",
-    "dir",
-    "div",
-    "dl",
-    "dt",
-    "fieldset",
-    "figcaption",
-    "figure",
-    "footer",
-    "form",
-    "frameset",
-    "h1",
-    "h2",
-    "h3",
-    "h4",
-    "h5",
-    "h6",
-    "head",
-    "header",
-    "hgroup",
-    "html",
-    "iframe",
-    "li",
-    "listing",
-    "main",
-    "marquee",
-    "menu",
-    "nav",
-    "noembed",
-    "noframes",
-    "noscript",
-    "object",
-    "ol",
-    "p",
-    "plaintext",
-    "pre",
-    "script",
-    "search",
-    "section",
-    "select",
-    "style",
-    "summary",
-    "table",
-    "tbody",
-    "td",
-    "template",
-    "textarea",
-    "tfoot",
-    "th",
-    "thead",
-    "title",
-    "tr",
-    "ul",
-    "xmp",
-];
+static SPECIAL: LazyLock<HashSet<&str>> = LazyLock::new(|| {
+    let names = "address applet article aside blockquote body button caption center colgroup dd details dir \
+     div dl dt fieldset figcaption figure footer form frameset h1 h2 h3 h4 h5 h6 head header \
+     hgroup html iframe li listing main marquee menu nav noembed noframes noscript object ol p \
+     plaintext pre script search section select style summary table tbody td template textarea \
+     tfoot th thead title tr ul xmp";
+    names.split(' ').collect()
+});
+
+/// Returns whether a name, which has no spaces, is one of those between spaces.
+pub(super) fn is_one_of(name: &str, names: &str) -> bool {
+    names.split(' ').any(|it| it == name)
+}
 
 /// What a start tag in translated text means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,44 +74,18 @@ pub(in crate::document::format) fn is_block(name: &str) -> bool {
 
 /// Whether the content of an element is never translated, such as text in which entities mean nothing.
 pub(super) fn is_opaque(name: &str) -> bool {
-    matches!(
+    is_one_of(
         name,
-        "iframe"
-            | "math"
-            | "noembed"
-            | "noframes"
-            | "plaintext"
-            | "script"
-            | "style"
-            | "svg"
-            | "textarea"
-            | "xmp"
+        "iframe math noembed noframes plaintext script style svg textarea xmp",
     )
 }
 
 /// Whether an element has neither content nor an end tag.
 pub(in crate::document::format) fn is_void(name: &str) -> bool {
-    matches!(
+    is_one_of(
         name,
-        "area"
-            | "base"
-            | "basefont"
-            | "bgsound"
-            | "br"
-            | "col"
-            | "embed"
-            | "frame"
-            | "hr"
-            | "image"
-            | "img"
-            | "input"
-            | "keygen"
-            | "link"
-            | "meta"
-            | "param"
-            | "source"
-            | "track"
-            | "wbr"
+        "area base basefont bgsound br col embed frame hr image img input keygen link meta param \
+         source track wbr",
     )
 }
 
@@ -184,27 +107,15 @@ pub(super) fn text_mode(name: &str) -> TextMode {
 
 /// Whether browsers close these elements wherever they end, with others open inside.
 pub(super) fn is_formatting(name: &str) -> bool {
-    matches!(
+    is_one_of(
         name,
-        "a" | "b"
-            | "big"
-            | "code"
-            | "em"
-            | "font"
-            | "i"
-            | "nobr"
-            | "s"
-            | "small"
-            | "strike"
-            | "strong"
-            | "tt"
-            | "u"
+        "a b big code em font i nobr s small strike strong tt u",
     )
 }
 
 /// Whether an end tag of another name does not reach beyond this element ("special" in the standard).
 pub(super) fn is_special(name: &str) -> bool {
-    SPECIAL.contains(&name)
+    SPECIAL.contains(name)
 }
 
 /// Whether an element limits in which ancestors end tags are searched ("scope" in the standard).
@@ -226,139 +137,32 @@ pub(super) fn is_scope(name: &str) -> bool {
 
 /// Whether the start tag ends an open paragraph.
 pub(super) fn ends_paragraph(name: &str) -> bool {
-    matches!(
+    is_one_of(
         name,
-        "address"
-            | "article"
-            | "aside"
-            | "blockquote"
-            | "center"
-            | "dd"
-            | "details"
-            | "dialog"
-            | "dir"
-            | "div"
-            | "dl"
-            | "dt"
-            | "fieldset"
-            | "figcaption"
-            | "figure"
-            | "footer"
-            | "form"
-            | "h1"
-            | "h2"
-            | "h3"
-            | "h4"
-            | "h5"
-            | "h6"
-            | "header"
-            | "hgroup"
-            | "hr"
-            | "li"
-            | "listing"
-            | "main"
-            | "menu"
-            | "nav"
-            | "ol"
-            | "p"
-            | "plaintext"
-            | "pre"
-            | "search"
-            | "section"
-            | "summary"
-            | "table"
-            | "ul"
-            | "xmp"
+        "address article aside blockquote center dd details dialog dir div dl dt fieldset \
+         figcaption figure footer form h1 h2 h3 h4 h5 h6 header hgroup hr li listing main menu \
+         nav ol p plaintext pre search section summary table ul xmp",
     )
 }
 
 /// Whether the start tag ends SVG or MathML that is open.
 pub(super) fn ends_foreign(name: &str) -> bool {
-    matches!(
+    is_one_of(
         name,
-        "b" | "big"
-            | "blockquote"
-            | "body"
-            | "br"
-            | "center"
-            | "code"
-            | "dd"
-            | "div"
-            | "dl"
-            | "dt"
-            | "em"
-            | "embed"
-            | "h1"
-            | "h2"
-            | "h3"
-            | "h4"
-            | "h5"
-            | "h6"
-            | "head"
-            | "hr"
-            | "i"
-            | "img"
-            | "li"
-            | "listing"
-            | "menu"
-            | "meta"
-            | "nobr"
-            | "ol"
-            | "p"
-            | "pre"
-            | "ruby"
-            | "s"
-            | "small"
-            | "span"
-            | "strong"
-            | "strike"
-            | "sub"
-            | "sup"
-            | "table"
-            | "tt"
-            | "u"
-            | "ul"
-            | "var"
+        "b big blockquote body br center code dd div dl dt em embed h1 h2 h3 h4 h5 h6 head hr i \
+         img li listing menu meta nobr ol p pre ruby s small span strong strike sub sup table tt \
+         u ul var",
     )
 }
 
 /// Whether the start tag opens formatting elements again that another end tag ended.
 pub(super) fn reopens_formatting(name: &str) -> bool {
     let is_without = ends_paragraph(name)
-        || matches!(
+        || is_one_of(
             name,
-            "base"
-                | "body"
-                | "caption"
-                | "col"
-                | "colgroup"
-                | "frame"
-                | "frameset"
-                | "head"
-                | "html"
-                | "iframe"
-                | "link"
-                | "meta"
-                | "noembed"
-                | "noframes"
-                | "param"
-                | "rb"
-                | "rp"
-                | "rt"
-                | "rtc"
-                | "script"
-                | "source"
-                | "style"
-                | "tbody"
-                | "td"
-                | "template"
-                | "textarea"
-                | "tfoot"
-                | "th"
-                | "thead"
-                | "title"
-                | "tr"
-                | "track"
+            "base body caption col colgroup frame frameset head html iframe link meta noembed \
+         noframes param rb rp rt rtc script source style tbody td template textarea tfoot th \
+         thead title tr track",
         );
     !is_without || name == "xmp"
 }

@@ -40,17 +40,16 @@ pub(super) fn decoded(
     }
     let mut rest = input.take(MAX_BYTES + 1);
     rest.read_to_end(&mut bytes).map_err(read_error)?;
-    let label = encoding.name();
-    let text = match bytes.len() as u64 <= MAX_BYTES {
-        true => encoding.decode_without_bom_handling_and_without_replacement(&bytes),
-        false => None,
-    };
+    let is_small = bytes.len() as u64 <= MAX_BYTES;
+    let decoded = || encoding.decode_without_bom_handling_and_without_replacement(&bytes);
+    let text = is_small.then(decoded).flatten();
     let text = text.filter(|text| *encoded(text, encoding) == *bytes);
     let text = text.ok_or_else(|| DocumentError::Syntax {
         name: name.to_owned(),
         line: 1,
         problem: format!(
-            "the page declares its encoding as `{label}`, expected at most {MAX_BYTES} bytes, all of this encoding"
+            "the page declares its encoding as `{}`, expected at most {MAX_BYTES} bytes, all of this encoding",
+            encoding.name()
         ),
         remedy: super::reader::CONVERT,
     })?;

@@ -14,8 +14,6 @@ pub(in crate::document::format) struct HtmlNotation {
     /// Of `&`, `<`, `>`, those that the passage writes as they are.
     bare: Vec<char>,
     position: Position,
-    /// The whole passage as this notation writes it, and as it is in the file, if these differ.
-    original: Option<Box<(String, String)>>,
 }
 
 /// Where text is written.
@@ -61,11 +59,6 @@ impl HtmlNotation {
                 self.bare.push(character);
             }
         }
-    }
-
-    /// Learns how the passage is written in the file, where this differs from what the notation writes.
-    pub(super) fn learn_original(&mut self, written: String, original: String) {
-        self.original = Some(Box::new((written, original)));
     }
 
     /// Returns how a character is written before the rest of the text, if not as it is.
@@ -125,14 +118,9 @@ impl Notation for HtmlNotation {
                 || matches!(character, '"' | '\'' | '=' | '<' | '>' | '`')
         };
         let is_unquoted = self.position == Position::Attribute(Quote::None);
-        let completed = if is_unquoted && (written.is_empty() || written.contains(needs_quotes)) {
-            format!("\"{written}\"")
-        } else {
-            written
-        };
-        match &self.original {
-            Some(pair) if pair.0 == completed => pair.1.clone(),
-            _ => completed,
+        match is_unquoted && (written.is_empty() || written.contains(needs_quotes)) {
+            true => format!("\"{written}\""),
+            false => written,
         }
     }
 }

@@ -7,6 +7,7 @@ use htmlize::Context;
 use super::entity::pieces;
 use super::notation::{HtmlNotation, Position};
 use super::scan_tag::is_space;
+use crate::document::format::spelling::with_source;
 use crate::document::spaces::{Spaces, needs_space};
 use crate::document::{Mark, MarkKind, Part, Passage, Raw};
 
@@ -236,17 +237,12 @@ impl PassageBuilder {
         }
         self.end_point(None);
         self.trim_edges();
-        let mut passage = Passage {
+        let passage = Passage {
             text: self.text,
             marks: self.marks,
-            notation: Arc::new(self.notation.clone()),
+            notation: Arc::new(self.notation),
         };
-        let written = passage.source();
-        if written != self.source {
-            self.notation.learn_original(written, self.source);
-            passage.notation = Arc::new(self.notation);
-        }
-        Part::Passage(passage)
+        Part::Passage(with_source(passage, self.source))
     }
 }
 

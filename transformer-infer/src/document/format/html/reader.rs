@@ -4,7 +4,7 @@ use std::io::Read;
 
 use encoding_rs::{Encoding, UTF_8};
 
-use super::assembler::{Assembler, MAX_MARKUP_BYTES};
+use super::assembler::{Assembler, MAX_MARKUP_BYTES, n_bytes};
 use super::attributes::{declared_encoding, tag_parts, translate};
 use super::elements::{Role, role};
 use super::encoding::decoded;
@@ -55,7 +55,7 @@ pub struct HtmlOptions {
 pub struct HtmlReader {
     window: Window,
     options: HtmlOptions,
-    /// Whether the encoding that the page declares is done with.
+    /// Set if the page was decoded, so that the encoding that it declares no longer matters.
     is_decoded: bool,
     mode: TextMode,
     tree: Tree,
@@ -103,7 +103,7 @@ impl HtmlReader {
             options,
             is_decoded: false,
             mode: TextMode::Data,
-            tree: Tree::new(),
+            tree: Tree::default(),
             assembler: Assembler::default(),
             atom: None,
             is_done: false,
@@ -338,12 +338,7 @@ fn is_in_picture(atom: &Atom, name: &str) -> bool {
 
 impl Atom {
     fn push(&mut self, parts: Vec<Part>) {
-        for part in &parts {
-            self.n_bytes += match part {
-                Part::Verbatim(text) => text.len(),
-                Part::Passage(passage) => passage.text.len(),
-            };
-        }
+        self.n_bytes += parts.iter().map(n_bytes).sum::<usize>();
         append(&mut self.parts, parts);
     }
 }

@@ -3,25 +3,8 @@
 use super::token::{Attribute, MAX_NAME_BYTES, Quote, Tag};
 
 /// The attributes that matter to the reader.
-const ATTRIBUTES: [&str; 17] = [
-    "alt",
-    "aria-label",
-    "charset",
-    "class",
-    "color",
-    "content",
-    "encoding",
-    "face",
-    "http-equiv",
-    "label",
-    "name",
-    "placeholder",
-    "size",
-    "style",
-    "title",
-    "translate",
-    "xml:space",
-];
+const ATTRIBUTES: &str = "alt aria-label charset class color content encoding face http-equiv label name placeholder \
+     size style title translate xml:space";
 
 pub(super) fn is_space(byte: u8) -> bool {
     matches!(byte, b'\t' | b'\n' | b'\x0C' | b'\r' | b' ')
@@ -84,10 +67,9 @@ fn scan_attribute(text: &str, start: usize, tag: &mut Tag) -> Option<usize> {
         quote = Some(found);
     }
     let name = &text[start..name_end];
-    let known = ATTRIBUTES
-        .iter()
-        .find(|known| known.eq_ignore_ascii_case(name));
-    if let (Some(&name), quote) = (known, quote.unwrap_or(Quote::None))
+    let mut known = ATTRIBUTES.split(' ');
+    let known = known.find(|known| known.eq_ignore_ascii_case(name));
+    if let (Some(name), quote) = (known, quote.unwrap_or(Quote::None))
         && tag.attribute(name).is_none()
     {
         tag.attributes.push(Attribute { name, value, quote });

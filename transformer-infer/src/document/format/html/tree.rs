@@ -7,8 +7,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::attributes::keeps_line_ends;
 use super::elements::{
-    ends_foreign, ends_paragraph, is_copied, is_formatting, is_opaque, is_scope, is_special,
-    is_void, reopens_formatting, text_mode,
+    ends_foreign, ends_paragraph, is_copied, is_formatting, is_one_of, is_opaque, is_scope,
+    is_special, is_void, reopens_formatting, text_mode,
 };
 use super::notation::Position;
 use super::token::{Tag, TextMode};
@@ -19,7 +19,7 @@ const SEARCH_LIMIT: usize = 512;
 /// Largest number of open elements.
 pub(super) const MAX_DEPTH: usize = 1 << 20;
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Tree {
     pub(super) open: Vec<Open>,
     /// The formatting elements that browsers open again where another end tag ended them, and the cells and objects
@@ -76,14 +76,6 @@ impl Open {
 }
 
 impl Tree {
-    pub(super) fn new() -> Self {
-        Self {
-            open: Vec::new(),
-            active: Vec::new(),
-            n_opened: 0,
-        }
-    }
-
     pub(super) fn depth(&self) -> usize {
         self.open.len()
     }
@@ -380,10 +372,7 @@ fn hash(source: &str) -> u64 {
 
 /// Whether the end tag of an element may be left out before the end of what is around it.
 fn may_lack_end_tag(name: &str) -> bool {
-    matches!(
-        name,
-        "dd" | "dt" | "li" | "optgroup" | "option" | "p" | "rb" | "rp" | "rt" | "rtc"
-    )
+    is_one_of(name, "dd dt li optgroup option p rb rp rt rtc")
 }
 
 /// Whether a `font` start tag ends SVG or MathML.
@@ -395,19 +384,8 @@ fn has_font_attribute(tag: &Tag) -> bool {
 
 /// Whether the start tag belongs into `head`.
 fn is_in_head(name: &str) -> bool {
-    matches!(
+    is_one_of(
         name,
-        "base"
-            | "basefont"
-            | "bgsound"
-            | "head"
-            | "link"
-            | "meta"
-            | "noframes"
-            | "noscript"
-            | "script"
-            | "style"
-            | "template"
-            | "title"
+        "base basefont bgsound head link meta noframes noscript script style template title",
     )
 }

@@ -53,7 +53,7 @@ impl Notation for JsonText {
 /// Decodes the text between the quotation marks of a valid string; `None` if it has half a surrogate pair, which no text
 /// contains.
 pub(super) fn decode(source: &str) -> Option<Value> {
-    let mut value = Value::new();
+    let mut value = Value::default();
     let mut rest = source;
     while let Some(first) = rest.chars().next() {
         let (char, len) = if first == '\\' {

@@ -5,6 +5,9 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use crate::document::braces::len_of_braces;
+use crate::document::kinds::{URL, pattern};
+
 /// A document of the same length, in which letters or spaces stand for what is copied.
 #[derive(Debug)]
 pub(super) struct Masked {
@@ -16,17 +19,13 @@ pub(super) struct Masked {
 /// What is copied is not longer, in bytes; so searching for its end takes bounded time.
 const MAX_POINT_BYTES: usize = 2048;
 
-/// The starts of what is copied inside of a line.
-static POINT: LazyLock<Regex> =
-    LazyLock::new(|| regex(r"\{|\b(?:https?|ftp)://|\bwww\.|\\\\[(\[]"));
-
-/// An address up to where it cannot go on; templates may be inside.
-static ADDRESS: LazyLock<Regex> = LazyLock::new(|| regex(r#"^(?:\{\{[^`\n]*?\}\}|[^\s<>"`|\\])*"#));
+/// Addresses, and the starts of what else is copied inside of a line.
+static POINT: LazyLock<Regex> = LazyLock::new(|| pattern(&format!(r"\{{|\\\\[(\[]|{URL}")));
 
 /// Lines that belong to no text: fences of containers (`:::`), the first lines of admonitions and tabs, and the kinds of
 /// alerts (`> [!NOTE]`).
 static LINE: LazyLock<Regex> = LazyLock::new(|| {
-    regex(
+    pattern(
         r"(?m)^[ \t>]*(?:(?<fence>:::.*)|(?<item>(?:!!!|\?\?\?\+?|===)[ \t]+\S.*)|>[ \t]?(?<alert>\[![\w-]+\].*))$",
     )
 });
@@ -55,16 +54,13 @@ impl Masked {
             let before = text[..start].chars().next_back();
             let rest = &text[start..text.floor_char_boundary(start + MAX_POINT_BYTES)];
             let len = match found.as_str() {
-                found if before == Some('\\') && !found.ends_with(['/', '.']) => None,
-                "{" => len_of_braces(rest),
+                "{" | r"\\(" | r"\\[" if before == Some('\\') => None,
+                // In the same line, and without code inside.
+                "{" => len_of_braces(rest.split(['\n', '`']).next().unwrap_or_default()),
                 r"\\(" => len_until(rest, r"\\)"),
                 r"\\[" => len_until(rest, r"\\]"),
                 _ if before == Some('<') => None,
-                scheme => {
-                    let len = ADDRESS.find(rest).map_or(0, |it| it.end());
-                    let address = without_end(&rest[..len], before == Some('('));
-                    Some(address.len()).filter(|len| *len > scheme.len())
-                }
+                address => Some(address.len()),
             };
             let Some(len) = len else { continue };
             let has_sign = rest.starts_with('{') && matches!(before, Some('$' | '#'));
@@ -80,58 +76,9 @@ impl Masked {
     }
 }
 
-fn regex(pattern: &str) -> Regex {
-    Regex::new(pattern).expect("the patterns of this file are regular expressions")
-}
-
-/// Returns the length of what is in the braces that the text begins with, if they are closed in the same line, and no
-/// code is inside.
-fn len_of_braces(text: &str) -> Option<usize> {
-    let mut depth = 0_usize;
-    for (at, byte) in text.bytes().enumerate() {
-        match byte {
-            b'{' => depth += 1,
-            b'}' if depth == 1 => return Some(at + 1),
-            b'}' => depth -= 1,
-            b'\n' | b'`' => return None,
-            _ => {}
-        }
-    }
-    None
-}
-
 fn len_until(text: &str, end: &str) -> Option<usize> {
     let line = text.lines().next()?;
     line.find(end).map(|at| at + end.len())
-}
-
-/// Returns an address without what does not belong to it: the characters at its end that belong to the sentence, as
-/// GitHub finds them, and what is behind a bracket that began before it. `is_in_brackets` says that a round one did.
-fn without_end(address: &str, is_in_brackets: bool) -> &str {
-    let mut depths = [0, 0];
-    let ends = |(_, c): &(usize, char)| {
-        let index = usize::from(matches!(c, '[' | ']'));
-        depths[index] += match c {
-            '(' | '[' => 1,
-            ')' | ']' => -1,
-            _ => 0,
-        };
-        depths[1] < 0 || depths[0] < 0 && is_in_brackets
-    };
-    let end = address.char_indices().find(ends).map(|(at, _)| at);
-    let mut address = &address[..end.unwrap_or(address.len())];
-    loop {
-        let shorter = address.trim_end_matches(|c| "?!.,:;'*_~".contains(c));
-        let n_open = shorter.matches('(').count();
-        let shorter = match shorter.strip_suffix(')') {
-            Some(inner) if inner.matches(')').count() >= n_open => inner,
-            _ => shorter,
-        };
-        if shorter.len() == address.len() {
-            return address;
-        }
-        address = shorter;
-    }
 }
 
 #[cfg(test)]

@@ -38,7 +38,7 @@ fn push_escaped(char: char, escaped: &mut String) {
 
 /// Spells a text as the lines of a string, each of which ends behind `\n`.
 pub(super) fn spell(text: &str, line_end: &str) -> Value {
-    let mut value = Value::new();
+    let mut value = Value::default();
     let mut chars = text.chars().peekable();
     while let Some(char) = chars.next() {
         let mut spelling = String::new();

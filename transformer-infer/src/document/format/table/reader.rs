@@ -126,7 +126,7 @@ impl Table {
 }
 
 fn push_quoted(source: &str, parts: &mut PartQueue) {
-    let mut value = Value::new();
+    let mut value = Value::default();
     let mut chars = source.chars().peekable();
     while let Some(char) = chars.next() {
         if char == '"' && chars.next_if_eq(&'"').is_some() {

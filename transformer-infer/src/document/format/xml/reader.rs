@@ -12,13 +12,12 @@ use crate::document::format::items::{Item, ItemKind};
 use crate::document::format::lines::split_line_end;
 use crate::document::format::parts::PartQueue;
 use crate::document::format::segments::push_items;
+use crate::document::kinds::pattern;
 use crate::document::{Notation, Part};
 
 /// A tag of an element that keeps its line ends.
-static PRESERVE: LazyLock<Regex> = LazyLock::new(|| {
-    let pattern = r#"\sxml:space\s*=\s*["']preserve["']"#;
-    Regex::new(pattern).expect("the pattern is a regular expression")
-});
+static PRESERVE: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r#"\sxml:space\s*=\s*["']preserve["']"#));
 
 /// Reads a text with the tags of XML, a document or a fragment of one.
 ///
@@ -93,7 +92,7 @@ fn words(source: &str) -> Item {
     Item::new(ItemKind::Text(resolved(source).into_owned()), source)
 }
 
-/// Adds text whose line ends are kept: a passage for each line.
+/// Adds text and keeps its line ends: each line is a passage.
 fn push_lines(source: &str, items: &mut Vec<Item>) {
     for line in source.split_inclusive('\n') {
         let (content, end) = split_line_end(line);

@@ -1,0 +1,173 @@
+//! Whatever a model does with the words of a sentence: what is copied, and every number, is in the translation once.
+
+use std::sync::LazyLock;
+
+use proptest::prelude::*;
+
+use crate::document::kept::may_be_a_word;
+use crate::document::kinds::{KINDS, Keep};
+use crate::document::numbers::groups;
+use crate::document::protection::Item;
+use crate::document::{
+    DocumentError, DocumentLine, DocumentTranslator, LineTranslator, Part, Passage, Protection,
+    Split, Splitter, TranslatedLine,
+};
+
+/// Drops words, moves them, or joins them to their neighbors, by bits that are drawn.
+#[derive(Clone, Debug)]
+struct Mangles {
+    drops: u64,
+    glues: u64,
+    rotates: usize,
+    /// Whether the translation has the texts that it must contain.
+    obeys: bool,
+    can_write: bool,
+}
+
+impl Mangles {
+    fn translate(&self, line: &DocumentLine<'_>) -> String {
+        let words: Vec<&str> = line.text.split(' ').collect();
+        let mut translated = String::new();
+        for at in 0..words.len() {
+            let is = |bits: u64| bits >> (at % 64) & 1 == 1;
+            if is(self.drops) {
+                continue;
+            }
+            if !translated.is_empty() && !is(self.glues) {
+                translated.push(' ');
+            }
+            translated.push_str(words[(at + self.rotates) % words.len()]);
+        }
+        for term in line.terms.iter().filter(|_| self.obeys) {
+            if !translated.contains(term) {
+                translated = format!("{translated} {term}");
+            }
+        }
+        translated
+    }
+}
+
+impl LineTranslator for Mangles {
+    fn translate_lines(
+        &self,
+        lines: &[DocumentLine<'_>],
+        _: &mut dyn FnMut(usize),
+    ) -> Result<Vec<TranslatedLine>, DocumentError> {
+        let line = |line| TranslatedLine {
+            text: self.translate(line),
+            ..TranslatedLine::default()
+        };
+        Ok(lines.iter().map(line).collect())
+    }
+
+    fn longest_start(&self, _: &str) -> Option<usize> {
+        None
+    }
+
+    fn can_write(&self, _: &str) -> bool {
+        self.can_write
+    }
+}
+
+fn mangles() -> impl Strategy<Value = Mangles> {
+    // Half of the models keep their words apart, and some lose none.
+    let glues = prop_oneof![Just(0), any::<u64>()];
+    let drops = prop_oneof![1 => Just(0), 3 => any::<u64>()];
+    let drawn = (drops, glues, 0..9_usize, any::<bool>(), any::<bool>());
+    drawn.prop_map(|(drops, glues, rotates, obeys, can_write)| Mangles {
+        drops,
+        glues,
+        rotates,
+        obeys,
+        can_write,
+    })
+}
+
+/// A sentence of words and what is copied, some of it touching, joined by signs or in quotes.
+fn sentence() -> impl Strategy<Value = String> {
+    let examples: Vec<&str> = KINDS
+        .iter()
+        .flat_map(|kind| kind.examples.iter().copied())
+        .collect();
+    let numbers = [
+        "₹1,23,456",
+        "1.234,56 €",
+        "$20.50",
+        "12.5%",
+        "100 %",
+        "2024-05-01",
+        "31/12/2024",
+        "v2.10.3",
+        "1990",
+        "$5",
+        "1 000 000",
+        "15,000",
+        "£3.50",
+    ];
+    let examples = [examples, numbers.to_vec()].concat();
+    let copied = || prop::sample::select(examples.clone()).prop_map(str::to_owned);
+    let joined = (
+        copied(),
+        prop::sample::select(vec!["", "/", "-", "x", "–"]),
+        copied(),
+    );
+    let joined = joined.prop_map(|(a, sign, b)| format!("{a}{sign}{b}"));
+    let enclosed = (prop::sample::select(vec!["“”", "()", "''", "«»"]), copied());
+    let enclosed = enclosed.prop_map(|(around, it)| {
+        let (open, close) = around.split_at(around.len() / 2);
+        format!("{open}{it}{close}")
+    });
+    let word = "[a-z]{2,6}[,;]?";
+    let piece = prop_oneof![4 => word, 3 => copied(), 1 => joined, 1 => enclosed];
+    let pieces = prop::collection::vec(piece, 1..9);
+    ("[A-Z][a-z]{2,5}", pieces, "[.?!]?")
+        .prop_map(|(first, pieces, end)| format!("{first} {}{end}", pieces.join(" ")))
+}
+
+static PROTECTION: LazyLock<Protection> = LazyLock::new(Protection::placeholders);
+
+fn translate(lines: &Mangles, source: &str) -> String {
+    let splitter = Splitter::new(Split::Sentences, "en");
+    let mut documents = DocumentTranslator::new(lines, &splitter, &PROTECTION);
+    let parts = vec![Part::Passage(Passage::plain(source))];
+    let translated = documents.translate_parts(parts, &mut |_| ());
+    translated.expect("this translator does not fail").concat()
+}
+
+/// Returns what of a text is copied exactly, in order.
+fn exact(text: &str, items: &[Item]) -> Vec<String> {
+    let exact = items.iter().filter(|item| item.keep != Keep::Digits);
+    exact
+        .map(|item| text[item.range.clone()].to_owned())
+        .collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(500))]
+
+    #[test]
+    fn what_is_copied_is_in_a_mangled_translation_once(source in sentence(), lines in mangles()) {
+        let translated = translate(&lines, &source);
+        let items = PROTECTION.items(&source);
+        for text in exact(&source, &items) {
+            let count = |of: &str| of.matches(&text).count();
+            prop_assert_eq!(count(&translated), count(&source), "{} in {}", text, translated);
+        }
+    }
+
+    #[test]
+    fn numbers_are_in_a_mangled_translation(source in sentence(), lines in mangles()) {
+        let translated = translate(&lines, &source);
+        let mut found = groups(&translated);
+        for item in PROTECTION.items(&source) {
+            let number = &source[item.range.clone()];
+            if item.keep == Keep::Digits && !may_be_a_word(number) {
+                for group in groups(number) {
+                    let at = found.iter().position(|it| *it == group);
+                    prop_assert!(at.is_some(), "{} in {}", number, translated);
+                    found.remove(at.unwrap_or_default());
+                }
+            }
+        }
+    }
+}
