@@ -1,4 +1,4 @@
-//! [`AdapterConfig`]: the low-rank adapters with which a trained model is trained further.
+//! [`AdapterConfig`]: low-rank adapters for training a trained model further.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,8 +7,8 @@ use super::{Linear, Place, TransformerConfig};
 /// Low-rank adapters of a model that is trained further (Hu et al. 2021,
 /// <https://arxiv.org/abs/2106.09685>).
 ///
-/// An adapted matrix `W` acts as `W + (alpha/rank)·A·B`. `A` and `B` are trained, `W` is not, and of the other weights
-/// of the model at most the biases, and the gains and offsets of layer normalizations, are.
+/// An adapted matrix `W` acts as `W + (alpha/rank)·A·B`. `A` and `B` are trained, `W` is not. Of the other weights of
+/// the model, only the biases and the gains and offsets of layer normalizations can be trained.
 ///
 /// # Example
 ///
@@ -114,8 +114,8 @@ impl AdapterConfig {
     }
 
     /// Returns the number of parameters that are trained in place of the model's own: those of the adapters, of trained
-    /// tokens, and of the biases and normalizations if they are trained too. 0 without adapters, where there are no
-    /// others.
+    /// tokens, and of the biases and normalizations if they are trained too. 0 without adapters, when the model's own
+    /// parameters are trained.
     pub fn parameter_count(&self, config: &TransformerConfig) -> usize {
         if !self.is_on() {
             return 0;
@@ -136,7 +136,7 @@ impl AdapterConfig {
         self.is_on() && is_target && !has_trained_rows
     }
 
-    /// Returns whether the vector at this place is trained beside the adapters.
+    /// Returns whether the vector at this place is trained in addition to the adapters.
     pub(crate) fn trains(&self, parameter: Place) -> bool {
         match parameter {
             Place::Bias(..) | Place::OutputBias => self.train_biases,

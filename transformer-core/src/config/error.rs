@@ -1,8 +1,8 @@
-//! [`ConfigError`]: why a config is not valid.
+//! [`ConfigError`]: the error for an invalid config.
 
 use crate::text::N_SPECIAL;
 
-/// Why a [`TransformerConfig`](super::TransformerConfig) is not valid.
+/// Error for an invalid [`TransformerConfig`](super::TransformerConfig).
 #[derive(Debug, thiserror::Error, PartialEq)]
 #[non_exhaustive]
 pub enum ConfigError {

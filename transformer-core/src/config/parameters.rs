@@ -130,7 +130,7 @@ impl Place {
         (parameter.to_string() == name).then_some(parameter)
     }
 
-    /// Checks for a matrix with a row per token.
+    /// Returns whether the place is a matrix with one row per token.
     pub(crate) const fn is_vocabulary(self) -> bool {
         matches!(
             self,
@@ -177,7 +177,7 @@ impl TransformerConfig {
             .map(|parameter| (parameter, self.shape(parameter)))
     }
 
-    /// Returns the matrices that the model lacks because they are tied, each with the one that is used instead.
+    /// Returns the matrices that the model lacks because they are tied, each with the matrix used in its place.
     pub(crate) const fn tied_places(&self) -> &'static [(Place, Place)] {
         use Place::{Output, SrcVocabulary, TgtVocabulary};
         match self.tying {
@@ -206,7 +206,7 @@ impl TransformerConfig {
         }
     }
 
-    /// Returns the number of features that a linear layer reads, and that it writes.
+    /// Returns the numbers of input and output features of a linear layer.
     pub(crate) fn widths(&self, linear: Linear) -> [usize; 2] {
         let (d_model, n_heads) = (self.d_model, self.n_heads);
         match linear {
@@ -265,7 +265,7 @@ impl<T: Serialize> fmt::Display for Word<T> {
     }
 }
 
-/// Returns the value of which a word is the name.
+/// Returns the value with this name.
 fn parse<T: DeserializeOwned>(word: &str) -> Option<T> {
     let word: StrDeserializer<'_, Error> = word.into_deserializer();
     T::deserialize(word).ok()

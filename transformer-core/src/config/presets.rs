@@ -258,7 +258,7 @@ impl Preset {
             Self::Annotated => {
                 config.attention_dropout = config.dropout;
                 config.activation_dropout = config.dropout;
-                // Closest to the 1e-6 that it adds to the standard deviation, where that is 1.
+                // The Annotated Transformer adds 1e-6 to the standard deviation; this is closest where that is 1.
                 config.norm_epsilon = 2e-6;
                 config.norm_placement = NormPlacement::Pre;
                 config.final_norm = true;
@@ -306,8 +306,9 @@ impl Default for TransformerConfig {
 impl TransformerConfig {
     /// Returns the paper's base model (Table 3, first row).
     ///
-    /// Equal sizes mean one joint vocabulary, as in the paper: all three matrices are tied (§3.4). Otherwise only target
-    /// embedding and output are. Two vocabularies that happen to have equal sizes need `tying: Tying::Decoder`.
+    /// Equal sizes mean one joint vocabulary, as in the paper: all three matrices are tied (§3.4). Otherwise only the
+    /// target embedding and the output are tied. Two vocabularies that happen to have equal sizes need `tying:
+    /// Tying::Decoder`.
     pub fn base(src_vocab_size: usize, tgt_vocab_size: usize) -> Self {
         let joint = src_vocab_size == tgt_vocab_size;
         Self {

@@ -109,7 +109,7 @@ pub enum NormPlacement {
     Pre,
 }
 
-/// How positions are encoded (§3.5).
+/// Kind of positional encoding (§3.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -139,7 +139,7 @@ pub enum Activation {
     Silu,
 }
 
-/// How matrices and embeddings are drawn before training; biases begin with 0.
+/// Distribution of matrices and embeddings before training; biases begin with 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -153,7 +153,7 @@ pub enum Initialization {
     Bert,
 }
 
-/// Which of source embedding, target embedding and pre-softmax matrix share one parameter (§3.4).
+/// Sharing of one parameter by the source embedding, the target embedding and the pre-softmax matrix (§3.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -177,7 +177,7 @@ impl TransformerConfig {
         self.d_v.unwrap_or(self.d_model / self.n_heads)
     }
 
-    /// Returns the longest sequence that the model can read, in tokens; `None` if its positions have no limit.
+    /// Returns the maximum length of a sequence, in tokens; `None` if the positions have no limit.
     pub fn position_limit(&self) -> Option<usize> {
         match self.positions {
             Positions::Learned => Some(self.max_positions),
@@ -185,8 +185,8 @@ impl TransformerConfig {
         }
     }
 
-    /// Returns the number of parameters of the model: tied matrices count once, and biases, positions and final norms
-    /// where the config has them. The config must be valid.
+    /// Returns the number of parameters of the model. Tied matrices count once; biases, positions and final norms count
+    /// if the config has them. The config must be valid.
     pub fn parameter_count(&self) -> usize {
         let n_values = |(_, shape): (_, Vec<usize>)| shape.iter().product::<usize>();
         self.parameters().map(n_values).sum()
