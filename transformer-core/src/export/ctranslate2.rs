@@ -1,7 +1,7 @@
 //! [`to_ctranslate2`]: exports a model for CTranslate2 (<https://github.com/OpenNMT/CTranslate2>).
 //!
-//! `model.bin` has the format of `ModelSpec.save`: revision 7 of `TransformerSpec`, version 6 of the container.
-//! Numbers are little-endian; names have their length before them and a zero after them.
+//! `model.bin` has the format of `ModelSpec.save`: revision 7 of `TransformerSpec`, version 6 of the container. Numbers
+//! are little-endian; a name follows its length and ends with a zero byte.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -60,8 +60,8 @@ enum Value {
 ///
 /// # Errors
 ///
-/// Returns an [`ExportError`] with a setting that CTranslate2 does not support, or with a file that cannot be
-/// written, or if the folder is a model directory.
+/// Returns an [`ExportError`] if CTranslate2 does not support a setting, if a file cannot be written, or if the folder
+/// is a model directory.
 pub fn to_ctranslate2(
     folder: impl AsRef<Path>,
     model: &Transformer,
@@ -169,7 +169,7 @@ fn values(
     Ok(values)
 }
 
-/// Returns the tensor of a parameter, and its layout. Linear layers with the same input are one.
+/// Returns the name and the layout of a parameter's tensor. Linear layers with the same input share one tensor.
 fn target(parameter: Place, config: &TransformerConfig) -> (String, Layout) {
     let block = |at: SubLayer| {
         let part = match at.part {
@@ -211,7 +211,7 @@ fn put_positions(
     config: &TransformerConfig,
 ) -> Result<(), ExportError> {
     let shape = [config.max_positions.max(MIN_POSITIONS), config.d_model];
-    // Before the table is computed.
+    // Checked before the table is computed.
     check_positions(shape, "max_positions", FORMAT)?;
     let table = match config.positions {
         Positions::Learned => return Ok(()),

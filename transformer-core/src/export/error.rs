@@ -1,10 +1,10 @@
-//! [`ExportError`]: why a model cannot be exported.
+//! [`ExportError`]: the errors of exports.
 
 use std::path::PathBuf;
 
 use thiserror::Error;
 
-/// Why a model cannot be exported.
+/// Error in exporting a model.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ExportError {

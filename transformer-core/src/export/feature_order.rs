@@ -8,8 +8,8 @@ use crate::import::StateDict;
 /// Reorders the features of the residual stream, so that a model with interleaved sinusoids computes the same with all
 /// sines before all cosines.
 ///
-/// Only the sinusoids depend on the order of the features: whatever else reads or writes the stream is reordered
-/// alike. Sums over features change their order, so results are equal up to rounding.
+/// Only the sinusoids depend on the order of the features; all weights that read or write the stream are reordered
+/// accordingly. Sums over features change their order, so results are equal up to rounding.
 pub(super) fn with_halves(weights: &StateDict) -> StateDict {
     let mut reordered = weights.clone();
     for name in weights.names() {

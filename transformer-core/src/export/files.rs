@@ -1,4 +1,4 @@
-//! [`to_safetensors`], and writing the files that all export formats share.
+//! [`to_safetensors`], and functions that write the files common to all export formats.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -15,12 +15,12 @@ use crate::import::marian::vocabulary::{
 };
 use crate::model::Transformer;
 
-/// Writes `config.json` (a [`TransformerConfig`]), `model.safetensors` (with the names of a model directory's
-/// record) and the tokenizers into a folder, for programs of one's own.
+/// Writes `config.json` (a [`TransformerConfig`]), `model.safetensors` (with the names of a model directory's record)
+/// and the tokenizers into a folder, for use by other programs.
 ///
 /// # Errors
 ///
-/// Returns an [`ExportError`] if the folder is a model directory, or with the file that cannot be written.
+/// Returns an [`ExportError`] if the folder is a model directory, or if a file cannot be written.
 pub fn to_safetensors(
     folder: impl AsRef<Path>,
     model: &Transformer,

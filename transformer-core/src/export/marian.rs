@@ -33,14 +33,14 @@ const MIN_POSITIONS: usize = 512;
 /// Writes `config.json`, `generation_config.json`, `model.safetensors` and the tokenizers into a folder.
 ///
 /// Imported tokenizers are written in their original format: `vocab.json`, `source.spm`, `target.spm`. Others are
-/// written as one or two `tokenizer.json`. An imported model gets its original ids; a model that was trained here
-/// keeps its ids. Marian has all sines of a position before all cosines: the features of a model that interleaves them
-/// are reordered, with results that are equal up to rounding.
+/// written as one or two `tokenizer.json`. An imported model gets its original ids; a model that was trained here keeps
+/// its ids. Marian stores all sines of a position before all cosines, so the features of a model that interleaves them
+/// are reordered; results are equal up to rounding.
 ///
 /// # Errors
 ///
-/// Returns an [`ExportError`] with a setting that Marian's models do not support, or with a file that cannot be
-/// written, or if the folder is a model directory.
+/// Returns an [`ExportError`] if Marian's models do not support a setting, if a file cannot be written, or if the
+/// folder is a model directory.
 pub fn to_marian(
     folder: impl AsRef<Path>,
     model: &Transformer,
@@ -66,8 +66,8 @@ pub fn to_marian(
 ///
 /// # Errors
 ///
-/// Returns an [`ExportError`] with a setting that Pegasus models do not support, or with a file that cannot be
-/// written, or if the folder is a model directory.
+/// Returns an [`ExportError`] if Pegasus models do not support a setting, if a file cannot be written, or if the folder
+/// is a model directory.
 pub fn to_pegasus(
     folder: impl AsRef<Path>,
     model: &Transformer,
@@ -142,7 +142,7 @@ fn write_model(
     let special = special(tokenizers);
     let mut weights = weights(model, config, &src, &tgt);
     if architecture == Architecture::Pegasus {
-        // They are parameters there; Transformers computes those of Marian's models itself.
+        // Pegasus stores the positions as parameters; for Marian's models, Transformers computes them.
         let table = sinusoid_table(Positions::SinusoidalHalves, 0, n_positions, config.d_model);
         for name in POSITIONS {
             let table = TensorData::new(table.clone(), [n_positions, config.d_model]);
@@ -183,7 +183,7 @@ fn max_length(generation: &Generation) -> Option<usize> {
     generation.max_len.map(|len| len.saturating_add(1))
 }
 
-/// Refuses settings with which the class would compute something else.
+/// Refuses settings with which the class would compute other results.
 fn check(architecture: Architecture, config: &TransformerConfig) -> Result<(), ExportError> {
     let is_pegasus = architecture == Architecture::Pegasus;
     let (placement, final_norm) = match architecture {
@@ -258,7 +258,7 @@ fn special(tokenizers: &Tokenizers) -> SpecialIds {
         .map_or(ours, |pieces| pieces.special())
 }
 
-/// Reorders rows of `width` values to the ids of the exported vocabulary, which `rows` gives for each row.
+/// Reorders rows of `width` values by the ids of the exported vocabulary; `rows` has the new id of each row.
 fn in_original_order(values: &[f32], rows: &[Option<u32>], width: usize) -> Vec<f32> {
     let mut order: Vec<(u32, usize)> = Vec::with_capacity(rows.len());
     order.extend(
@@ -346,7 +346,7 @@ fn config_json(
         "eos_token_id": special.eos,
         "bos_token_id": special.start,
         "decoder_start_token_id": special.start,
-        // Without this key, Transformers forces the end with an id of its own: 0, or 1 for Pegasus.
+        // Without this key, Transformers forces a default id at the end: 0, or 1 for Pegasus.
         "forced_eos_token_id": generation.forces_end.then_some(special.eos),
         "torch_dtype": "float32",
     });
@@ -357,7 +357,7 @@ fn config_json(
     json
 }
 
-/// Returns the settings for decoding; `never` are the tokens that are never generated.
+/// Returns the settings for decoding; `never` lists the tokens that are never generated.
 fn generation_json(generation: &Generation, special: SpecialIds, never: Vec<u32>) -> Value {
     let mut banned = generation.banned.clone();
     for id in never {

@@ -4,7 +4,7 @@
 //! - `ctranslate2`: [`to_ctranslate2`], for CTranslate2.
 //! - `state_dict`: [`StateDict::from_model`](crate::import::StateDict::from_model), the weights of a
 //!   model by name.
-//! - `files`: [`to_safetensors`], for programs of one's own; and the files that all formats share.
+//! - `files`: [`to_safetensors`], for other programs; and the files common to all formats.
 
 mod ctranslate2;
 mod error;

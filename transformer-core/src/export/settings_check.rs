@@ -40,8 +40,8 @@ impl Check {
     }
 }
 
-/// Refuses a table of positions, `[n_positions, d_model]`, of 4 GiB and more, for which the setting `cause` is too large:
-/// nothing else limits the number of positions of sinusoids.
+/// Refuses a table of positions, `[n_positions, d_model]`, of 4 GiB or more; the number of sinusoids has no other
+/// limit. The error names the setting `cause`.
 pub(super) fn check_positions(
     shape: [usize; 2],
     cause: &str,
