@@ -10,7 +10,7 @@ use crate::config::{ConfigError, Place, Positions, TransformerConfig};
 use crate::directory::StoredTensors;
 use crate::model::Transformer;
 
-/// Why a state dict cannot be imported.
+/// Error in importing a state dict.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ImportError {
@@ -36,7 +36,7 @@ pub enum ImportError {
     },
 }
 
-/// Number of parameters of the largest model that is built to list what a smaller state dict lacks.
+/// Maximum number of parameters of a model that is built only to list the tensors missing from a smaller state dict.
 const MAX_LISTED: usize = 1 << 28;
 
 /// A difference between a state dict and a config.
@@ -59,7 +59,7 @@ pub enum Misfit {
         /// Its shape.
         found: Vec<usize>,
     },
-    /// A tensor has another shape than the model requires.
+    /// The shape of a tensor differs from the model's.
     #[error("`{name}` has the shape {found:?}; expected {expected:?}")]
     Shape {
         /// The tensor.
@@ -133,8 +133,8 @@ impl StateDict {
     ///
     /// # Errors
     ///
-    /// Returns an [`ImportError`] that lists every tensor that is missing, left over, of another shape, or not
-    /// finite.
+    /// Returns an [`ImportError`] that lists every tensor that is missing, left over, not finite, or of the wrong
+    /// shape.
     ///
     /// # Example
     ///

@@ -1,4 +1,4 @@
-//! In place of `pytorch.rs` in builds without the feature `pytorch`.
+//! Stub of `pytorch.rs` for builds without the feature `pytorch`.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -35,9 +35,9 @@ pub struct StateDict {
 }
 
 impl StateDict {
-    /// Reads all tensors of a file of safetensors or `torch.save`, which are distinguished by content.
+    /// Reads all tensors of a safetensors or `torch.save` file; the format is detected from the content.
     ///
-    /// Of a checkpoint with more than weights, [`under`](Self::under) selects a part. No code in a pickle is run.
+    /// For a checkpoint with more than weights, select a part with [`under`](Self::under). No code in a pickle is run.
     /// Files of `torch.save` need the cargo feature `pytorch`, which is on by default.
     ///
     /// # Errors
@@ -62,7 +62,7 @@ impl StateDict {
         self.tensors.values().map(TensorData::num_elements).sum()
     }
 
-    /// Returns the tensors whose names start with `prefix` and a dot, which are removed from the names.
+    /// Returns the tensors with names that start with `prefix` and a dot, and strips both from the names.
     #[must_use]
     pub fn under(self, prefix: &str) -> Self {
         let below = |(name, tensor): (String, TensorData)| {
@@ -116,7 +116,7 @@ impl StateDict {
 
     /// Reorders the rows of a matrix: the new row `i` is the old row `rows[i]`.
     ///
-    /// Use it for a vocabulary whose special tokens have other ids than ours.
+    /// Use it for a vocabulary with other ids of special tokens than ours.
     ///
     /// # Panics
     ///
@@ -139,10 +139,10 @@ impl StateDict {
     }
 }
 
-/// The largest magnitude of a weight: the square of a larger one, as normalization computes it, can be infinite.
+/// Maximum magnitude of a weight: normalization squares values, and the square of a larger one can be infinite.
 const MAX_WEIGHT: f32 = 1e15;
 
-/// A value of a tensor that is NaN or infinite in single precision, or so large that what is computed with it is.
+/// A value of a tensor that is NaN or infinite in single precision, or large enough to make results so.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NonFinite {
     /// The tensor.

@@ -1,4 +1,4 @@
-//! [`StateDictError`]: why a file cannot be read as a state dict.
+//! [`StateDictError`]: the errors of reading a state dict.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use pytorch_reader::PytorchError;
 use safetensors::SafeTensorError;
 
-/// Why a file cannot be read as a state dict.
+/// Error in reading a file as a state dict.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StateDictError {

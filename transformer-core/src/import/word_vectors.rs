@@ -11,7 +11,7 @@ use crate::lines::{LineError, LineReader};
 use crate::text::Tokenizer;
 use crate::text::special::is_special;
 
-/// The word vectors of a file whose words are tokens of a vocabulary.
+/// The word vectors of a file for the words that are tokens of a vocabulary.
 ///
 /// A word matches a token if the tokenizer encodes it to that token alone and the token is not special. If
 /// several words encode to the same token, the first is used, which is the most frequent in such files.
@@ -39,7 +39,7 @@ pub struct WordVectors {
     rows: BTreeMap<u32, Vec<f32>>,
 }
 
-/// Why word vectors cannot be read or used.
+/// Error in reading or using word vectors.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WordVectorsError {
@@ -124,9 +124,9 @@ pub enum WordVectorsError {
 impl WordVectors {
     /// Reads the vectors of the tokenizer's words from a text file, plain or gzip.
     ///
-    /// Each line is a word and its values, separated by spaces. A first line of two integers is word2vec's
-    /// header: the number of vectors and their width; GloVe has none. A word may contain spaces, as some of
-    /// GloVe's do, unless its last part is a number. Every line is checked, also those of unknown words.
+    /// Each line is a word and its values, separated by spaces. A first line of two integers is word2vec's header: the
+    /// number of vectors and their width; GloVe has none. A word may contain spaces, as some of GloVe's do, unless its
+    /// last part is a number. Every line is checked, including those of unknown words.
     ///
     /// # Errors
     ///
@@ -164,11 +164,10 @@ impl WordVectors {
         self.width
     }
 
-    /// Multiplies all vectors by one factor, such that the root mean square of their values is `rms`.
+    /// Multiplies all vectors by one factor, so that the root mean square of their values is `rms`.
     ///
-    /// Word vectors have any scale, while the sinusoids that are added to embeddings have values up to 1. Rows
-    /// of root mean square `1/√d_model`, like newly initialized ones, reach that scale after the factor
-    /// `√d_model`.
+    /// Word vectors can have any scale, but the sinusoids that are added to embeddings have values up to 1. Rows of
+    /// root mean square `1/√d_model`, like newly initialized ones, reach that scale after the factor `√d_model`.
     #[must_use]
     pub fn with_rms(mut self, rms: f64) -> Self {
         let values = self.rows.values().flatten();

@@ -1,4 +1,4 @@
-//! [`MarianError`]: why a Marian model cannot be imported.
+//! [`MarianError`]: the errors of importing a Marian model.
 
 use std::io;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use crate::json::JsonError;
 use crate::text::TokenizerError;
 use crate::text::sentencepiece::{PieceVocabularyError, SentencePieceError};
 
-/// Why a Marian model cannot be imported.
+/// Error in importing a Marian model.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum MarianError {
@@ -54,7 +54,7 @@ pub enum MarianError {
         /// Number of values in the file.
         n_values: usize,
     },
-    /// The model has another type.
+    /// The model's type is not `marian`.
     #[error("`{}` describes a model of the type `{found}`; only `marian` can be imported", path.display())]
     ModelType {
         /// The file.
@@ -82,7 +82,7 @@ pub enum MarianError {
         /// The cause.
         source: ConfigError,
     },
-    /// The vocabulary has another size than the model.
+    /// The sizes of the vocabulary and the model differ.
     #[error(
         "`{}` has {found} tokens, but `{key}` in config.json is {expected}; take both from one model",
         path.display()
@@ -153,7 +153,7 @@ pub enum MarianError {
     /// The weights cannot be read.
     #[error(transparent)]
     Weights(#[from] StateDictError),
-    /// A tensor has another shape than the settings require.
+    /// The shape of a tensor differs from the settings.
     #[error(
         "`{name}` in `{}` has the shape {found:?}; with config.json it must be {expected:?}",
         path.display()

@@ -1,11 +1,10 @@
 //! Marian's translation models (Junczys-Dowmunt et al. 2018, <https://aclanthology.org/P18-4020/>) in the format
 //! of Hugging Face's Transformers, in which OPUS-MT publishes its models.
 //!
-//! Marian has other ids for special tokens: `</s>` is 0, `<unk>` 1, and decoding starts from the last token,
-//! `<pad>`. Our special tokens are constants of the format, so the import reorders the rows of all vocabulary
-//! matrices, and no other code needs to know. Where Marian decodes from `<pad>`, its row becomes our `<s>`, and
-//! our `<pad>` is a new row of zeros whose logit is so low that its probability is 0. So the probabilities of all
-//! other tokens do not change.
+//! Marian's special tokens have other ids: `</s>` is 0, `<unk>` 1, and decoding starts from the last token, `<pad>`.
+//! Our special tokens are constants of the format, so the import reorders the rows of all vocabulary matrices, and no
+//! other code needs to know. Where Marian decodes from `<pad>`, its row becomes our `<s>`, and our `<pad>` is a new row
+//! of zeros with a logit so low that its probability is 0. So the probabilities of all other tokens do not change.
 //!
 //! - `folder`: [`Marian`], an imported model.
 //! - `settings`: the JSON files.

@@ -35,7 +35,7 @@ pub struct Difference {
     pub largest_logit: f32,
     /// Number of compared target tokens.
     pub n_tokens: usize,
-    /// Number of tokens for which both have the same most probable next token.
+    /// Number of tokens after which both predict the same most probable token.
     pub n_same_best: usize,
 }
 

@@ -79,15 +79,15 @@ pub struct Generation {
     pub num_beams: Option<usize>,
     /// Maximum number of generated tokens, `</s>` included.
     pub max_len: Option<usize>,
-    /// Whether the last token that `max_len` allows is always `</s>`, with log-probability 0.
+    /// True if the last token that `max_len` allows is always `</s>`, with log-probability 0.
     pub forces_end: bool,
     /// Exponent of the length by which scores are divided.
     pub length_penalty: f64,
-    /// When beam search stops.
+    /// The condition that stops beam search.
     pub early_stopping: EarlyStopping,
     /// Sequences of Marian's ids that are never generated.
     pub banned: Vec<Vec<u32>>,
-    /// Whether probabilities are renormalized after banned tokens are removed.
+    /// True if probabilities are renormalized after banned tokens are removed.
     pub renormalizes: bool,
 }
 
@@ -125,7 +125,7 @@ impl Settings {
         settings.map_err(|source| MarianError::Json { path, source })
     }
 
-    /// Checks whether source and target embeddings are tied.
+    /// Returns whether source and target embeddings are tied.
     pub(super) fn shares_embeddings(&self) -> bool {
         self.share_encoder_decoder_embeddings
     }
@@ -250,7 +250,7 @@ impl Settings {
     }
 }
 
-/// Checks whether source and target have separate vocabularies.
+/// Returns whether source and target have separate vocabularies.
 pub(super) fn has_separate_vocabularies(folder: &Path) -> Result<bool, MarianError> {
     let settings: Option<TokenizerSettings> = read_optional(&folder.join(TOKENIZER))?;
     Ok(settings.unwrap_or_default().separate_vocabs)
@@ -310,7 +310,7 @@ pub(super) fn read_file(path: &Path) -> Result<Vec<u8>, MarianError> {
 mod tests {
     use super::*;
 
-    /// Returns the codes of a folder with this name, whose `tokenizer_config.json` has this text.
+    /// Returns the language codes of a folder with this name and this text in `tokenizer_config.json`.
     fn codes(name: &str, tokenizer: Option<&str>) -> [Option<String>; 2] {
         let parent = tempfile::tempdir().expect("the system has temporary directories");
         let folder = parent.path().join(name);

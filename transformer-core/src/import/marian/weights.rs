@@ -21,7 +21,7 @@ pub(crate) const POSITIONS: [&str; 2] = [
     "model.decoder.embed_positions.weight",
 ];
 
-/// Maximum difference of positions to ours: the file has them in single or half precision.
+/// Maximum difference between our positions and the file's, which are in single or half precision.
 const POSITION_TOLERANCE: f32 = 2e-3;
 
 /// The logit of our `<pad>` if Marian has no such token: its probability is 0 in single precision, and the value
@@ -46,7 +46,7 @@ pub(super) fn read(
     if let Some(name) = non_tensor(&path, &dict) {
         return Err(MarianError::NotATensor { path, name });
     }
-    // Before rows are reordered, so that the position is the one in the file.
+    // Checked before rows are reordered, so that the error gives the position in the file.
     let mut names = dict.names();
     if let Some(found) = names.find_map(|name| dict.find_non_finite(name)) {
         return Err(MarianError::NonFinite { path, found });

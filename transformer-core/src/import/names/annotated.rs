@@ -3,11 +3,11 @@
 use super::layout::{Layout, kind};
 use crate::config::{Linear, Part, Place, TransformerConfig, Vector};
 
-/// Returns the tensor of a parameter, and its layout.
+/// Returns the name and the layout of a parameter's tensor.
 pub(super) fn source(parameter: Place, config: &TransformerConfig) -> Option<(String, Layout)> {
     let (kind, layout) = match parameter {
         Place::Norm(_, Vector::Gain) | Place::FinalNorm(_, Vector::Gain) => {
-            // It divides by the sample standard deviation, which is √(n/(n−1)) times the biased one.
+            // The Annotated Transformer divides by the sample standard deviation, √(n/(n−1)) times the biased one.
             let n = config.d_model as f64;
             ("a_2", Layout::Scaled(((n - 1.0) / n).sqrt()))
         }

@@ -16,10 +16,10 @@ pub enum Names {
     Pytorch(PytorchNames),
     /// harvardnlp's Annotated Transformer (`self_attn.linears.0`, `feed_forward.w_1`, `norm.a_2`).
     Annotated,
-    /// `MarianMTModel` of Hugging Face's Transformers, after its vocabulary is in our order and its bias is
-    /// named `lm_head.bias`; [`Marian`](crate::import::Marian) does both. `PegasusForConditionalGeneration` has the
-    /// same names, those of the final normalizations, and tables of positions,
-    /// `model.{encoder,decoder}.embed_positions.weight`, which must be taken out before.
+    /// `MarianMTModel` of Hugging Face's Transformers, after its vocabulary is in our order and its bias is named
+    /// `lm_head.bias`; [`Marian`](crate::import::Marian) does both. `PegasusForConditionalGeneration` has the same
+    /// names, and also final normalizations and tables of positions; the tables,
+    /// `model.{encoder,decoder}.embed_positions.weight`, must be removed first.
     Marian,
 }
 

@@ -7,7 +7,7 @@ use crate::config::{Linear, Place, TransformerConfig, Vector};
 /// The layout of a parameter in another program's tensor.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Layout {
-    /// That of the parameter.
+    /// The parameter's own layout.
     Same,
     /// Rows of one or several `nn.Linear`, from row `start` on, of `n_rows` in total. The matrix of an `nn.Linear` is
     /// `[out, in]`, the transpose of the parameter.
@@ -27,7 +27,7 @@ impl Layout {
         }
     }
 
-    /// Returns the layout in PyTorch of a parameter that has a tensor of its own.
+    /// Returns PyTorch's layout of a parameter that does not share its tensor.
     pub(super) fn of(parameter: Place, config: &TransformerConfig) -> Self {
         match parameter {
             Place::Matrix(_, linear) | Place::Bias(_, linear) => {

@@ -3,7 +3,7 @@
 use super::layout::{Layout, kind};
 use crate::config::{Linear, Part, Place, TransformerConfig};
 
-/// Returns the tensor of a parameter, and its layout.
+/// Returns the name and the layout of a parameter's tensor.
 pub(super) fn source(parameter: Place, config: &TransformerConfig) -> Option<(String, Layout)> {
     let module = match parameter {
         Place::SrcVocabulary => "model.encoder.embed_tokens".to_owned(),
