@@ -1,4 +1,4 @@
-//! `cargo xtask libtorch`: downloads libtorch for the backend `tch`; no CUDA toolkit or Python's torch is needed.
+//! `cargo xtask libtorch`: downloads libtorch for the backend `tch`, without a CUDA toolkit or Python's torch.
 //!
 //! The libraries come from PyPI's wheels, which are often reachable where libtorch's own server is not. On x86-64
 //! the wheels are those for CUDA. A program for the CPU needs only `libtorch_cpu.so`, `libc10.so` and two small

@@ -61,7 +61,7 @@ pub(super) fn render(
     )
 }
 
-/// Gives each heading an id, so that links lead to it: its text in lower case, with hyphens for spaces.
+/// Gives each heading an id for links: its text in lower case, with hyphens for spaces.
 fn with_ids(mut events: Vec<Event<'_>>) -> Vec<Event<'_>> {
     let mut words = String::new();
     // From the end, so that the words of a heading are known at its start.
@@ -128,7 +128,7 @@ fn mark_comments(body: &str) -> String {
     marked
 }
 
-/// Returns where a link of a chapter leads to on its page.
+/// Returns the target of a chapter's link as the page needs it.
 fn target<'a>(link: &str, chapters: &[Chapter], outside: &str) -> CowStr<'a> {
     let (path, fragment) = link.split_at(link.find('#').unwrap_or(link.len()));
     let name = path.strip_suffix(".md");
