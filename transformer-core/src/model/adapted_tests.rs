@@ -1,4 +1,4 @@
-//! What the tests of adapters and of trained tokens share.
+//! Functions shared by the tests of adapters and of trained tokens.
 
 use burn::module::{Module, ModuleMapper, Param};
 use burn::tensor::{Device, Int, Tensor, TensorData};
@@ -13,7 +13,7 @@ pub(super) fn test_device() -> Device {
     chosen.expect("tests are built with a backend").1
 }
 
-/// Returns the model with other values of the trained parameters of these names, `value(index, old)`.
+/// Returns the model with new values, `value(index, old)`, of the trained parameters with these names.
 pub(super) fn with_values(
     model: Transformer,
     names: &[&str],
@@ -25,7 +25,7 @@ pub(super) fn with_values(
 
 struct Values<'a, F> {
     names: &'a [&'a str],
-    /// That of the parameter that is visited.
+    /// The name of the visited parameter.
     name: String,
     value: F,
 }
@@ -58,7 +58,7 @@ pub(super) fn logits(model: &Transformer) -> Vec<f32> {
     logits.iter::<f32>().collect()
 }
 
-/// Returns logits of the model as it is packed for translation.
+/// Returns logits of the model after packing it for translation.
 pub(super) fn packed_logits(model: &Transformer) -> Vec<f32> {
     let packed = PackedTransformer::of(model, ComputePrecision::F32);
     let mut workspace = Workspace::new();

@@ -1,4 +1,4 @@
-//! Low-rank adapters of a model: which matrices have one, and how they become part of the matrices.
+//! Low-rank adapters of a model: adding them to matrices, and merging them.
 
 use burn::module::{Module, ModuleVisitor, Param, Reparameterizer};
 use burn::tensor::{Distribution, Tensor};
@@ -8,11 +8,11 @@ use super::transformer::Transformer;
 use crate::config::{AdapterConfig, Place};
 
 impl Transformer {
-    /// Adds adapters to matrices, and freezes all weights but the adapters and what the config trains beside them.
+    /// Adds adapters to matrices, and freezes all other weights that the config does not train.
     ///
-    /// Of the two matrices of an adapter one is zero, so the model computes what it did before: `B` in layers, `A` for
-    /// embeddings, as in the authors' code. The other is drawn from `U(−1/√d, 1/√d)` for the `d` features on its side,
-    /// by the generator of the device (`device.seed(…)`).
+    /// One of the two matrices of an adapter is zero (`B` in layers, `A` for embeddings, as in the authors' code), so
+    /// the model's results do not change. The other is drawn from `U(−1/√d, 1/√d)` for the `d` features on its side, by
+    /// the generator of the device (`device.seed(…)`).
     ///
     /// # Example
     ///
@@ -32,14 +32,14 @@ impl Transformer {
         self.apply_reparameterization(NewAdapters(config.clone()))
     }
 
-    /// Adds every adapter to its matrix: `W + (alpha/rank)·A·B`, and what was trained of single rows. The result has no
-    /// adapters, and computes the same up to rounding.
+    /// Adds every adapter, `(alpha/rank)·A·B`, and the trained changes of single rows to their matrices. The result has
+    /// no adapters, and computes the same up to rounding.
     #[must_use]
     pub fn merge_adapters(self) -> Self {
         self.materialize()
     }
 
-    /// Returns the number of parameters that training changes: all on an autodiff device that are not frozen.
+    /// Returns the number of parameters that training changes: those on an autodiff device that are not frozen.
     pub fn n_trained_parameters(&self) -> usize {
         let mut counter = TrainedParameters(0);
         self.visit(&mut counter);
@@ -73,7 +73,7 @@ impl Reparameterizer for NewAdapters {
         let (a, b) = ([n_rows, config.rank], [config.rank, n_columns]);
         let random = |shape, n_features: usize| {
             // The bound of loralib's linear layers: `kaiming_uniform_` with `a = √5`. Its embeddings have `N(0, 1)`,
-            // which suits no embeddings that are multiplied by `√d_model`.
+            // which does not suit embeddings that are multiplied by `√d_model`.
             let bound = (n_features as f64).powf(-0.5);
             #[expect(clippy::disallowed_methods, reason = "the run has seeded the device")]
             Tensor::random(shape, Distribution::Uniform(-bound, bound), &device)
@@ -166,7 +166,7 @@ mod tests {
         [config(), decoder, none]
     }
 
-    /// Returns a model, and a copy with adapters neither of whose matrices is zero.
+    /// Returns a model, and a copy with adapters in which neither matrix is zero.
     fn models(
         config: &TransformerConfig,
         adapters: &AdapterConfig,
@@ -178,7 +178,7 @@ mod tests {
         (model, adapted)
     }
 
-    /// Gives the matrices of adapters values, as training does.
+    /// Returns a value for an element of an adapter, as if trained.
     fn moved(index: usize, _: f32) -> f32 {
         (index * 7 % 11) as f32 * 0.05 - 0.2
     }
@@ -249,8 +249,7 @@ mod tests {
             .iter()
             .find(|path| !path.contains(LowRankAdapter::NAME));
         assert_eq!(others, None);
-        // Two attentions a decoder layer and one in the encoder, with two adapters each; three
-        // networks with one.
+        // Two attentions per decoder layer and one in the encoder, with two adapters each; three networks with one.
         assert_eq!(paths.len(), 2 * (5 * 2 + 3));
     }
 

@@ -1,11 +1,11 @@
-//! Products of tokens with matrices, by the fastest kernels that there are.
+//! Products of tokens with matrices, by the fastest available kernels.
 
 use burn::tensor::{Tensor, module};
 
 use super::matmul::MatmulPrecision;
 use crate::cpu;
 
-/// Computes `x·W + b`, of which the product is in this precision.
+/// Computes `x·W + b`, with the product in this precision.
 ///
 /// # Shapes
 ///

@@ -14,7 +14,7 @@ use super::matmul::MatmulPrecision;
 use super::recording::Recorder;
 use crate::config::{Activation, Initialization, TransformerConfig};
 
-/// The sizes of one multi-head attention, where they are not those of a [`TransformerConfig`].
+/// Sizes of a multi-head attention, independent of a [`TransformerConfig`].
 ///
 /// # Example
 ///
@@ -47,11 +47,11 @@ pub struct AttentionConfig {
     pub d_k: usize,
     /// Features of a value in one head.
     pub d_v: usize,
-    /// Whether the four projections have biases.
+    /// True if the four projections have biases.
     pub bias: bool,
     /// Probability of dropping an attention weight.
     pub dropout: f64,
-    /// How the matrices of the four projections are drawn.
+    /// Initial distribution of the matrices of the four projections.
     pub initialization: Initialization,
     /// Non-linearities after the projections.
     pub activations: ProjectionActivations,
@@ -190,8 +190,7 @@ impl MultiHeadAttention {
         self.keys_and_values(memory.clone(), memory)
     }
 
-    /// Projects the keys of one memory and the values of another: the same, or a copy whose
-    /// gradient is separate.
+    /// Projects keys from one memory and values from another: the same memory, or a copy with a separate gradient.
     ///
     /// # Shapes
     ///
@@ -205,7 +204,7 @@ impl MultiHeadAttention {
     /// Attends from `x` to keys and values: `softmax(QKᵀ/√d_k)·V` in every head (Eq. 1), then
     /// `W^O`.
     ///
-    /// A query from which all keys are hidden has heads of zeros.
+    /// If all keys are hidden from a query, its heads are zero.
     ///
     /// # Shapes
     ///
@@ -214,7 +213,7 @@ impl MultiHeadAttention {
     ///
     /// # Panics
     ///
-    /// Panics if the shapes do not match; each axis of the mask is that of the weights or 1.
+    /// Panics if the shapes do not match. An axis of the mask must have the size of that of the weights, or 1.
     pub fn attend(&self, x: Tensor<3>, memory: KeyValues, mask: Option<&Mask>) -> Tensor<3> {
         self.attend_recorded(x, memory, mask, &mut Recorder::Off)
     }
@@ -228,7 +227,7 @@ impl MultiHeadAttention {
     ///
     /// # Panics
     ///
-    /// Panics if the shapes do not match; each axis of the mask is that of the weights or 1.
+    /// Panics if the shapes do not match. An axis of the mask must have the size of that of the weights, or 1.
     pub fn attend_with_weights(
         &self,
         x: Tensor<3>,

@@ -36,7 +36,7 @@ use crate::config::{ConfigError, TransformerConfig};
 pub struct Decoder {
     pub(super) layers: Vec<DecoderLayer>,
     pub(super) final_norm: Option<LayerNorm>,
-    /// Positions that self-attention sees back from the query.
+    /// Number of positions before the query that self-attention sees.
     window: Option<usize>,
 }
 
@@ -102,7 +102,7 @@ impl Decoder {
     ///
     /// # Panics
     ///
-    /// Panics if `x` and the state differ in batch size, or the state is of another decoder.
+    /// Panics if `x` and the state differ in batch size, or the state belongs to another decoder.
     pub fn forward(&self, x: Tensor<3>, state: &mut DecoderState) -> Tensor<3> {
         let (masks, mut recorders) = (AttentionMasks::default(), DecoderRecorders::off());
         self.forward_recorded(x, state, &masks, &mut recorders)
@@ -182,8 +182,8 @@ impl DecoderLayer {
         }
     }
 
-    /// Computes the layer for all target tokens at once. Keys and values are of two tensors, so that
-    /// each has a gradient of its own.
+    /// Computes the layer for all target tokens at once. Keys and values come from two tensors, so that each has a
+    /// separate gradient.
     ///
     /// # Shapes
     ///

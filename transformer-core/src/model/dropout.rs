@@ -9,7 +9,7 @@ use crate::cpu;
 #[derive(Module, Debug)]
 pub(crate) struct Dropout {
     probability: f64,
-    /// False in a model that is in evaluation mode (`valid`) or frozen.
+    /// False if the model is in evaluation mode (`valid`) or frozen.
     training: Param<Flag>,
 }
 

@@ -7,10 +7,10 @@ use super::memory::Memory;
 use super::transformer::Transformer;
 
 impl Transformer {
-    /// Encodes vectors in place of source tokens: frames of speech, patches of a picture, or what
-    /// [`embed_src`](Self::embed_src) returns.
+    /// Encodes vectors in place of source tokens: frames of speech, patches of a picture, or the output of
+    /// [`embed_src`](Self::embed_src).
     ///
-    /// Nothing is added to them, neither positions (see [`sinusoids`](super::sinusoids)) nor dropout.
+    /// Neither positions (see [`sinusoids`](super::sinusoids)) nor dropout is applied.
     ///
     /// # Shapes
     ///
@@ -57,9 +57,9 @@ impl Transformer {
     /// Runs both stacks on vectors, as `torch.nn.Transformer` does with a causal `tgt_mask`, and with
     /// `padding` as `src_key_padding_mask` and `memory_key_padding_mask`.
     ///
-    /// Padding of the target needs no mask if it is on the right, where causality hides it. For other
-    /// masks, call the [`encoder`](Self::encoder) and [`Decoder::forward_with`](super::Decoder::forward_with).
-    /// [`project`](Self::project) makes logits of the result.
+    /// Padding of the target needs no mask if it is on the right, where causality hides it. For other masks, call the
+    /// [`encoder`](Self::encoder) and [`Decoder::forward_with`](super::Decoder::forward_with).
+    /// [`project`](Self::project) turns the result into logits.
     ///
     /// # Shapes
     ///

@@ -9,7 +9,7 @@ use super::low_rank::LowRankAdapter;
 use super::trained_rows::TrainedRows;
 use crate::config::{ConfigError, TransformerConfig};
 
-/// A matrix of which training changes a part, in the parts that a fused loss needs.
+/// A partly trained matrix, in the parts that a fused loss needs.
 #[derive(Clone, Debug)]
 pub enum MatrixParts {
     /// A matrix with a low-rank adapter: it acts as `base + a·b`.
@@ -21,13 +21,13 @@ pub enum MatrixParts {
         /// `[rank, columns]`, multiplied by `alpha / rank`.
         b: Tensor<2>,
     },
-    /// A matrix of which some rows are trained.
+    /// A matrix with some trained rows.
     Rows {
-        /// The matrix as it acts, `[rows, columns]`.
+        /// The matrix with the change added, `[rows, columns]`.
         matrix: Tensor<2>,
-        /// What training has added to the rows, `[n, columns]`: their gradient is its gradient.
+        /// The trained change of the rows, `[n, columns]`; it has the same gradient as the rows.
         change: Tensor<2>,
-        /// The numbers of these rows, `[n]`.
+        /// The indices of these rows, `[n]`.
         ids: Tensor<1, Int>,
     },
 }
@@ -73,7 +73,7 @@ impl VocabularyMatrix {
         validated(config, || Self::new(vocab_size, config, device))
     }
 
-    /// Creates a matrix whose scaled embeddings have variance 1, unless the config initializes it as BERT does.
+    /// Creates a matrix; its scaled embeddings have variance 1, unless the config initializes it as BERT does.
     pub(crate) fn new(vocab_size: usize, config: &TransformerConfig, device: &Device) -> Self {
         Self {
             weight: config
@@ -139,7 +139,7 @@ impl VocabularyMatrix {
         self.weight.reparameterization()
     }
 
-    /// Returns the matrix in parts, unless all of it is trained or nothing.
+    /// Returns the matrix in parts; `None` if all of it is trained, or nothing.
     pub(super) fn parts(&self) -> Option<MatrixParts> {
         if let Some(adapter) = self.adapter() {
             let (base, [a, b]) = (self.weight.base(), adapter.factors());
@@ -185,7 +185,7 @@ impl VocabularyMatrix {
         };
     }
 
-    /// Excludes the matrix from training. If it has an adapter, this is merged first.
+    /// Excludes the matrix from training. If it has an adapter, the adapter is merged first.
     pub(super) fn freeze(&mut self) {
         self.weight = self.weight.clone().materialize().set_require_grad(false);
     }

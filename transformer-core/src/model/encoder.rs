@@ -15,9 +15,8 @@ use crate::config::{ConfigError, TransformerConfig};
 
 /// A stack of encoder layers, with a normalization at the end if the config has `final_norm`.
 ///
-/// It takes vectors, so that the caller decides what they are: embedded tokens with positions, or
-/// patches of a picture. With [`Mask::causal`] it is a language model's stack (GPT's), without a mask
-/// BERT's.
+/// It takes vectors, so that the caller decides what they are: embedded tokens with positions, or patches of a picture.
+/// With [`Mask::causal`] it is the stack of a language model such as GPT; without a mask, that of BERT.
 ///
 /// # Example
 ///
@@ -37,7 +36,7 @@ use crate::config::{ConfigError, TransformerConfig};
 pub struct Encoder {
     pub(super) layers: Vec<EncoderLayer>,
     pub(super) final_norm: Option<LayerNorm>,
-    /// Positions that self-attention sees to either side of the query.
+    /// Number of positions on either side of the query that self-attention sees.
     window: Option<usize>,
 }
 
@@ -137,7 +136,7 @@ impl Encoder {
         }
     }
 
-    /// Returns the mask of every layer: the given one, and the window.
+    /// Returns the mask for every layer: the given one combined with the window.
     pub(super) fn mask_of_layers(&self, x: &Tensor<3>, mask: Option<Mask>) -> Option<Mask> {
         let [_, src_len, _] = x.dims();
         let window = self

@@ -1,4 +1,4 @@
-//! How parameters start: the paper does not say, and leaves it to its code.
+//! Initial values of parameters. The paper does not give them, and leaves them to its code.
 
 use burn::module::{Module, ModuleVisitor, Param};
 use burn::nn::{Initializer, Linear};
@@ -25,8 +25,8 @@ impl Initialization {
         }
     }
 
-    /// Creates `n_vectors` random vectors. With Xavier's matrices they are from `N(0, 1/d_model)`:
-    /// multiplied by `√d_model`, their features have variance 1.
+    /// Creates `n_vectors` random vectors. Xavier initialization draws them from `N(0, 1/d_model)`: multiplied by
+    /// `√d_model`, their features have variance 1.
     pub(super) fn embeddings(
         self,
         n_vectors: usize,

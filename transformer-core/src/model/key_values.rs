@@ -6,7 +6,7 @@ use super::mask::Mask;
 use super::recording::Recorder;
 use crate::cpu::{self, AttentionInputs};
 
-/// Smallest capacity, in tokens, of a cache that grows.
+/// Minimum capacity, in tokens, of a cache that grows.
 const MIN_CAPACITY: usize = 16;
 
 /// The projected keys and values of one attention, in every head.
@@ -19,7 +19,7 @@ pub struct KeyValues {
     keys: Tensor<4>,
     /// `[batch, n_heads, capacity, d_v]`.
     values: Tensor<4>,
-    /// Number of tokens; what the tensors contain behind them is undefined.
+    /// Number of tokens; the contents of the tensors after them are undefined.
     len: usize,
 }
 
@@ -64,7 +64,7 @@ impl KeyValues {
         }
     }
 
-    /// Writes later tokens behind the present ones; in place, unless the tensors are shared.
+    /// Writes later tokens after the existing ones, in place unless the tensors are shared.
     fn write(self, later: Self) -> Self {
         let (start, end) = (self.len, self.len + later.len);
         let write = |cache: Tensor<4>, later: Tensor<4>| {
@@ -79,7 +79,7 @@ impl KeyValues {
         }
     }
 
-    /// Returns keys and values of the tokens, without the capacity behind them.
+    /// Returns the keys and values of the tokens, without unused capacity.
     pub(super) fn into_tensors(self) -> (Tensor<4>, Tensor<4>) {
         let Self { keys, values, len } = self;
         let in_use = |tensor: Tensor<4>| {
@@ -101,7 +101,7 @@ impl KeyValues {
         }
     }
 
-    /// Computes Eq. 1 and concatenates the heads in one kernel; `None` where there is none.
+    /// Computes Eq. 1 and concatenates the heads in one kernel; `None` if there is no such kernel.
     ///
     /// # Shapes
     ///
@@ -177,8 +177,8 @@ mod tests {
         assert!(found.iter().zip(&expected).all(is_close));
     }
 
-    /// Masks that hide some keys, all keys of one query, add a bias, one below the lowest score,
-    /// and do both.
+    /// Returns three masks: one hides some keys, and all keys of one query; one adds a bias, below the lowest score in
+    /// one place; one does both.
     fn masks(len: usize, n_keys: usize) -> [Mask; 3] {
         let device = test_device();
         let is_hidden = |index: usize| index < n_keys || index.is_multiple_of(3);

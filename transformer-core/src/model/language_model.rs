@@ -11,7 +11,7 @@ use super::mask::Mask;
 use super::position::PositionalEncoding;
 use crate::config::{ConfigError, TransformerConfig};
 
-/// One stack over embedded tokens, and a logit of every token at every position.
+/// One stack over embedded tokens, with a logit for every token at every position.
 ///
 /// A decoder without cross-attention is an encoder with another mask. With [`Mask::causal`] this is a model that
 /// predicts the next token (GPT), without it one that predicts a token from both sides (BERT). The embedding is also
@@ -20,8 +20,8 @@ use crate::config::{ConfigError, TransformerConfig};
 /// Models like BERT and GPT-2 have [`scale_embeddings`](TransformerConfig::scale_embeddings) `= false` and
 /// [`Positions::Learned`](crate::config::Positions::Learned), which are not the defaults.
 ///
-/// It is for training and for whole sequences: there is no cache, so that each generated token computes all before it
-/// again, no packed form, and no model directory. Save it as a record of Burn.
+/// It is for training and for whole sequences. It has no cache, so each generated token computes all before it again;
+/// no packed form; and no model directory: save it as a record of Burn.
 ///
 /// # Example
 ///
@@ -125,7 +125,7 @@ mod tests {
 
     const VOCAB: usize = 9;
 
-    /// Returns the largest change of a logit at each position, when the last of four tokens is another.
+    /// Returns the largest change of a logit at each position when the last of four tokens changes.
     fn changes(is_causal: bool) -> Vec<f32> {
         let (_, device) = device::choose(None).expect("there is a backend");
         let config = TransformerConfig {
@@ -144,7 +144,7 @@ mod tests {
         change.into_data().iter::<f32>().collect()
     }
 
-    /// Returns the message of the error for a size of the vocabulary, beside a config with vocabularies of size `other`.
+    /// Returns the error message for a size of the vocabulary, with a config for vocabularies of size `other`.
     fn refusal(vocab_size: usize, other: usize) -> Option<String> {
         let (_, device) = device::choose(None).expect("there is a backend");
         let config = TransformerConfig {

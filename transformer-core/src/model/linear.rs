@@ -7,7 +7,7 @@ use super::affine::{affine, as_matrix};
 use super::low_rank::LowRankAdapter;
 use super::matmul::MatmulPrecision;
 
-/// Applies a linear layer to every token: `x·W + b`, and its adapter, if it has one. Products are in this precision.
+/// Applies a linear layer to every token: `x·W + b`, plus its adapter, if any. Products are in this precision.
 ///
 /// # Shapes
 ///
@@ -52,8 +52,7 @@ mod tests {
         assert!(found.iter().zip(&expected).all(is_close));
     }
 
-    /// Returns seven tokens, a matrix whose columns several threads cannot share evenly, and their
-    /// product.
+    /// Returns seven tokens, a matrix with columns that several threads cannot share evenly, and their product.
     fn product() -> (Tensor<3>, Tensor<2>, Tensor<2>) {
         let requested = std::env::var("BURN_DEVICE").ok();
         let (_, device) = device::choose(requested.as_deref()).expect("tests have a backend");

@@ -1,4 +1,4 @@
-//! [`LowRankAdapter`]: what is added to a matrix that is not trained itself (Hu et al. 2021,
+//! [`LowRankAdapter`]: a trained term of a matrix that is frozen itself (Hu et al. 2021,
 //! <https://arxiv.org/abs/2106.09685>).
 
 use burn::module::{Module, Param, Reparameterization};
@@ -9,10 +9,10 @@ use super::dropout::Dropout;
 use super::matmul::MatmulPrecision;
 use crate::config::AdapterConfig;
 
-/// What is added to a matrix `[rows, columns]`: `scale·A·B`.
+/// The trained term of a frozen matrix `[rows, columns]`: `scale·A·B`.
 ///
-/// The rows of the matrix of a linear layer are the features of its input, those of embeddings the tokens. The product
-/// `A·B`, which is as large as the matrix, is computed neither for a layer nor for the vectors of tokens.
+/// For a linear layer, the rows of the matrix are the input features; for embeddings, the tokens. Neither layers nor
+/// embeddings compute the product `A·B`, which is as large as the matrix.
 #[derive(Module, Debug)]
 pub(super) struct LowRankAdapter {
     /// `[rows, rank]`.
@@ -40,7 +40,7 @@ impl LowRankAdapter {
         }
     }
 
-    /// Computes what is added to the output of a linear layer: `scale·(x·A)·B`, with dropout of `x`.
+    /// Computes the term of a linear layer's output: `scale·(x·A)·B`, with dropout of `x`.
     ///
     /// # Shapes
     ///
@@ -51,7 +51,7 @@ impl LowRankAdapter {
         affine(down * self.scale, self.b.val(), None, matmul)
     }
 
-    /// Returns what is added to the vectors of tokens: their rows of `scale·A·B`.
+    /// Returns the term of the vectors of tokens: their rows of `scale·A·B`.
     ///
     /// # Shapes
     ///
@@ -69,7 +69,7 @@ impl LowRankAdapter {
         [self.a.val(), self.b.val() * self.scale]
     }
 
-    /// Computes what is added to the logits of tokens: `scale·(x·Bᵀ)·Aᵀ`.
+    /// Computes the term of the logits of tokens: `scale·(x·Bᵀ)·Aᵀ`.
     ///
     /// # Shapes
     ///

@@ -1,4 +1,4 @@
-//! Which keys are hidden from which queries (§3.1, §3.2.3); `true` = hidden.
+//! [`Mask`]: the keys that are hidden from each query (§3.1, §3.2.3); `true` = hidden.
 
 use burn::tensor::{Bool, DType, Device, Int, Tensor, TensorData};
 
@@ -6,8 +6,8 @@ use crate::padded::Padded;
 
 /// Hides keys from queries in one attention, or adds a bias to their scores.
 ///
-/// [`and`](Self::and) combines masks: a key is hidden if any of them hides it, and biases are
-/// added. A query from which all keys are hidden has weights of zero, never NaN.
+/// [`and`](Self::and) combines masks: a key is hidden if any of them hides it, and biases are added. If all keys are
+/// hidden from a query, its weights are zero, never NaN.
 ///
 /// # Example
 ///
@@ -29,7 +29,7 @@ pub struct Mask {
     pub(super) hidden: Option<Tensor<4, Bool>>,
     /// `[batch or 1, n_heads or 1, queries or 1, keys]`, finite; added to the scores.
     pub(super) bias: Option<Tensor<4>>,
-    /// Whether all keys may be hidden from a query, so that its weights must be set to zero.
+    /// True if all keys may be hidden from a query; its weights must then be set to zero.
     pub(super) may_hide_all: bool,
 }
 
@@ -59,10 +59,9 @@ impl Mask {
 
     /// Adds a bias to the scores before the softmax; `-inf` hides a key.
     ///
-    /// This is the float mask of PyTorch and BERT. A bias that is low but finite, for example
-    /// BERT's −10,000, makes the weight of a key zero beside keys without it, but has no effect if
-    /// all keys of a query have it. Sums of score and bias are clamped to at least −5·10⁸ (in half
-    /// precision −5·10³).
+    /// This is the float mask of PyTorch and BERT. A bias that is low but finite, for example BERT's −10,000, makes the
+    /// weight of a key zero if other keys lack it, but has no effect if all keys of a query have it. Sums of score and
+    /// bias are clamped to at least −5·10⁸ (in half precision −5·10³).
     ///
     /// # Shapes
     ///
@@ -86,7 +85,7 @@ impl Mask {
         Self::padding_of(hidden, true)
     }
 
-    /// Like [`padding`](Self::padding), given whether a row may be all padding.
+    /// Like [`padding`](Self::padding); `may_hide_all` is true if a row may be all padding.
     pub(crate) fn padding_of(hidden: Tensor<2, Bool>, may_hide_all: bool) -> Self {
         let [batch, len] = hidden.dims();
         Self::of(hidden.reshape([batch, 1, 1, len]), may_hide_all)
@@ -184,7 +183,7 @@ impl Mask {
         }
     }
 
-    /// Combines masks of which either may be absent.
+    /// Combines two masks, either of which may be absent.
     pub(crate) fn join(one: Option<Self>, other: Option<Self>) -> Option<Self> {
         match (one, other) {
             (Some(one), Some(other)) => Some(one.and(other)),
@@ -192,7 +191,7 @@ impl Mask {
         }
     }
 
-    /// Returns which keys are hidden (`true` = hidden), or `None` if none is.
+    /// Returns the hidden keys (`true` = hidden), or `None` if there are none.
     ///
     /// Axes of size 1 broadcast.
     ///

@@ -1,4 +1,4 @@
-//! What masks do to scores and weights (§3.2.3).
+//! The effect of masks on scores and weights (§3.2.3).
 
 use burn::tensor::{DType, Tensor, activation};
 
@@ -7,8 +7,8 @@ use crate::cpu::{self, ScoreMask};
 
 /// Normalizes scores to attention weights along the keys; hidden keys have weight 0.
 ///
-/// The paper sets hidden scores to −∞. Here they get a large negative number, because the softmax
-/// of −∞ only is NaN; a query from which all keys are hidden then gets weights of 0.
+/// The paper sets hidden scores to −∞. Here they get a large negative number, because the softmax of −∞ alone is NaN.
+/// If all keys are hidden from a query, its weights are 0.
 ///
 /// # Shapes
 ///
@@ -60,7 +60,7 @@ impl Mask {
         }
     }
 
-    /// Sets the weights of hidden keys to zero, where all scores of a query may be equally low.
+    /// Sets the weights of hidden keys to zero, if all scores of a query may be equally low.
     fn hide_weights(&self, weights: Tensor<4>) -> Tensor<4> {
         match &self.hidden {
             Some(hidden) if self.may_hide_all => weights.mask_fill(hidden.clone(), 0.0),
@@ -84,8 +84,8 @@ fn lowest(dtype: DType) -> f64 {
     if dtype == DType::F16 { -1e4 } else { -1e9 }
 }
 
-/// Returns the lower bound of biased scores of keys that are not hidden: no bias makes them as low
-/// as hidden ones.
+/// Returns the lower bound for biased scores of keys that are not hidden, which keeps them above the scores of hidden
+/// keys.
 fn min_seen_score(dtype: DType) -> f64 {
     lowest(dtype) / 2.0
 }

@@ -128,12 +128,10 @@ impl Transformer {
         self.decode_with(tgt, &mut self.begin(&memory), masks, maps)
     }
 
-    /// Decodes the tokens that follow those in the state, and returns the weights with which one
-    /// layer attends to the memory.
+    /// Decodes the tokens that follow those in the state, and returns one layer's attention weights to the memory.
     ///
-    /// They are the weights that [`decode_with`](Self::decode_with) stores in
-    /// [`AttentionMaps::cross`] for this layer. Without those of the other layers and without
-    /// logits, they are a cheap way to the word alignments of many sentences.
+    /// [`decode_with`](Self::decode_with) stores the same weights in [`AttentionMaps::cross`]. Here the weights of the
+    /// other layers and the logits are not computed, which makes word alignments of many sentences cheap.
     ///
     /// # Shapes
     ///

@@ -4,12 +4,10 @@ use burn::tensor::{Device, FloatDType, Tensor};
 
 /// The element type in which training multiplies matrices.
 ///
-/// It is that of the products in layers, and of their two products in the backward pass: factors
-/// and results are rounded to it. Weights, activations between the products, softmax, layer
-/// normalization and gradients stay in single precision, so that an update that is smaller than
-/// the spacing of 16-bit floats is not lost (Micikevicius et al. 2018,
-/// <https://arxiv.org/abs/1710.03740>, §3.1). Without autodiff, every product is in single
-/// precision.
+/// It applies to the products in layers, and to their two products in the backward pass: factors and results are
+/// rounded to it. Weights, activations between the products, softmax, layer normalization and gradients stay in single
+/// precision, so that updates smaller than the spacing of 16-bit floats are not lost (Micikevicius et al. 2018,
+/// <https://arxiv.org/abs/1710.03740>, §3.1). Without autodiff, every product is in single precision.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MatmulPrecision {
     /// IEEE single precision: 32 bits, 24 of them significant.

@@ -1,4 +1,4 @@
-//! The network of §3, as the paper has it: no text, only ids, masks and features.
+//! The network of §3, as in the paper: no text, only ids, masks and features.
 
 mod activation;
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use burn::module::{Module, ModuleVisitor, Param};
 use burn::tensor::{Tensor, TensorData};
 
-/// Returns name and values of every parameter, in the order of the module's fields.
+/// Returns the name and the values of every parameter, in the order of the module's fields.
 pub(crate) fn named_parameters(module: &impl Module) -> Vec<(String, TensorData)> {
     let mut named = Named::default();
     module.visit(&mut named);

@@ -10,7 +10,7 @@ use crate::cpu;
 
 /// Normalizes the features of every token: `(x − mean) / √(variance + ε) ∘ γ + β`.
 ///
-/// The parameters have the names of those of Burn's layer.
+/// The parameters have the same names as in Burn's layer.
 ///
 /// # Example
 ///

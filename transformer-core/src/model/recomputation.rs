@@ -1,5 +1,4 @@
-//! Gradient checkpointing: layers that are computed again in the backward pass, instead of their
-//! activations being kept.
+//! Gradient checkpointing: layers are computed again in the backward pass, so their activations need not be kept.
 
 use burn::module::{Module, ModuleMapper, Param};
 use burn::tensor::{Gradients, Int, Tensor};
@@ -13,13 +12,12 @@ use crate::cpu::DropoutState;
 use crate::padded::Padded;
 use crate::random::hash;
 
-/// A training pass that keeps the inputs of layers, and not what they compute.
+/// A training pass that keeps the inputs of layers, not their activations.
 ///
-/// [`backward`](Self::backward) computes each layer a second time, the last one first, so that the
-/// activations of one layer at a time are in memory (Chen et al. 2016,
-/// <https://arxiv.org/abs/1604.06174>, §4.1, with a segment for each layer). That takes one forward
-/// pass more. Dropout is the same both times, and on CPUs the same as in a pass that keeps
-/// everything, whose gradients are equal to the last bit.
+/// [`backward`](Self::backward) computes each layer a second time, the last one first, so that only one layer's
+/// activations are in memory at a time (Chen et al. 2016, <https://arxiv.org/abs/1604.06174>, §4.1, with a segment for
+/// each layer). This costs one more forward pass. Dropout is the same both times. On CPUs it is also the same as in a
+/// pass that keeps everything, and the gradients are equal to the last bit.
 ///
 /// # Example
 ///
@@ -63,11 +61,11 @@ pub struct RecomputedPass<'a> {
     decoder: KeptStack,
     /// `[batch, tgt_len, d_model]`.
     features: Tensor<3>,
-    /// After the pass.
+    /// The state after the pass.
     end: DropoutState,
 }
 
-/// What the backward pass needs of a stack of layers.
+/// The values of a stack of layers that the backward pass needs.
 #[derive(Debug)]
 struct KeptStack {
     layers: Vec<KeptLayer>,
@@ -75,7 +73,7 @@ struct KeptStack {
     norm: Option<Tensor<3>>,
 }
 
-/// What the backward pass needs of a layer.
+/// The values of a layer that the backward pass needs.
 #[derive(Debug)]
 struct KeptLayer {
     /// The input: `[batch, len, d_model]`.
@@ -84,13 +82,12 @@ struct KeptLayer {
 }
 
 impl Transformer {
-    /// Like [`forward_features`](Self::forward_features) in training, but keeps the inputs of
-    /// layers only.
+    /// Like [`forward_features`](Self::forward_features) in training, but keeps only the inputs of layers.
     ///
-    /// On CPUs, dropout continues from where [`seed_dropout`](crate::seed_dropout) or the previous
-    /// pass left it. Elsewhere the state of the generator cannot be read: every layer seeds it, with
-    /// a hash of `seed` and the layer. Nothing else may then draw from this device's generator
-    /// between this call and the end of the backward pass.
+    /// On CPUs, dropout continues from where [`seed_dropout`](crate::seed_dropout) or the previous pass left it.
+    /// Elsewhere the state of the generator cannot be read, so every layer seeds it with a hash of `seed` and the
+    /// layer, and nothing else may draw from this device's generator between this call and the end of the backward
+    /// pass.
     ///
     /// # Shapes
     ///
@@ -185,8 +182,8 @@ impl KeptStack {
 }
 
 impl RecomputedPass<'_> {
-    /// Returns the decoder's output before the projection to logits, as a leaf of the autodiff graph:
-    /// the gradient of a loss with respect to it is what [`backward`](Self::backward) takes.
+    /// Returns the decoder's output before the projection to logits, as a leaf of the autodiff graph.
+    /// [`backward`](Self::backward) takes the gradient of a loss with respect to it.
     ///
     /// # Shapes
     ///
@@ -198,8 +195,8 @@ impl RecomputedPass<'_> {
     /// Computes the gradients of the weights, one part of the model at a time, from the gradient of
     /// the features.
     ///
-    /// `collect` gets the gradients of each part. Those of a matrix that is part of several, such as
-    /// tied embeddings, are to be added.
+    /// `collect` gets the gradients of each part. A matrix in several parts, such as tied embeddings, gets several
+    /// gradients, to be added by the caller.
     ///
     /// # Shapes
     ///
@@ -227,7 +224,7 @@ impl RecomputedPass<'_> {
         let mut d_tgt = d_x;
         for (layer, kept) in decoder.layers.iter().zip(self.decoder.layers).rev() {
             kept.dropout.restore(&device);
-            // A sum in this order, values before keys, is the one of a pass that keeps everything.
+            // This order of the sum, values before keys, is that of a pass that keeps everything.
             let inputs = [&kept.x, &self.memory, &self.memory];
             let [d_x, d_keys, d_values] =
                 backward_part(inputs, |inputs| compute(layer, inputs), d_tgt, &mut collect);
@@ -239,7 +236,7 @@ impl RecomputedPass<'_> {
             d_tgt = d_x;
         }
 
-        // Without a layer in the decoder, nothing reads the memory.
+        // Without decoder layers, nothing reads the memory.
         if let Some(d_memory) = d_memory {
             drop(self.memory);
             let norm = encoder.final_norm.as_ref();
@@ -280,7 +277,7 @@ fn backward_norm(
     }
 }
 
-/// Collects the gradients of embedded tokens, unless nothing of them is trained.
+/// Collects the gradients of embedded tokens, if any of their parameters is trained.
 fn backward_embedding(
     embedded: Tensor<3>,
     d_embedded: Tensor<3>,
@@ -309,7 +306,7 @@ fn backward_part<const N: usize>(
     d_inputs
 }
 
-/// Returns a loss whose gradient with respect to `output` is `d_output`.
+/// Returns a loss that has the gradient `d_output` with respect to `output`.
 fn surrogate(output: Tensor<3>, d_output: Tensor<3>) -> Tensor<1> {
     (output * Tensor::from_inner(d_output)).sum()
 }

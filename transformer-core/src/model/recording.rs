@@ -30,7 +30,7 @@ pub(crate) enum Recorder {
     OneLayer {
         /// Number of layers before it.
         n_before: usize,
-        /// Its weights, after it was computed: no tensor or one.
+        /// Its weights: empty until it is computed, then one tensor.
         weights: Vec<Tensor<4>>,
     },
 }

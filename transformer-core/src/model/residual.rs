@@ -33,7 +33,7 @@ pub struct Residual {
 }
 
 impl Residual {
-    /// Builds a residual connection of the config whose normalization has `γ = 1` and `β = 0`.
+    /// Builds a residual connection of the config; its normalization has `γ = 1` and `β = 0`.
     ///
     /// # Errors
     ///

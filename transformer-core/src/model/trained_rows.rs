@@ -1,18 +1,18 @@
-//! [`TrainedRows`]: rows of a matrix that are trained themselves, while the other rows are not.
+//! [`TrainedRows`]: trained rows of a matrix with other rows that are frozen.
 
 use burn::module::{Module, Param, ParamId, Reparameterization};
 use burn::tensor::{Device, IndexingUpdateOp, Int, Tensor, TensorData, module};
 
-/// Factor of what is trained, so that the rows can be trained at the rate of low-rank adapters, which is three to ten
-/// times that of all weights. 0.15, 0.3 and 1 were compared (docs/lab-notes.md).
+/// Factor of the trained change. It lets the rows train at the rate of low-rank adapters, which is three to ten times
+/// that of all weights. 0.15, 0.3 and 1 were compared (docs/lab-notes.md).
 const SCALE: f64 = 0.25;
 
-/// What is added to some rows of a matrix `[rows, columns]`.
+/// The trained change of some rows of a matrix `[rows, columns]`.
 #[derive(Module, Debug)]
 pub(super) struct TrainedRows {
-    /// Multiplied by [`SCALE`], added to the rows: `[n, columns]`.
+    /// The change divided by [`SCALE`]: `[n, columns]`.
     change: Param<Tensor<2>>,
-    /// The numbers of the rows: `[n]`. A parameter, so that a record has them.
+    /// The indices of the rows: `[n]`. A parameter, so that a record has them.
     ids: Param<Tensor<1, Int>>,
 }
 
@@ -28,12 +28,12 @@ impl TrainedRows {
         }
     }
 
-    /// Returns the numbers of the rows: `[n]`.
+    /// Returns the indices of the rows: `[n]`.
     pub(super) fn ids(&self) -> Tensor<1, Int> {
         self.ids.val()
     }
 
-    /// Returns what is added to the rows: `[n, columns]`.
+    /// Returns the change that is added to the rows: `[n, columns]`.
     pub(super) fn change(&self) -> Tensor<2> {
         self.change.val() * SCALE
     }

@@ -1,4 +1,4 @@
-//! Tokens whose embeddings are trained themselves, beside low-rank adapters of the layers.
+//! Trained embeddings of single tokens, in addition to low-rank adapters of the layers.
 
 use std::collections::HashSet;
 
@@ -10,19 +10,19 @@ use super::transformer::Transformer;
 use crate::config::Place;
 
 impl Transformer {
-    /// Trains the vectors of some tokens themselves, and freezes those of all others: rows of the embeddings and of the
-    /// pre-softmax matrix. It follows [`with_adapters`](Self::with_adapters) if
+    /// Trains the vectors of some tokens, rows of the embeddings and of the pre-softmax matrix, and freezes those of
+    /// all others. Call it after [`with_adapters`](Self::with_adapters) if
     /// [`AdapterConfig::trained_tokens`](crate::config::AdapterConfig::trained_tokens) is not 0.
     ///
-    /// `src` and `tgt` are ids of the source and target vocabulary. If one matrix is tied for both languages, `src` are
-    /// its ids, and `tgt` is ignored.
+    /// `src` and `tgt` are ids of the source and target vocabulary. If both languages share one matrix, `src` are its
+    /// ids, and `tgt` is ignored.
     ///
     /// # Panics
     ///
     /// Panics if an id is not in the vocabulary, or is repeated, or if embeddings have adapters or trained tokens already.
     #[must_use]
     pub fn with_trained_tokens(self, src: &[u32], tgt: &[u32]) -> Self {
-        // Burn would keep what they have, and drop the new rows.
+        // Burn would keep existing parts, and drop the new rows.
         let parts = self.output_parts();
         assert!(
             parts.is_none(),
@@ -32,7 +32,7 @@ impl Transformer {
     }
 }
 
-/// Makes rows of the matrices of vocabularies trained.
+/// Makes rows of vocabulary matrices trainable.
 struct NewTrainedRows<'a> {
     src: &'a [u32],
     tgt: &'a [u32],
@@ -85,7 +85,7 @@ mod tests {
             n_encoder_layers: 1,
             n_decoder_layers: 1,
             dropout: 0.0,
-            // Finite differences of ReLU's are not its gradients near zero.
+            // Finite differences of ReLU differ from its gradients near zero.
             activation: Activation::Silu,
             tying,
             ..TransformerConfig::tiny(13, 13)
@@ -100,7 +100,7 @@ mod tests {
         }
     }
 
-    /// Returns a model, and a copy whose trained tokens have moved, by different amounts.
+    /// Returns a model, and a copy with trained tokens that have moved by different amounts.
     fn models(tying: Tying, device: &Device) -> (Transformer, Transformer) {
         let model = random_model(&config(tying), device, 1);
         let adapted = model.clone().with_adapters(&adapters());

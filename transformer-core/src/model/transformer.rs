@@ -23,9 +23,9 @@ use crate::padded::Padded;
 /// once per step. [`forward`](Self::forward) calls the same three once, with all target tokens:
 /// training and generation are one code path.
 ///
-/// All ids must be in the vocabulary of their side. Source ids are checked if [`Padded`] was made
-/// from ids in CPU memory. Target ids are not checked, because that would read from the device: CPU
-/// backends panic at an id out of range, and GPU backends read memory behind the embedding matrix.
+/// All ids must be in the vocabulary of their side. Source ids are checked if [`Padded`] was made from ids in CPU
+/// memory. Target ids are not checked, because that would read from the device: CPU backends panic at an id out of
+/// range, and GPU backends read memory beyond the embedding matrix.
 ///
 /// # Example
 ///
@@ -78,7 +78,7 @@ impl TransformerConfig {
         Ok(model)
     }
 
-    /// Builds the model with weights that are drawn on first read, if they are not replaced before.
+    /// Builds the model with weights that are drawn on first read, unless they are replaced before.
     pub(crate) fn build(&self, device: &Device) -> Transformer {
         let vocabulary = |size| VocabularyMatrix::new(size, self, device);
         let tgt_vocabulary = match self.tying {
@@ -248,7 +248,7 @@ impl Transformer {
     }
 
     /// Returns the pre-softmax matrix in parts, if it has an adapter or trained rows: a fused loss then computes the
-    /// gradients of small matrices in place of that of a large one.
+    /// gradients of small matrices instead of that of a large one.
     pub fn output_parts(&self) -> Option<MatrixParts> {
         self.output_vocabulary().parts()
     }
