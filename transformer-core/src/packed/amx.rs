@@ -17,7 +17,7 @@ use std::marker::PhantomData;
 use std::sync::LazyLock;
 
 thread_local! {
-    /// Whether the tiles of this thread are configured.
+    /// True if the tiles of this thread are configured.
     static IS_USED: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -62,12 +62,12 @@ fn processor_has_tiles() -> bool {
     saved & TILE_STATE == TILE_STATE
 }
 
-/// Asks Linux for the state of tiles, which it saves for those processes only that ask.
+/// Asks Linux to save the state of tiles, which it does only for processes that ask.
 fn linux_lends_them() -> bool {
     const ARCH_REQ_XCOMP_PERM: libc::c_long = 0x1023;
     const XFEATURE_XTILEDATA: libc::c_long = 18;
 
-    // SAFETY: this request takes no pointers; it changes nothing but which state Linux saves.
+    // SAFETY: this request takes no pointers, and changes only the state that Linux saves.
     let status = unsafe {
         libc::syscall(
             libc::SYS_arch_prctl,
@@ -80,8 +80,7 @@ fn linux_lends_them() -> bool {
 
 /// The tile registers of this thread, while they are configured.
 ///
-/// Registers 0 to 3 have sums, 4 and 5 activations, 5 to 7 weights. No function keeps values in
-/// them from call to call.
+/// Registers 0 to 3 have sums, 4 and 5 activations, 5 to 7 weights. No function keeps values in them between calls.
 pub(super) struct Tiles {
     /// Rows of a tile of activations.
     height: usize,
@@ -154,10 +153,9 @@ impl Tiles {
             self.height == SIDE && 0 < depth && depth <= stride && rows.len() >= 2 * SIDE * stride,
             "two whole tiles of rows"
         );
-        // SAFETY: `self` proves that tiles are available and configured in this thread. Of the
-        // rows, `2 * SIDE * stride` lines exist, of which every step reads one in each row, and
-        // there are at most `stride` steps. Every step reads a tile of each column. The sums have
-        // 32 rows of 128 bytes.
+        // SAFETY: `self` proves that tiles are available and configured in this thread. The rows have `2 * SIDE *
+        // stride` lines; every step reads one in each row, and there are at most `stride` steps. Every step reads a
+        // tile of each column. The sums have 32 rows of 128 bytes.
         unsafe {
             asm!(
                 "tilezero tmm0",

@@ -4,13 +4,13 @@ use pulp::Simd;
 
 use crate::cpu::{max_and_sum, replace_by_exponentials};
 
-/// Keys of one block, which are one vector of the processor, or several. No vector is longer.
+/// Number of keys in a block: one vector of the processor, or several. No vector is longer.
 pub(super) const BLOCK: usize = 16;
 
-/// Partial sums of a score, so that additions need not wait for each other.
+/// Number of partial sums of a score, so that additions need not wait for each other.
 const PARTS: usize = 4;
 
-/// Vectors of a value that are summed in registers.
+/// Number of vectors of a value that are summed in registers.
 const WIDE: usize = 4;
 
 /// The sizes of all heads.
@@ -40,7 +40,7 @@ impl Heads {
 
 /// Rows of features, one for each key.
 pub(super) trait Rows {
-    /// Returns a row, or its beginning and more.
+    /// Returns a slice that begins with the row.
     fn row(&self, key: usize) -> &[f32];
 }
 
@@ -57,7 +57,7 @@ impl Rows for Strided<'_> {
     }
 }
 
-/// Returns the number of keys with those that fill the last block.
+/// Returns the number of keys, rounded up to whole blocks.
 pub(super) fn padded(n_keys: usize) -> usize {
     n_keys.next_multiple_of(BLOCK)
 }
@@ -167,7 +167,7 @@ pub(super) fn softmax(scores: &mut [f32]) {
     }
 }
 
-/// Writes the sum of values, each times its weight.
+/// Writes the weighted sum of values.
 ///
 /// # Shapes
 ///

@@ -174,7 +174,7 @@ impl PackedCrossAttention {
 
 /// The keys and values of one sentence in one layer.
 struct Memory<'a> {
-    /// For each head in blocks.
+    /// For each head, in blocks.
     keys: &'a [f32],
     /// `[len, values]`.
     values: &'a [f32],
@@ -183,7 +183,7 @@ struct Memory<'a> {
 
 /// The keys and values of the past of one row.
 struct Past<'a> {
-    /// For each step `[rows, width]`.
+    /// For each step, `[rows, width]`.
     steps: &'a [Vec<f32>],
     /// For each step, the row of that step.
     rows: &'a [u32],
@@ -204,11 +204,11 @@ struct AttendToPast<'a> {
     heads: Heads,
     /// `[rows, keys + keys + values]`: queries, keys and values.
     projected: &'a [f32],
-    /// For each step `[rows, keys + values]`.
+    /// For each step, `[rows, keys + values]`.
     steps: &'a [Vec<f32>],
     /// For each row, the rows of its steps.
     history: &'a [u32],
-    /// For each row, the number of its steps, which are the last ones.
+    /// For each row, the number of its steps; they are the most recent ones.
     lens: &'a [usize],
     /// Number of tokens before the newest that a row attends to.
     window: Option<usize>,

@@ -1,4 +1,4 @@
-//! What follows a product: scales, bias and activation function.
+//! The steps after a product: scales, bias and activation function.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use pulp::NullaryFnOnce;
 use super::activation::{gelu, relu, silu};
 use crate::config::Activation;
 
-/// What follows a product.
+/// The bias and the activation function after a product.
 #[derive(Clone, Copy)]
 pub(super) struct Finish<'a> {
     /// `[d_out]`; empty without a bias.
@@ -20,7 +20,7 @@ impl Finish<'_> {
         self.bias.is_empty() && self.activation.is_none()
     }
 
-    /// Returns what follows some columns of the product.
+    /// Returns the part for some columns of the product.
     #[inline(always)]
     pub(super) fn of_columns(self, columns: Range<usize>) -> Self {
         let bias = match self.bias.is_empty() {
@@ -39,7 +39,7 @@ impl Finish<'_> {
         self.activate(row);
     }
 
-    /// Writes sums of integers, times the scales of their row and columns, and what follows.
+    /// Writes sums of integers, multiplied by the scales of their row and columns, with bias and activation function.
     #[inline(always)]
     pub(super) fn write(self, sums: &[i32], row_scale: f32, scales: &[f32], row: &mut [f32]) {
         let values = row.iter_mut().zip(sums).zip(scales);

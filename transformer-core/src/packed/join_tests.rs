@@ -1,4 +1,4 @@
-//! Sentences that join others which are being decoded.
+//! Tests of sentences that join others during decoding.
 
 use std::sync::{Arc, Weak};
 
@@ -18,7 +18,7 @@ fn alone(model: &PackedTransformer, sentence: &[u32], n_steps: u32) -> Vec<Vec<f
     steps.collect()
 }
 
-/// A state whose rows come and go at random, with what each row is.
+/// A state with rows that come and go at random, and the sentence and length of each row.
 struct Crowd<'a> {
     model: &'a PackedTransformer,
     state: PackedState,

@@ -5,12 +5,12 @@
 //! product); sentences are computed without padding; and the cache of decoding is never copied
 //! when a beam is reordered.
 //!
-//! A [`PackedTransformer`] is immutable, so any number of threads can share it. All that changes
-//! is in [`PackedState`] and [`Workspace`], one of each per thread. Every function computes on the
-//! calling thread, or on the rayon pool that it belongs to.
+//! A [`PackedTransformer`] is immutable, so any number of threads can share it. All mutable state is in [`PackedState`]
+//! and [`Workspace`], one of each per thread. Every function computes on the calling thread, or on the rayon pool that
+//! it belongs to.
 //!
-//! Each row is computed by the same operations in the same order, whatever the other rows are. So
-//! the logits of a sentence do not depend on its batch, to the last bit.
+//! Each row is computed by the same operations in the same order, independent of the other rows. So the logits of a
+//! sentence do not depend on its batch, to the last bit.
 
 mod activation;
 #[cfg_attr(

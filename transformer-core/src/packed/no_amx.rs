@@ -1,8 +1,8 @@
-//! In place of [`amx`](super::amx) where no processor or operating system has it.
+//! Stub of [`amx`](super::amx) for processors and operating systems without it.
 
 use super::tile::{Line, Sums, Tile};
 
-/// Why no function of tiles is called.
+/// The reason why no function of tiles is called.
 const UNAVAILABLE: &str = "matrices are laid out in tiles only where tiles are available";
 
 pub(super) fn available() -> bool {

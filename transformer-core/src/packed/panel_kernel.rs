@@ -1,8 +1,8 @@
 //! The kernel of products with weights in panels.
 //!
-//! The sums of a block of rows with a panel are in registers from the first product to the last: with AVX-512, 8 rows by
-//! 3 vectors, where each step has 24 products and reads 11 operands. What limits most products is the time to read the
-//! weights from the third-level cache or memory: so each block of rows asks for weights that are used soon.
+//! The sums of a block of rows with a panel are in registers from the first product to the last: with AVX-512, 8 rows
+//! by 3 vectors, where each step has 24 products and reads 11 operands. Most products are limited by the time to read
+//! the weights from the third-level cache or memory, so each block of rows prefetches weights that are used soon.
 
 use std::ops::Range;
 
@@ -12,22 +12,22 @@ use super::finish::Finish;
 use super::panels::{LINE, LINES, Line, PanelMatrix, WIDTH};
 use super::prefetch::prefetch;
 
-/// Rows of the largest block.
+/// Maximum number of rows of a block.
 const MAX_ROWS: usize = 8;
 
-/// Rows of the largest block on processors with 16 registers.
+/// Maximum number of rows of a block on processors with 16 registers.
 const MAX_ROWS_OF_16_REGISTERS: usize = 4;
 
-/// Elements of `x` that are multiplied by all panels before the next ones: half a second-level cache, 1 MiB.
+/// Number of elements of `x` that are multiplied by all panels before the next ones: half a second-level cache, 1 MiB.
 const MAX_ELEMENTS: usize = 1 << 18;
 
-/// Lines between the weights that are used and those that are asked for: 6 KiB, which take as long as a read of memory.
+/// Number of lines between the weights in use and those prefetched: 6 KiB, which take as long as a read of memory.
 const DISTANCE: usize = 96;
 
 /// Sums of a block of rows with a panel.
 type Sums = [[f32; WIDTH]; MAX_ROWS];
 
-/// The product of rows with some columns of a matrix, and what follows it.
+/// The product of rows with some columns of a matrix, and the steps after it.
 pub(super) struct PanelProduct<'a> {
     /// `[rows, d_in]`.
     pub(super) x: &'a [f32],
@@ -44,7 +44,7 @@ pub(super) struct PanelProduct<'a> {
 #[derive(Clone, Copy)]
 struct Ahead<'a> {
     lines: &'a [Line],
-    /// Lines to ask for with each row of the panel.
+    /// Number of lines to prefetch with each row of the panel.
     per_step: usize,
 }
 
@@ -118,10 +118,11 @@ impl PanelProduct<'_> {
 }
 
 impl<'a> Ahead<'a> {
-    /// Returns the lines to ask for while a block of rows is multiplied by a panel.
+    /// Returns the lines to prefetch while a block of rows is multiplied by a panel.
     ///
-    /// `lines` begin with the `n_lines` of the panel. A single block asks for what it uses itself. Of several, each
-    /// asks for a part of the next panel; but the first block of the first panel, for which nobody asked, for its own.
+    /// `lines` begin with the `n_lines` of the panel. A single block prefetches the lines that it uses itself. Of
+    /// several blocks, each prefetches a part of the next panel; but the first block of the first panel prefetches its
+    /// own, because no block before it did.
     #[inline(always)]
     fn of_block(
         block: usize,

@@ -9,10 +9,10 @@ use super::panel_kernel::PanelProduct;
 use super::panels::{PanelMatrix, WIDTH};
 use crate::cpu::instruction_set;
 
-/// Elements of a matrix for each thread, at least, if it is multiplied by up to [`ROWS_AS_ONE`] rows.
+/// Minimum number of elements of a matrix per thread, if it is multiplied by up to [`ROWS_AS_ONE`] rows.
 const ELEMENTS_PER_THREAD: usize = 1 << 17;
 
-/// Rows that take as long as one: the time is that of reading the matrix.
+/// Number of rows that take as long as one: the time is that of reading the matrix.
 const ROWS_AS_ONE: usize = 8;
 
 /// Writes `activation(x·W + b)`, on the current rayon pool.
@@ -24,7 +24,7 @@ const ROWS_AS_ONE: usize = 8;
 ///
 /// - `x`: `[rows, d_in]`
 /// - `product`: `[rows, d_out]`
-/// - `buffer`: any; what threads compute is copied from it
+/// - `buffer`: any; the results of threads are copied from it
 pub(super) fn multiply(
     x: &[f32],
     matrix: &PanelMatrix,

@@ -8,13 +8,13 @@ use rayon::prelude::*;
 
 use crate::cpu::instruction_set;
 
-/// Elements of a line of the processor's cache, and of its longest vectors.
+/// Number of elements of a line of the processor's cache, and of its longest vectors.
 pub(super) const LINE: usize = 16;
 
-/// Lines of a row of a panel.
+/// Number of lines of a row of a panel.
 pub(super) const LINES: usize = 3;
 
-/// Columns of a panel; the last one may have fewer lines.
+/// Number of columns of a panel; the last one may have fewer lines.
 pub(super) const WIDTH: usize = LINES * LINE;
 
 /// Neighboring elements of a row of a panel.

@@ -12,8 +12,8 @@ pub enum ComputePrecision {
     /// 32-bit floats.
     #[default]
     F32,
-    /// 8-bit integers with 32-bit sums: weights with a scale per output feature, activations with
-    /// a scale per token, which is found when they are multiplied.
+    /// 8-bit integers with 32-bit sums: weights with a scale per output feature, activations with a scale per token,
+    /// which is computed when they are multiplied.
     Int8,
 }
 

@@ -1,4 +1,4 @@
-//! Matrix products with packed weights: by kernels of our own where they are faster, else by the `rten-gemm` crate.
+//! Matrix products with packed weights: by our own kernels where they are faster, else by the `rten-gemm` crate.
 
 use std::fmt;
 
@@ -14,12 +14,12 @@ use super::quantize::quantize_rows;
 use super::tiled::{TiledMatrix, TiledRows};
 use crate::cpu::instruction_set;
 
-/// The integer that stands for 0 in products of `rten-gemm`, whose activations have no signs.
+/// The integer that stands for 0 in products of `rten-gemm`, where activations are unsigned.
 const ZERO_POINT: u8 = 128;
 
-/// Why a product cannot fail.
+/// The reason why a product cannot fail.
 const FITS: &str = "the matrix was packed for this processor, and the sizes match";
-/// Why packing cannot fail.
+/// The reason why packing cannot fail.
 const IN_SLICE: &str = "the strides address elements of the slice";
 
 /// The buffers and kernels that one thread computes with. They grow to the largest batch.
@@ -50,8 +50,8 @@ pub(super) struct AttentionBuffers {
 pub(super) struct Kernels {
     f32: GemmExecutor<f32, f32, f32>,
     int8: GemmExecutor<u8, i8, i32>,
-    /// Whether sums of two products of 8 bits may exceed 16 bits: without the VNNI instructions,
-    /// AVX2 has no other sums of bytes.
+    /// True if sums of two products of 8 bits may exceed 16 bits: without the VNNI instructions, AVX2 has no other sums
+    /// of bytes.
     must_halve: bool,
     integers: Vec<u8>,
     /// The smaller halves of `integers`, if they must be halved.
@@ -59,7 +59,7 @@ pub(super) struct Kernels {
     zero_points: Vec<u8>,
     scales: Vec<f32>,
     tiled: TiledRows,
-    /// What several threads compute of a product.
+    /// The results of several threads for one product.
     parts: Vec<f32>,
 }
 

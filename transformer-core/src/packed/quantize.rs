@@ -11,14 +11,14 @@ const MAX: f32 = 127.0;
 /// to even, has that integer and the zero point in its lowest byte.
 const SHIFT: f32 = 12_582_912.0;
 
-/// Partial maxima, so that comparisons need not wait for each other.
+/// Number of partial maxima, so that comparisons need not wait for each other.
 const PARTS: usize = 2;
 
-/// Rounds every row of `x` to multiples of its scale, the largest magnitude / 127, and writes the
-/// integers, the zero point added, and the scales.
+/// Rounds every row of `x` to multiples of its scale, the largest magnitude / 127, and writes the scales and the
+/// integers with the zero point added.
 ///
-/// `widths` are those of the rows of `x` and of `integers`, whose rows may be longer. A row that
-/// contains NaN or an infinity gets the scale NaN, so that all products with it are NaN.
+/// `widths` are the widths of the rows of `x` and of `integers`; the latter may be longer. A row that contains NaN or
+/// an infinity gets the scale NaN, so that all products with it are NaN.
 pub(super) fn quantize_rows(
     x: &[f32],
     widths: [usize; 2],

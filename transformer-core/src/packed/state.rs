@@ -6,13 +6,12 @@ use super::attention::{Heads, padded};
 
 /// The keys and values of the tokens decoded so far, and those of the memory.
 ///
-/// Each row is a target sequence. Rows that translate the same sentence share its memory, and rows
-/// with a common beginning share the keys and values of it: selecting rows copies indices only.
+/// Each row is a target sequence. Rows that translate the same sentence share its memory, and rows with a common
+/// beginning share its keys and values: selecting rows copies indices only.
 ///
-/// Rows may have begun at different steps: new sentences [join](Self::join) those that are being
-/// decoded, and each row has a position of its own. What no row refers to is freed: the memory of a
-/// sentence with its last row, the keys and values of a step when the rows that took part in it are
-/// gone.
+/// Rows may have begun at different steps: new sentences [join](Self::join) those that are being decoded, and each row
+/// has its own position. Data is freed when no row refers to it: the memory of a sentence with its last row, the keys
+/// and values of a step with the last row that took part in it.
 #[derive(Clone, Debug)]
 pub struct PackedState {
     /// For each row, the memory of its sentence.
@@ -21,7 +20,7 @@ pub struct PackedState {
     pub(super) lens: Vec<usize>,
     /// For each row and each of its tokens, the row that it was in the step that decoded the token.
     pub(super) history: Vec<u32>,
-    /// For each layer and step `[rows, keys + values]`, with the rows that there were then.
+    /// For each layer and step, `[rows, keys + values]`, with the rows that there were then.
     pub(super) layers: Vec<Vec<Vec<f32>>>,
 }
 
@@ -30,7 +29,7 @@ pub struct PackedState {
 pub(super) struct SentenceMemory {
     /// Number of its tokens.
     pub(super) len: usize,
-    /// For each layer the keys, for each head in blocks, and then the values `[len, values]`.
+    /// For each layer: the keys, for each head in blocks, and then the values `[len, values]`.
     features: Vec<f32>,
 }
 
@@ -144,7 +143,7 @@ impl PackedState {
         self.lens.extend(new.lens);
     }
 
-    /// Begins a step: each row has keys and values of its own in it.
+    /// Begins a step, with separate keys and values for each row.
     pub(super) fn begin_step(&mut self) {
         let mut history = Vec::with_capacity(self.history.len() + self.lens.len());
         let mut rest = self.history.as_slice();

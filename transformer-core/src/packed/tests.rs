@@ -1,4 +1,4 @@
-//! Packed models beside [`Transformer`]s.
+//! Comparisons of packed models with [`Transformer`]s.
 
 use burn::module::Module;
 use burn::tensor::{Int, Tensor, TensorData};

@@ -2,9 +2,9 @@
 
 use bytemuck::{Pod, Zeroable};
 
-/// Rows of a tile of activations, and columns of a tile of weights.
+/// Number of rows of a tile of activations, and of columns of a tile of weights.
 pub(super) const SIDE: usize = 16;
-/// Products of one sum in one step.
+/// Number of products of one sum in one step.
 pub(super) const DEPTH: usize = 64;
 
 /// A row of a tile of activations: integers from −127 to 127.

@@ -14,14 +14,14 @@ use crate::cpu::instruction_set;
 /// The integer that stands for 0: tiles multiply signed integers.
 const ZERO_POINT: u8 = 0;
 
-/// Tiles of columns that are multiplied together.
+/// Number of tiles of columns that are multiplied together.
 const GROUP: usize = 4;
 
 /// A matrix of integers `[d_in, d_out]` in tiles.
 pub(super) struct TiledMatrix {
-    /// `[panels, depth]`: [`SIDE`] columns after the other, filled with zeros.
+    /// `[panels, depth]`: panels of [`SIDE`] columns, one after the other, padded with zeros.
     tiles: Vec<Tile>,
-    /// Tiles of a panel.
+    /// Number of tiles of a panel.
     depth: usize,
     shape: [usize; 2],
 }
@@ -29,10 +29,10 @@ pub(super) struct TiledMatrix {
 /// Activations as integers.
 #[derive(Default)]
 pub(super) struct TiledRows {
-    /// `[rows, stride]`. What follows the activations of a row is multiplied by zeros, and what
-    /// follows the last row is not read from the sums.
+    /// `[rows, stride]`. Elements after the activations of a row are multiplied by zeros, and sums of rows after the
+    /// last are not read.
     lines: Vec<Line>,
-    /// For each row.
+    /// One for each row.
     scales: Vec<f32>,
 }
 
@@ -132,7 +132,7 @@ impl NullaryFnOnce for MultiplyTiles<'_> {
         let mut sums = Sums::zeroed();
         let n_panels = self.d_out.div_ceil(SIDE);
         for first in (0..n_panels).step_by(GROUP) {
-            // Those of the last group are repeated, and their sums not read.
+            // Beyond the last panel, that panel is repeated, and its sums are not read.
             let panels: [&[Tile]; GROUP] =
                 std::array::from_fn(|index| self.matrix.panel((first + index).min(n_panels - 1)));
             let columns = first * SIDE..self.d_out.min((first + GROUP) * SIDE);
@@ -162,7 +162,7 @@ impl NullaryFnOnce for MultiplyTiles<'_> {
 }
 
 impl MultiplyTiles<'_> {
-    /// Turns sums, whose rows are `width` long, into the output of the layer.
+    /// Turns sums, in rows of `width`, into the output of the layer.
     #[inline(always)]
     fn finish(&mut self, rows: Range<usize>, columns: Range<usize>, sums: &[i32], width: usize) {
         let finish = self.finish.of_columns(columns.clone());
@@ -176,7 +176,7 @@ impl MultiplyTiles<'_> {
     }
 }
 
-/// Returns whether tests can use tiles; says so if not.
+/// Returns whether tests can use tiles; prints the reason if not.
 #[cfg(test)]
 #[expect(clippy::print_stderr, reason = "a skipped test prints its reason")]
 pub(super) fn tiles_exist() -> bool {

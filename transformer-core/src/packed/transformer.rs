@@ -15,7 +15,7 @@ use crate::directory::{Precision, StoredTensors};
 use crate::model::{Transformer, sinusoid_table};
 use crate::{LoadError, ModelDirectory};
 
-/// Positions whose sinusoids are computed in advance.
+/// Number of positions with sinusoids that are computed in advance.
 const N_SINUSOIDS: usize = 128;
 
 /// A [`Transformer`](crate::Transformer) for generation on CPUs.
@@ -37,10 +37,9 @@ pub struct PackedTransformer {
 impl ModelDirectory {
     /// Loads the model for generation on CPUs.
     ///
-    /// Without a precision, a model that is stored in 8-bit integers computes in them, and every
-    /// other one in 32-bit floats. A model that is stored in floats is rounded to integers as
-    /// [`write_quantized`](Self::write_quantized) does it, so the translations are those of the
-    /// smaller directory.
+    /// Without a precision, a model that is stored in 8-bit integers computes in them, and any other model in 32-bit
+    /// floats. A model that is stored in floats is rounded to integers as [`write_quantized`](Self::write_quantized)
+    /// does it, so the translations are those of the smaller directory.
     ///
     /// # Errors
     ///
@@ -63,12 +62,12 @@ impl ModelDirectory {
 }
 
 impl PackedTransformer {
-    /// Copies the weights of a model. Later changes to the model do not matter.
+    /// Copies the weights of a model. Later changes to the model have no effect.
     ///
     /// # Panics
     ///
-    /// Panics if the model has other parameters, or parameters of other shapes, than its config says,
-    /// as after a [`ModuleMapper`](burn::module::ModuleMapper) that changes shapes.
+    /// Panics if the names or shapes of the model's parameters differ from its config, as after a
+    /// [`ModuleMapper`](burn::module::ModuleMapper) that changes shapes.
     pub fn of(model: &Transformer, precision: ComputePrecision) -> Self {
         let tensors = StoredTensors::of_model(model);
         match Self::pack(model.config(), &tensors, precision) {
@@ -186,7 +185,7 @@ impl PackedTransformer {
 
     /// Appends one token to each row, and returns the logits of the next, row by row.
     ///
-    /// The logits of a row depend on nothing but its sentence and its tokens, to the last bit.
+    /// The logits of a row depend only on its sentence and its tokens, to the last bit.
     ///
     /// # Panics
     ///
@@ -201,8 +200,8 @@ impl PackedTransformer {
         self.decode(state, last_tokens, workspace, None)
     }
 
-    /// Like [`step`](Self::step), and returns also the mean over the heads of the last layer's
-    /// attention: for each row, one weight for each token of its sentence.
+    /// Like [`step`](Self::step), and also returns the mean over the heads of the last layer's attention: for each row,
+    /// one weight for each token of its sentence.
     ///
     /// # Panics
     ///
