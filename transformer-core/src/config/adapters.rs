@@ -48,9 +48,9 @@ pub struct AdapterConfig {
     /// training text, for example 400. Embeddings then have no low-rank adapters, whatever `targets` says, and those of
     /// other tokens are not trained. 0, the default: no tokens.
     pub trained_tokens: usize,
-    /// Whether the biases are trained too. Default: yes.
+    /// True if the biases are trained too. Default: true.
     pub train_biases: bool,
-    /// Whether the gains and offsets of layer normalizations are trained too. Default: yes.
+    /// True if the gains and offsets of layer normalizations are trained too. Default: true.
     pub train_norms: bool,
 }
 

@@ -55,13 +55,13 @@ pub struct TransformerConfig {
     /// Position of layer normalization: `post`, after the residual sum, or `pre`, before the sub-layer, which needs
     /// `final_norm`. Default: `post` (§3.1).
     pub norm_placement: NormPlacement,
-    /// Whether each stack ends with one more layer normalization. Default: no (§3.1). Pre-norm stacks
-    /// need it, and `torch.nn.Transformer` has it in its post-norm stacks too.
+    /// True if each stack ends with one more layer normalization. Default: false (§3.1). Pre-norm stacks need it, and
+    /// `torch.nn.Transformer` has it in its post-norm stacks too.
     pub final_norm: bool,
     /// Constant added to the variance in layer normalization. Default 1e-5, as in PyTorch (not in the paper).
     pub norm_epsilon: f64,
-    /// How the position of a token is encoded: `sinusoidal`, `sinusoidal_halves` (all sines, then all
-    /// cosines), `learned` or `none`. Default: `sinusoidal`, interleaved (§3.5).
+    /// Kind of positional encoding: `sinusoidal`, `sinusoidal_halves` (all sines, then all cosines), `learned` or
+    /// `none`. Default: `sinusoidal`, interleaved (§3.5).
     pub positions: Positions,
     /// Longest sequence, in tokens, that learned positions can encode. Default 1024. Other kinds of
     /// positions have no limit and ignore it.
@@ -75,16 +75,16 @@ pub struct TransformerConfig {
     pub decoder_window: Option<usize>,
     /// Non-linearity of the feed-forward networks: `relu`, `gelu` or `silu`. Default: `relu` (Eq. 2).
     pub activation: Activation,
-    /// Whether the four projections of attention have biases. Default: yes (as in PyTorch; §3.2.2 of the
-    /// paper has matrices only).
+    /// True if the four projections of attention have biases. Default: true (as in PyTorch; §3.2.2 of the paper has
+    /// matrices only).
     pub attention_bias: bool,
     /// Which of the three vocabulary matrices are tied: `all`, `decoder` (target embedding and projection) or
     /// `none`. Default: `all` (§3.4).
     pub tying: Tying,
-    /// Whether the pre-softmax projection has a bias. Default: no (§3.4 only shares a matrix; the Annotated
+    /// True if the pre-softmax projection has a bias. Default: false (§3.4 only shares a matrix; the Annotated
     /// Transformer and Marian have a bias).
     pub output_bias: bool,
-    /// Whether embeddings are multiplied by `√d_model`. Default: yes (§3.4).
+    /// True if embeddings are multiplied by `√d_model`. Default: true (§3.4).
     pub scale_embeddings: bool,
     /// Probability of dropping a feature of a sub-layer's output, and of the sum of embedding and
     /// position. Default 0.1 (§5.4, `P_drop`).
@@ -93,8 +93,7 @@ pub struct TransformerConfig {
     pub attention_dropout: f64,
     /// Probability of dropping a feature after the activation. Default 0 (not in the paper).
     pub activation_dropout: f64,
-    /// How matrices and embeddings are drawn before training: `xavier` or `bert`. Default: `xavier` (not in the
-    /// paper).
+    /// Initial distribution of matrices and embeddings: `xavier` or `bert`. Default: `xavier` (not in the paper).
     pub initialization: Initialization,
 }
 
