@@ -66,7 +66,7 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     call(run.arg(&target))
 }
 
-/// Copies the program outside of the workspace beside the packages.
+/// Copies the program outside of the workspace next to the packages.
 fn copy_outside(root: &Path, folder: &Path) -> Result<()> {
     let (from, to) = (root.join("examples").join(OUTSIDE), folder.join(OUTSIDE));
     fs::create_dir_all(to.join("src"))?;

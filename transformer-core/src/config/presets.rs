@@ -307,8 +307,8 @@ impl TransformerConfig {
     /// Returns the paper's base model (Table 3, first row).
     ///
     /// Equal sizes mean one joint vocabulary, as in the paper: all three matrices are tied (§3.4). Otherwise only the
-    /// target embedding and the output are tied. Two vocabularies that happen to have equal sizes need `tying:
-    /// Tying::Decoder`.
+    /// target embedding and the output are tied. If two vocabularies only happen to have equal sizes, set
+    /// `tying: Tying::Decoder`.
     pub fn base(src_vocab_size: usize, tgt_vocab_size: usize) -> Self {
         let joint = src_vocab_size == tgt_vocab_size;
         Self {

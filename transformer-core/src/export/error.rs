@@ -31,7 +31,7 @@ pub enum ExportError {
         /// The format.
         format: &'static str,
     },
-    /// The folder is a model directory, whose files the export would overwrite.
+    /// The folder is a model directory, and the export would overwrite its files.
     #[error(
         "`{}` has a manifest.json, as model directories have, and the export would damage one; choose another \
          folder",

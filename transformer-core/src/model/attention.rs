@@ -63,11 +63,11 @@ pub struct AttentionConfig {
 /// Default: none (§3.2.2), as in BERT's models.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProjectionActivations {
-    /// Of the queries.
+    /// The non-linearity of the queries.
     pub query: Option<Activation>,
-    /// Of the keys.
+    /// The non-linearity of the keys.
     pub key: Option<Activation>,
-    /// Of the values.
+    /// The non-linearity of the values.
     pub value: Option<Activation>,
 }
 

@@ -26,8 +26,8 @@ fn softmax(scores: Tensor<4>) -> Tensor<4> {
 }
 
 impl Mask {
-    /// Adds the bias, and sets the scores of hidden keys so low that their exponentials are zero
-    /// beside all others.
+    /// Adds the bias, and sets the scores of hidden keys so low that their exponentials are zero relative to all
+    /// others.
     fn hide_scores(&self, scores: Tensor<4>) -> Tensor<4> {
         let dtype = scores.dtype();
         let lowest = lowest(dtype);
@@ -78,7 +78,7 @@ impl Mask {
     }
 }
 
-/// Returns a score so low that its exponential is zero beside all others.
+/// Returns a score so low that its exponential is zero relative to all others.
 fn lowest(dtype: DType) -> f64 {
     // The lowest f16 is −65,504, and its exponential is zero far above −10⁴.
     if dtype == DType::F16 { -1e4 } else { -1e9 }

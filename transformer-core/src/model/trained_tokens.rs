@@ -19,7 +19,8 @@ impl Transformer {
     ///
     /// # Panics
     ///
-    /// Panics if an id is not in the vocabulary, or is repeated, or if embeddings have adapters or trained tokens already.
+    /// Panics if an id is not in the vocabulary, or is repeated, or if embeddings already have adapters or trained
+    /// tokens.
     #[must_use]
     pub fn with_trained_tokens(self, src: &[u32], tgt: &[u32]) -> Self {
         // Burn would keep existing parts, and drop the new rows.
@@ -194,8 +195,8 @@ mod tests {
             };
             let step = 0.02;
             let expected = (shifted(step) - shifted(-step)) / (2.0 * step);
-            // Single precision: the loss is about ten, and known to 1e-6, which is divided by 0.04. The error of the formula
-            // is of the size of 0.02²: 4e-4 times the third derivative.
+            // In single precision, the loss is about ten, and known to 1e-6, which is divided by 0.04. The error of the
+            // formula is about 0.02² (4e-4) times the third derivative.
             assert!((found[index] - expected).abs() < 1e-3, "{index}");
         }
         assert!(found.iter().any(|gradient| gradient.abs() > 0.01));

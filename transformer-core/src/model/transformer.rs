@@ -148,8 +148,8 @@ impl Transformer {
         self.add_positions(x, &self.src_positions, 0)
     }
 
-    /// Returns the vectors that the decoder gets for target tokens, of which the first is at position
-    /// `offset`, counted from 0.
+    /// Returns the vectors that the decoder gets for target tokens; the first token is at position `offset`, counted
+    /// from 0.
     ///
     /// # Shapes
     ///

@@ -117,8 +117,8 @@ impl Tiles {
         for register in 0..5 {
             configuration.rows[register] = height as u8;
         }
-        // SAFETY: tiles are available, and the configuration is one of palette 1, whose tiles have
-        // at most 16 rows of 64 bytes.
+        // SAFETY: tiles are available, and the configuration is one of palette 1, with tiles of at most 16 rows of 64
+        // bytes.
         unsafe {
             asm!("ldtilecfg [{}]", in(reg) &raw const configuration, options(nostack, readonly));
         }
@@ -153,8 +153,8 @@ impl Tiles {
             self.height == SIDE && 0 < depth && depth <= stride && rows.len() >= 2 * SIDE * stride,
             "two whole tiles of rows"
         );
-        // SAFETY: `self` proves that tiles are available and configured in this thread. The rows have `2 * SIDE *
-        // stride` lines; every step reads one in each row, and there are at most `stride` steps. Every step reads a
+        // SAFETY: `self` proves that tiles are available and configured in this thread. There are `2 * SIDE * stride`
+        // lines of rows; every step reads one in each row, and there are at most `stride` steps. Every step reads a
         // tile of each column. The sums have 32 rows of 128 bytes.
         unsafe {
             asm!(

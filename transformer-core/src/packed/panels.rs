@@ -1,6 +1,6 @@
 //! The layout of 32-bit floats for [`panel_product`](super::panel_product).
 //!
-//! A panel is [`WIDTH`] columns of the weights, row after row: what one step of the kernel reads is contiguous.
+//! A panel is [`WIDTH`] columns of the weights, row after row, so that one step of the kernel reads contiguous memory.
 
 use bytemuck::{Pod, Zeroable};
 use pulp::{Simd, WithSimd};

@@ -317,7 +317,7 @@ mod tests {
     /// Shapes with part of a kernel's tile at every edge, and more inputs than one block of a product.
     const SHAPES: [[usize; 2]; 3] = [[300, 37], [1027, 37], [2050, 65]];
 
-    /// Rows whose largest magnitudes become 255 and 1.
+    /// Returns rows with largest magnitudes that become 255 and 1.
     fn activations(n: usize) -> Vec<f32> {
         let value = |index: usize| match index % 3 {
             0 => 1.0,

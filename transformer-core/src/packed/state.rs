@@ -85,7 +85,7 @@ impl PackedState {
         self.lens[row]
     }
 
-    /// Returns the number of steps whose keys and values are stored: those of the longest row.
+    /// Returns the number of steps with stored keys and values: those of the longest row.
     pub fn n_steps(&self) -> usize {
         self.layers.first().map_or(0, Vec::len)
     }

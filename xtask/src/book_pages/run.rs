@@ -67,7 +67,7 @@ pub(crate) fn run(root: &Path, flags: &Flags) -> Result<()> {
     Ok(())
 }
 
-/// Runs programs, and writes their outputs beside them and their pictures and data into the book.
+/// Runs programs, and writes their outputs next to them and their pictures and data into the book.
 fn update(root: &Path, prefix: &str) -> Result<()> {
     call(cargo(root).args(["build", "-p", "book", "--bins"]))?;
     let pictures = root.join(SOURCE).join("pictures");

@@ -18,9 +18,9 @@ const PADDING: i64 = -1;
 #[derive(Clone, Debug)]
 pub struct Reference {
     path: PathBuf,
-    /// With EOS at the end.
+    /// Source sentences, with EOS at the end.
     src: Vec<Vec<i64>>,
-    /// With the decoder's first input at the start.
+    /// Target sentences, with the decoder's first input at the start.
     tgt: Vec<Vec<i64>>,
     /// `[n_sentences, tgt_len, vocab]`.
     logits: TensorData,
