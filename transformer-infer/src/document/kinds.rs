@@ -134,12 +134,12 @@ pub(super) const KINDS: &[Kind] = &[
             conversion!(),
             "[a-z])[A-Z]|(%",
             conversion!(),
-            "@)"
+            "@)|(%<PRI[A-Za-z0-9]+>)"
         ),
         is_other: ends_with_digit,
         examples: &[
             "%s", "%-10s", "%'d", "%+.2f", "%*d", "%.*f", "%lu", "%zu", "%r", "%v", "%n", "%H",
-            "%@",
+            "%@", "%<PRIu8>",
         ],
     },
     Kind {
@@ -161,13 +161,7 @@ pub(super) const KINDS: &[Kind] = &[
         keep: Keep::Exact,
         pattern: r"%\(\w[\w.-]*\)[-+#0 ]*\d*(?:\.\d+)?[A-Za-z]|%<\w+>[-+#0]*\d*(?:\.\d+)?[A-Za-z](?-u:\b)|%<\w+>",
         is_other: ends_with_digit,
-        examples: &[
-            "%(name)s",
-            "%(name)r",
-            "%(count)03d",
-            "%<name>s",
-            "%<PRIu64>",
-        ],
+        examples: &["%(name)s", "%(name)r", "%(count)03d", "%<name>s"],
     },
     Kind {
         name: "Qt",
