@@ -3,14 +3,24 @@
 use super::layout::{Layout, kind};
 use crate::config::{Linear, Part, Place, Stack, TransformerConfig};
 
-/// Returns the name and the layout of a parameter's tensor.
+/// Names of the tensors in and around a `torch.nn.Transformer`, which has no embeddings, positions and output
+/// itself.
+///
+/// `None` means that the file has no such tensor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PytorchNames {
+    /// Key prefix of the `nn.Transformer`, without the dot; empty if it was saved alone. Default
+    /// `transformer`.
     pub prefix: String,
+    /// Source embedding, `[vocab, d_model]`. Default `src_embedding.weight`.
     pub src_embedding: Option<String>,
+    /// Target embedding, `[vocab, d_model]`. Default `tgt_embedding.weight`.
     pub tgt_embedding: Option<String>,
+    /// Pre-softmax matrix, `[vocab, d_model]`, the weight of an `nn.Linear`. Default `output.weight`.
     pub output: Option<String>,
+    /// Learned source positions, `[max_positions, d_model]`. Default: none.
     pub src_positions: Option<String>,
+    /// Learned target positions, `[max_positions, d_model]`. Default: none.
     pub tgt_positions: Option<String>,
 }
 
@@ -27,6 +37,7 @@ impl Default for PytorchNames {
     }
 }
 
+/// Returns the name and the layout of a parameter's tensor.
 pub(super) fn source(
     names: &PytorchNames,
     parameter: Place,
