@@ -39,7 +39,7 @@ fn translate(folder: &std::path::Path) -> Result<(), Box<dyn Error>> {
 
     let translator = Arc::new(Translator::open(folder, &device)?);
     let scheduler = Scheduler::new(Arc::clone(&translator), &SchedulerOptions::default())?;
-    let expected = translator.translate(&["ein Haus"], &Search::greedy())?;
+    let expected = translator.translate_with(&["ein Haus"], &Search::greedy())?;
     thread::scope(|scope| {
         let callers: Vec<_> = (0..2)
             .map(|caller| {
