@@ -1,8 +1,8 @@
-//! [`boundaries`]: where a sentence ends and the next begins.
+//! [`boundaries`]: the boundaries between sentences.
 
 use transformer_core::text::is_without_spaces;
 
-/// Abbreviations that end no sentence, in lower case, besides those that sentencex knows of a language.
+/// Abbreviations in lower case that do not end a sentence, in addition to those that sentencex knows for a language.
 const ABBREVIATIONS: [&str; 54] = [
     "abb", "approx", "assoc", "attn", "bsp", "bzw", "c.-à-d", "chap", "dr", "dra", "env", "excl",
     "exkl", "fig", "figs", "frl", "geb", "govt", "hr", "hrsg", "incl", "inkl", "insb", "intl",
@@ -11,7 +11,7 @@ const ABBREVIATIONS: [&str; 54] = [
     "им", "рис", "см", "ул",
 ];
 
-/// Words that end no sentence before a number, in lower case.
+/// Words in lower case that do not end a sentence before a number.
 const BEFORE_NUMBERS: [&str; 57] = [
     "abs", "anm", "app", "art", "aufl", "avg", "bd", "blz", "c", "ca", "cap", "ch", "ed", "eq",
     "eqs", "est", "ex", "ext", "hrs", "kap", "kl", "klo", "lit", "max", "min", "mind", "n", "no",
@@ -26,17 +26,16 @@ const WITH_ORDINALS: [&str; 19] = [
     "sl", "sr", "tr",
 ];
 
-/// Largest number of characters among which a letter is searched, so that the time does not grow with the square of the
-/// length.
+/// Maximum number of characters to search for a letter. Without it, the time would be quadratic in the length.
 const MAX_CHARS: usize = 64;
 
-/// Returns where the sentences of a text without line ends begin, except for the first.
+/// Returns the starts of the sentences of a text without line ends, except for the first.
 ///
-/// sentencex knows what ends a sentence in many languages, but ends some inside of words, as in `./configure`, and
+/// sentencex knows the sentence ends of many languages, but also ends sentences inside words, as in `./configure`, and
 /// before words in lower case.
 pub(super) fn boundaries(language: &str, text: &str) -> Vec<usize> {
     let (mut found, mut start, mut end) = (Vec::new(), 0, 0);
-    // The pieces are the text, one after the other.
+    // The pieces together are the text.
     for piece in sentencex::segment(language, text) {
         if let Some(at) = boundary(language, text, start, end).filter(|at| *at > start) {
             found.push(at);
@@ -47,11 +46,11 @@ pub(super) fn boundaries(language: &str, text: &str) -> Vec<usize> {
     found
 }
 
-/// Returns where the sentence that begins at `start` ends, given that sentencex ends one at `end`.
+/// Returns the end of the sentence that begins at `start`, given that sentencex ends one at `end`.
 fn boundary(language: &str, text: &str, start: usize, end: usize) -> Option<usize> {
     let is_closing = |c: char| matches!(c, ')' | ']' | '}' | '"' | '\'' | '”' | '’' | '»');
     let is_space = char::is_whitespace;
-    // A bracket or a quotation mark that touches the full stop belongs to the sentence.
+    // A closing bracket or quotation mark after the full stop belongs to the sentence.
     let behind = text[end..].trim_start_matches(is_closing);
     let has_closing = behind.len() < text.len() - end && !text[..end].ends_with(is_space);
     let end = if has_closing {
@@ -68,8 +67,8 @@ fn boundary(language: &str, text: &str, start: usize, end: usize) -> Option<usiz
     is_boundary.then_some(end)
 }
 
-/// Returns whether a sentence ends between characters that touch: after a full stop that no word contains, or between
-/// characters of scripts without spaces.
+/// Returns whether a sentence ends between two characters without whitespace: after a full stop that is not part of a
+/// word, or between characters of scripts without spaces.
 fn ends_without_space(head: &str, tail: &str) -> bool {
     let is_general = |c: char| c.is_ascii() || matches!(c, '\u{2000}'..='\u{206f}');
     let is_closing = |c: char| matches!(c, '」' | '』' | '）' | '】' | '》' | '”' | '’');
@@ -84,9 +83,9 @@ fn ends_without_space(head: &str, tail: &str) -> bool {
     }
 }
 
-/// Returns whether a sentence goes on after what looks like its end.
+/// Returns whether a sentence continues after an apparent end.
 fn goes_on(language: &str, sentence: &str, next: &str) -> bool {
-    // Text in lower case begins with a sentence in lower case.
+    // Only text in lower case has sentences that begin in lower case.
     let mut first = sentence.chars().take(MAX_CHARS);
     let first = first.find(|c| c.is_alphabetic());
     if next.starts_with(char::is_lowercase) && !first.is_some_and(char::is_lowercase) {
@@ -105,7 +104,7 @@ fn goes_on(language: &str, sentence: &str, next: &str) -> bool {
     let is_dotted = word.contains('.') && word.split('.').all(is_short);
     has(&ABBREVIATIONS)
         || has(&BEFORE_NUMBERS) && next.starts_with(char::is_numeric)
-        // sentencex knows the initials and the abbreviations with full stops of English.
+        // For English, sentencex handles initials and abbreviations with full stops.
         || (is_initial || is_dotted) && language != "en"
         || is_number && words.len() > word.len() && WITH_ORDINALS.contains(&language)
 }
@@ -190,8 +189,8 @@ mod tests {
         );
     }
 
-    /// Words in which no sentence ends, by language: names of files and programs, amounts, dates, versions, references,
-    /// abbreviations, and punctuation.
+    /// Words that do not end a sentence, by language: names of files and programs, amounts, dates, versions,
+    /// references, abbreviations, and punctuation.
     const KINDS: [(&str, &str); 3] = [
         (
             "en",

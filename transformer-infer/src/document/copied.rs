@@ -1,4 +1,4 @@
-//! [`Copied`]: what is copied, as it is taken out of a sentence.
+//! [`Copied`]: text that is copied, as it is taken out of a sentence.
 
 use std::ops::Range;
 
@@ -10,23 +10,23 @@ use super::protection::Item;
 /// Maximum number of bytes of the sign between two items that are copied together.
 const MAX_JOINER_BYTES: usize = 6;
 
-/// Quotes and brackets that stay with what is between them.
+/// Quotes and brackets that stay with the text between them.
 const AROUND: &[&str] = &[
     "\"\"", "''", "``", "()", "[]", "{}", "<>", "“”", "‘’", "«»", "»«", "„“", "‚‘", "‹›", "「」",
     "『』", "（）",
 ];
 
-/// Items that touch, or have only a sign between them, such as `%dx%d` and `{a}–{b}`.
+/// Items that touch, or are separated by a sign only, such as `%dx%d` and `{a}–{b}`.
 #[derive(Clone, Debug)]
 pub(super) struct Copied {
-    /// The bytes of the passage that are taken out: the items, with quotes and brackets around them.
+    /// The bytes of the passage that are taken out: the items, including quotes and brackets around them.
     pub(super) range: Range<usize>,
     /// The items, in order.
     pub(super) items: Vec<Item>,
 }
 
 impl Copied {
-    /// Returns what of a passage is copied. What has an edge of a mark inside, or is a mark itself, is not.
+    /// Returns the copied text of a passage, without items that contain the edge of a mark or are a mark themselves.
     pub(super) fn find(passage: &Passage, protection: &Protection) -> Vec<Self> {
         let (text, marks) = (&passage.text, &passage.marks);
         let items = protection.items(text);
@@ -45,7 +45,7 @@ impl Copied {
                     .get(next_point)
                     .is_none_or(|start| *start >= range.end)
         };
-        // What has an edge inside is looked for in its parts, but digits on both sides may be of two numbers.
+        // If an item contains an edge, its parts are searched; but digits on both sides may be of two numbers.
         let parts = |item: Item| {
             if is_whole(&item.range) {
                 return vec![item];
@@ -71,7 +71,7 @@ impl Copied {
         Self::joined(text, items.into_iter().flat_map(parts), is_whole)
     }
 
-    /// Joins items that touch, or have only a sign between them, and adds the quotes and brackets around them.
+    /// Joins items that touch or are separated by a sign only, and adds the quotes and brackets around them.
     fn joined(
         text: &str,
         items: impl Iterator<Item = Item>,
@@ -102,7 +102,7 @@ impl Copied {
         copied
     }
 
-    /// Returns those of a list in order that are inside of a range of the passage.
+    /// Returns the elements of an ordered list that are inside a range of the passage.
     pub(super) fn inside<'a>(copied: &'a [Self], range: &Range<usize>) -> &'a [Self] {
         let first = copied.partition_point(|it| it.range.start < range.start);
         let last = copied.partition_point(|it| it.range.end <= range.end);
@@ -118,17 +118,17 @@ impl Copied {
         }
     }
 
-    /// Returns whether only its digits are kept.
+    /// Returns whether only the digits are kept.
     pub(super) fn is_number(&self) -> bool {
         self.items.iter().all(|item| item.keep == Keep::Digits)
     }
 
-    /// Returns whether programs fill a part of it by its place.
+    /// Returns whether programs fill a part of it by position.
     pub(super) fn is_ordered(&self) -> bool {
         self.items.iter().any(|item| item.keep == Keep::InOrder)
     }
 
-    /// Returns whether the model may see it: it can write it, with the same spaces, and it has no words of its own.
+    /// Returns whether the model may see it: it can write it with the same spaces, and it contains no words.
     pub(super) fn can_be_shown(&self, text: &str, can_write: &dyn Fn(&str) -> bool) -> bool {
         let inner = &text[self.inner()];
         let is_odd_space = |(at, c): (usize, char)| {
@@ -144,7 +144,7 @@ impl Copied {
     }
 }
 
-/// Returns whether what is between two items joins them.
+/// Returns whether the text between two items joins them.
 fn is_joiner(between: &str) -> bool {
     let is_sign = |c: char| !c.is_whitespace() && (!c.is_alphanumeric() || "xX".contains(c));
     between.len() <= MAX_JOINER_BYTES && between.chars().all(is_sign)

@@ -1,4 +1,4 @@
-//! [`TextDraft`]: the sentences of a plain text, for callers that translate them one by one.
+//! [`TextDraft`]: the sentences of a plain text, for callers that translate them individually.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -13,39 +13,39 @@ use super::translate::DocumentTranslator;
 use transformer_core::text::Link;
 use transformer_translate::{Glossary, Term};
 
-/// The sentences of a plain text. What is between them, whitespace for the most part, stays in the translation.
+/// The sentences of a plain text. The text between them, mostly whitespace, stays in the translation.
 ///
-/// Documents are translated as a whole by [`DocumentTranslator::translate`]. This is for callers that need to know which
-/// sentence translates which, or several translations of each, and gives the same translations.
+/// [`DocumentTranslator::translate`] translates whole documents. A draft gives the same translations to callers that
+/// need the translation of each sentence, or several translations of each.
 #[derive(Clone, Debug)]
 pub struct TextDraft {
     /// The sentences, in order.
     pub sentences: Vec<DraftSentence>,
 }
 
-/// A sentence of a text, or a part of one that is too long.
+/// A sentence of a text, or a part of a sentence that is too long.
 #[derive(Clone, Debug)]
 pub struct DraftSentence {
     /// Its bytes in the text, without the whitespace around it.
     pub range: Range<usize>,
-    /// Number of parts in which the sentence is translated, of which this is one; 1 unless it is too long.
+    /// Number of parts of the sentence, including this one; 1 unless the sentence is too long.
     pub n_parts: usize,
     sentence: Sentence,
 }
 
-/// A translation of a sentence, with what is copied.
+/// A translation of a sentence, including copied text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DraftTranslation {
     /// The text.
     pub text: String,
-    /// The pieces of the model's translation, in order: the bytes there, and where they begin in `text`.
+    /// The pieces of the model's translation, in order: the range of bytes there, and the start in `text`.
     pieces: Vec<(Range<usize>, usize)>,
-    /// What was copied, as ranges of bytes of `text` without the whitespace around it.
+    /// The copied text, as ranges of bytes of `text` without the whitespace around it.
     copied: Vec<Range<usize>>,
 }
 
 impl<L: LineTranslator> DocumentTranslator<'_, L> {
-    /// Finds the sentences of a plain text, and in them what is copied.
+    /// Finds the sentences of a plain text and the text to copy in them.
     ///
     /// # Example
     ///
@@ -92,23 +92,23 @@ impl<L: LineTranslator> DocumentTranslator<'_, L> {
 }
 
 impl DraftSentence {
-    /// Returns the line that the model translates: the sentence with single spaces, in a form.
+    /// Returns the line to translate in a form: the sentence with single spaces.
     pub fn line(&self, form: Form) -> &str {
         &self.sentence.in_form(form).text
     }
 
-    /// Returns what the translation of the line must contain.
+    /// Returns the texts that the translation of the line must contain.
     pub fn required(&self, form: Form) -> &[String] {
         self.sentence.terms(form)
     }
 
-    /// Returns the terms of a glossary in the sentence, but those inside of what is copied.
+    /// Returns the terms of a glossary in the sentence, except those inside copied text.
     pub fn terms_of<'g>(&self, glossary: &'g Glossary) -> Vec<Term<'g>> {
         terms_outside(glossary, &self.sentence.text, &self.sentence.copied)
     }
 
-    /// Returns the form in which the sentence is to be translated again, if a translation of the line does not keep what
-    /// is copied.
+    /// Returns the form in which to translate the sentence again, if a translation of the line does not keep the copied
+    /// text.
     pub fn next_form(&self, form: Form, line: &str, protection: &Protection) -> Option<Form> {
         self.sentence.next_form(form, line, protection)
     }
@@ -118,12 +118,12 @@ impl DraftSentence {
         !self.sentence.text.contains(char::is_alphabetic)
     }
 
-    /// Returns whether [`translation`](Self::translation) needs to know which part of the line translates which.
+    /// Returns whether [`translation`](Self::translation) needs the links between the line and its translation.
     pub fn needs_links(&self, form: Form) -> bool {
         !self.sentence.in_form(form).marks.is_empty()
     }
 
-    /// Puts what was taken out into a translation of the line.
+    /// Puts the text that was taken out into a translation of the line.
     pub fn translation(
         &self,
         form: Form,
@@ -154,8 +154,8 @@ impl DraftSentence {
         translation
     }
 
-    /// Returns which words belong together, with what is copied, in the order of the translation: as ranges of bytes of the whole `source`
-    /// text, and of the translation of this sentence. `links` are those of the lines.
+    /// Returns the pairs of corresponding words and copied texts, in the order of the translation: ranges of bytes of
+    /// the whole `source` text and of the translation of this sentence. `links` are those of the lines.
     pub fn words(
         &self,
         form: Form,
@@ -199,7 +199,7 @@ impl DraftSentence {
         words
     }
 
-    /// Returns for each byte of the line where in the whole text it stands; `None` for spaces that stand for others.
+    /// Returns the position in the whole text of each byte of the line; `None` for spaces that replace other text.
     fn positions(&self, sentence: &Sentence, source: &str) -> Vec<Option<usize>> {
         let mut protected = sentence.taken_out.iter().peekable();
         let mut copied = |at: usize| {
@@ -213,7 +213,7 @@ impl DraftSentence {
         for c in sentence.text.chars() {
             let found = match c.is_whitespace() {
                 true => None,
-                // All characters of the line that are no spaces are those of the text, in the same order.
+                // The line's characters other than spaces are those of the text, in the same order.
                 false => characters.next().filter(|(_, same)| *same == c),
             };
             let start = found.map(|(at, _)| at);
@@ -224,7 +224,7 @@ impl DraftSentence {
 }
 
 impl DraftTranslation {
-    /// Returns where a byte of the model's translation is in the text.
+    /// Returns the position in the text of a byte of the model's translation.
     fn position(&self, at: usize) -> Option<usize> {
         let next = self.pieces.partition_point(|(range, _)| range.end <= at);
         let (range, start) = self.pieces.get(next)?;
@@ -246,7 +246,7 @@ mod tests {
         DocumentError, DocumentLine, Protection, Split, Splitter, TranslatedLine,
     };
 
-    /// Takes lines of at most so many bytes.
+    /// A translator of lines with at most so many bytes.
     struct AtMost(usize);
 
     impl LineTranslator for AtMost {

@@ -1,4 +1,4 @@
-//! [`DocumentError`]: why a document cannot be read or translated, and how to fix it.
+//! [`DocumentError`]: the reason why a document cannot be read or translated, and the remedy.
 
 use std::io;
 
@@ -7,25 +7,25 @@ use transformer_core::lines::LineError;
 use crate::attention::AttentionError;
 use transformer_translate::TranslatorError;
 
-/// Why a document cannot be read or translated, and how to fix it.
+/// The reason why a document cannot be read or translated, and the remedy.
 ///
-/// The name of the document is that of the file in backticks, or `standard input`. Lines are counted from 1.
+/// A document is named by its file in backticks, or `standard input`. Lines are counted from 1.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DocumentError {
-    /// The input, or a line of it, cannot be read.
+    /// The input, or one of its lines, cannot be read.
     #[error(transparent)]
     Line(#[from] LineError),
-    /// The input is not of its format.
+    /// The input does not follow its format.
     #[error("{name}, line {line}: {problem}; {remedy}")]
     Syntax {
         /// The document.
         name: String,
         /// Number of the line.
         line: u64,
-        /// What was found, and what was expected.
+        /// The problem: what was found and what was expected.
         problem: String,
-        /// What to do.
+        /// The remedy.
         remedy: &'static str,
     },
     /// The output cannot be written.

@@ -1,4 +1,4 @@
-//! [`DocumentEvent`] and [`DocumentSummary`]: what users are told of a translation.
+//! [`DocumentEvent`] and [`DocumentSummary`]: the messages about a translation.
 
 use transformer_core::text::printable;
 use transformer_translate::Warning;
@@ -6,27 +6,27 @@ use transformer_translate::Warning;
 /// Number of characters of a sentence that an event shows.
 const MAX_SHOWN_CHARS: usize = 60;
 
-/// Something to tell the user while a document is translated.
+/// Something to tell the user during the translation of a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DocumentEvent {
     /// Sentences were translated.
     Progress {
-        /// Their number, since the last event of this kind.
+        /// Number of sentences since the last event of this kind.
         n_sentences: usize,
     },
-    /// A sentence is longer than the model takes, and was translated in parts.
+    /// A sentence is longer than the model's limit, and was translated in parts.
     Split {
         /// The start of the sentence.
         start: String,
         /// Number of parts.
         n_parts: usize,
     },
-    /// The limits of the output length decided about the translation of a sentence.
+    /// The output length limit affected the translation of a sentence.
     Limited {
         /// The start of the sentence.
         start: String,
-        /// What is wrong with it.
+        /// The warning.
         warning: Warning,
     },
     /// The translation of a sentence lacks a term of the glossary.
@@ -38,14 +38,14 @@ pub enum DocumentEvent {
     },
 }
 
-/// What was translated.
+/// Totals of a translation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DocumentSummary {
-    /// Number of sentences, and parts of sentences.
+    /// Number of sentences and parts of sentences.
     pub n_sentences: u64,
-    /// Number of terms of the glossary that the sentences have.
+    /// Number of glossary terms in the sentences.
     pub n_terms: usize,
-    /// Number of those that their translations lack.
+    /// Number of those terms that are missing from the translations.
     pub n_unmet_terms: usize,
 }
 
@@ -75,7 +75,7 @@ impl std::fmt::Display for DocumentEvent {
     }
 }
 
-/// Returns the start of a sentence, to be shown in a message.
+/// Returns the start of a sentence, for a message.
 pub(super) fn start_of(sentence: &str) -> String {
     sentence.chars().take(MAX_SHOWN_CHARS).collect()
 }

@@ -1,4 +1,4 @@
-//! Whether a translation keeps what is copied, and its numbers.
+//! Checks that a translation keeps copied text and numbers.
 
 use std::ops::Range;
 
@@ -7,16 +7,16 @@ use super::kinds::Keep;
 use super::numbers::{MAX_SMALL, groups};
 use super::protection::Item;
 
-/// The fault of a translation that does not keep what is copied.
+/// The fault of a translation that does not keep the copied text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Loss {
     /// Something is missing.
     Missing,
-    /// Nothing is missing, but there is too much, or in another order.
+    /// Nothing is missing, but there is something extra, or the order differs.
     Changed,
 }
 
-/// Returns where each item of a text is in a translation; `None` for one that is missing, and for numbers.
+/// Returns the position of each item of a text in a translation; `None` for missing items and for numbers.
 pub(super) fn positions(
     text: &str,
     items: &[Item],
@@ -24,7 +24,7 @@ pub(super) fn positions(
 ) -> Vec<Option<Range<usize>>> {
     let mut positions: Vec<Option<Range<usize>>> = vec![None; items.len()];
     let mut order: Vec<usize> = (0..items.len()).collect();
-    // An item may be a part of a longer one.
+    // An item may be part of a longer one.
     order.sort_by_key(|index| usize::MAX - items[*index].range.len());
     for index in order {
         let Item { range, keep } = &items[index];
@@ -44,7 +44,7 @@ pub(super) fn positions(
     positions
 }
 
-/// Returns how a translation does not keep the items of a text; `None` if it does.
+/// Returns the fault of a translation that does not keep the items of a text; `None` if it keeps them.
 pub(super) fn loss(
     text: &str,
     items: &[Item],
@@ -71,7 +71,7 @@ pub(super) fn loss(
     let mut written = source.clone();
     written.sort_unstable();
     let has_order = source.iter().zip(&written).all(|(a, b)| a.1 == b.1);
-    // What is longer than what it stands for is another one.
+    // An item that is longer than the one found in it is a new item.
     let is_new = |item: &Item| {
         let Range { start, end } = item.range;
         let used = positions.iter().flatten();
@@ -79,7 +79,7 @@ pub(super) fn loss(
         !is_digits(item) && n_used.sum::<usize>() < end - start
     };
     let has_more = protection.items(translation).iter().any(is_new);
-    // Among conversions of printf, a percent sign that is left over is a fault of the format.
+    // If the text has conversions of printf, an extra percent sign is an error in the format.
     let strays = |text: &str, ranges: &[&Range<usize>]| {
         let signs = text.match_indices('%').map(|(at, _)| at);
         signs
@@ -96,7 +96,7 @@ pub(super) fn loss(
     (!has_order || has_more || has_strays).then_some(Loss::Changed)
 }
 
-/// Returns whether a word found in a translation touches letters only where it does in the text.
+/// Returns whether a word found in a translation touches letters only on sides where it does in the text.
 fn ends_as(text: &str, range: &Range<usize>, translation: &str, found: &Range<usize>) -> bool {
     let touches = |text: &str, range: &Range<usize>| {
         let is_word = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric() || c == '_');
@@ -116,8 +116,9 @@ fn ends_as(text: &str, range: &Range<usize>, translation: &str, found: &Range<us
 
 /// Returns whether the digits of a number were cut, glued together or left out.
 ///
-/// Languages write the same number in different ways: with other separators, as a date in another order or with the name of
-/// the month, `19th` as `XIX`, `1.5 billion` as `15亿`. So other digits are accepted, unless they are a part of its own.
+/// Languages write the same number in different ways: with other separators, as a date in another order or with the
+/// name of the month, `19th` as `XIX`, `1.5 billion` as `15亿`. So other digits are accepted, unless they are a part of
+/// the number itself.
 fn lacks_digits(
     text: &str,
     items: &[Item],
@@ -136,7 +137,7 @@ fn lacks_digits(
     let rest = without(translation, positions.iter().flatten());
     let mut found = groups(&rest);
     numbers.retain(|(_, number)| !take_digits(number, &mut found));
-    // The digits of small numbers stand for themselves.
+    // The other digits of the text, those of small numbers, account for the same digits in the translation.
     for other in groups(&without(text, items.iter().map(|item| &item.range))) {
         take_digits(&[other], &mut found);
     }
@@ -151,7 +152,7 @@ fn lacks_digits(
     })
 }
 
-/// Returns whether a number may be written without digits, as an ordinal, a decade, a time or a fraction.
+/// Returns whether a number may be written without digits, as an ordinal, decade, time or fraction.
 pub(super) fn may_be_a_word(number: &str) -> bool {
     let is_amount = number.contains(|c: char| "€$£¥₹₩%‰.,".contains(c));
     let is_word = number.ends_with(char::is_alphabetic);
@@ -167,8 +168,8 @@ fn without<'a>(text: &str, ranges: impl Iterator<Item = &'a Range<usize>>) -> St
     rest
 }
 
-/// Takes the groups of a number from those of a translation, in any order, if they are there: a month may have a name, and
-/// a full hour no minutes.
+/// Takes the groups of a number from those of a translation, in any order, if they are there. A month may be a name,
+/// and a full hour may lack minutes.
 fn take_digits(number: &[String], found: &mut Vec<String>) -> bool {
     let value = |group: &str| group.trim_start_matches('0').to_owned();
     let is_date = number.len() == 3 && number.iter().any(|group| group.len() == 4);
@@ -181,7 +182,7 @@ fn take_digits(number: &[String], found: &mut Vec<String>) -> bool {
         }
     }
     let is_named = |group: &&String| group.parse().is_ok_and(|value: u32| value <= MAX_SMALL);
-    // What is glued to other digits has no name.
+    // A group glued to other digits is not written as a name.
     let is_glued = |group: &str| {
         let mut longer = rest.iter().filter(|it| it.len() > group.len());
         longer.any(|it| it.starts_with(group) || it.ends_with(group))
@@ -198,8 +199,8 @@ fn take_digits(number: &[String], found: &mut Vec<String>) -> bool {
     may_miss
 }
 
-/// Returns whether a group of digits in a translation is what became of a number: `5` of `5,000`, `20` of `20.50`, `35` of
-/// `3.5`, `202413` of `2024` and `13`. Zeros may follow: `1500` is `1.5` thousand.
+/// Returns whether a group of digits in a translation is a fragment of a number: `5` of `5,000`, `20` of `20.50`, `35`
+/// of `3.5`, `202413` of `2024` and `13`. Zeros may follow: `1500` is `1.5` thousand.
 fn is_cut(number: &[String], group: &String) -> bool {
     let [first, others @ ..] = number else {
         return false;

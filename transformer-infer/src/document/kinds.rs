@@ -1,23 +1,23 @@
-//! [`KINDS`]: what is copied instead of translated, in one table: its patterns, its examples, and how it is kept.
+//! [`KINDS`]: the table of the kinds of copied text: patterns, examples, and the way in which each is kept.
 //!
-//! The tests of the patterns and the table in docs/translating.md are made of it.
+//! The tests of the patterns and the table in docs/translating.md are generated from it.
 
 use regex::Regex;
 
-/// The way in which a translation keeps what is copied.
+/// The way in which a translation keeps copied text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Keep {
-    /// Exactly once for each time that the source has it, in any order: it has a name or a number.
+    /// Exactly as often as in the source, in any order: it has a name or a number.
     Exact,
-    /// The same, and in the order of the source: programs fill it by its place.
+    /// Like `Exact`, but in the order of the source: programs fill it by position.
     InOrder,
     /// Its digits, with the separators of any language.
     Digits,
-    /// The model never sees it, since it has words of its own.
+    /// Hidden from the model, since it contains words.
     Hidden,
 }
 
-/// A kind of what is copied.
+/// A kind of copied text.
 #[cfg_attr(
     not(test),
     expect(
@@ -30,17 +30,17 @@ pub(super) struct Kind {
     /// The name in the documentation.
     pub(super) name: &'static str,
     pub(super) keep: Keep,
-    /// A regular expression. The first group that matches is what is copied; without groups, all of it.
+    /// A regular expression. The first group that matches is copied, or the whole match if there are no groups.
     pub(super) pattern: &'static str,
-    /// Returns whether it is something else between the text before it and the text from it on.
+    /// Test whether a match is something else, given the text before it and the text from its start on.
     pub(super) is_other: fn(&str, &str) -> bool,
     pub(super) examples: &'static [&'static str],
 }
 
-/// Number of bytes on both sides in which the first of numbered placeholders is looked for.
+/// Number of bytes on each side in which to look for the first of numbered placeholders.
 const NEAR_BYTES: usize = 1024;
 
-/// The start of what is copied up to its closing brace.
+/// The start of text that is copied up to its closing brace.
 pub(super) const MESSAGE_START: &str = r"\{\s*\w+\s*,\s*(?:plural|select|selectordinal|choice)\s*,";
 
 /// Numbers, with their units, and as parts of dates, times, fractions and versions.
@@ -57,14 +57,14 @@ macro_rules! conversion {
     };
 }
 
-/// The text after a conversion: no letter, a unit, or a word that begins with a capital.
+/// The text after a conversion: a unit, a capitalized word, or something other than a letter.
 macro_rules! after_conversion {
     () => {
         r"(?:(?-u:\b)|_|[A-Z][a-z]|(?:x|px|pt|em|[kKMGT]i?[Bb]|B|[ckm]?m|[km]?g|m?s|min|h|th|st|nd|rd|dpi|Hz|bits?|bytes?)(?-u:\b))"
     };
 }
 
-/// A character inside of an address, or a part of it in brackets.
+/// A character of an address, or a part of it in brackets.
 macro_rules! of_address {
     ($not:literal) => {
         concat!(
@@ -83,12 +83,12 @@ pub(super) const URL: &str = concat!(
     of_address!(".,;:!?'*_~")
 );
 
-/// Compiles a pattern that this program has.
+/// Compiles a pattern of this program.
 pub(super) fn pattern(pattern: &str) -> Regex {
     Regex::new(pattern).expect("the program's patterns are regular expressions")
 }
 
-/// All kinds. Of two at the same place, the longer one counts, then the first.
+/// All kinds. If two match at the same place, the longer match wins, then the first kind.
 pub(super) const KINDS: &[Kind] = &[
     Kind {
         name: "URLs",
@@ -338,7 +338,7 @@ fn ends_with_digit(before: &str, _: &str) -> bool {
     before.ends_with(|c: char| c.is_ascii_digit())
 }
 
-/// Returns whether a sign after this text is a part of what is before it.
+/// Returns whether a sign after this text is part of the word before it.
 fn touches_word(before: &str, _: &str) -> bool {
     before.ends_with(|c: char| c.is_alphanumeric() || "_:@#/<.-&$".contains(c))
 }

@@ -1,4 +1,4 @@
-//! [`LineTranslator`]: what translates the sentences of a document.
+//! [`LineTranslator`]: a translator of the sentences of a document.
 
 use std::ops::Range;
 
@@ -7,18 +7,18 @@ use super::marks::units;
 use transformer_core::text::Link;
 use transformer_translate::{Glossary, Term, Warning};
 
-/// A line to translate: a sentence, or a part of one that is too long.
+/// A line to translate: a sentence, or a part of a sentence that is too long.
 #[derive(Clone, Copy, Debug)]
 pub struct DocumentLine<'a> {
     /// The text.
     pub text: &'a str,
-    /// Whether [`TranslatedLine::links`] are needed.
+    /// True if [`TranslatedLine::links`] are needed.
     pub needs_links: bool,
-    /// Number of the line in the document, from 0; samples depend on it.
+    /// Number of the line in the document, from 0; random samples depend on it.
     pub index: u64,
-    /// The bytes of the text that are copied: no term of a glossary is there.
+    /// The bytes of the text that are copied; they contain no glossary terms.
     pub copied: &'a [Range<usize>],
-    /// What the translation must contain, besides the terms of a glossary, if the search can require it.
+    /// Texts that the translation must contain, in addition to glossary terms, if the search can require them.
     pub terms: &'a [String],
 }
 
@@ -27,17 +27,17 @@ pub struct DocumentLine<'a> {
 pub struct TranslatedLine {
     /// The translated text.
     pub text: String,
-    /// Which parts of it translate which parts of the line, if they were asked for, in the order of the translation.
+    /// The links between parts of the line and parts of its translation, if requested, in the order of the translation.
     pub links: Vec<Link>,
-    /// Set if the limits of the output length decided about it.
+    /// The warning, if the output length limit affected the translation.
     pub warning: Option<Warning>,
-    /// Number of terms of a glossary that it must contain.
+    /// Number of glossary terms that the translation must contain.
     pub n_terms: usize,
-    /// Those of them that it does not contain.
+    /// Those of the terms that the translation does not contain.
     pub unmet_terms: Vec<String>,
 }
 
-/// Returns the terms of a glossary in a text, but those inside of what is copied.
+/// Returns the glossary terms in a text, except those inside copied text.
 pub(super) fn terms_outside<'g>(
     glossary: &'g Glossary,
     text: &str,
@@ -52,7 +52,7 @@ pub(super) fn terms_outside<'g>(
 }
 
 impl TranslatedLine {
-    /// Returns a translation that is the line itself.
+    /// Returns the line itself as its translation.
     pub fn copy_of(line: &str) -> Self {
         let links = units(line, &[]).into_iter().map(|unit| Link {
             src: unit.range.clone(),
@@ -66,8 +66,8 @@ impl TranslatedLine {
     }
 }
 
-/// Translates lines of text. [`Translator`](crate::Translator) does by [`ModelLines`](super::ModelLines); tests have
-/// translators whose output is known.
+/// A translator of lines of text. [`ModelLines`](super::ModelLines) is one with a [`Translator`](crate::Translator);
+/// tests have ones with known output.
 pub trait LineTranslator {
     /// Translates lines, and returns one translation for each, in the same order.
     ///
@@ -82,10 +82,10 @@ pub trait LineTranslator {
         on_progress: &mut dyn FnMut(usize),
     ) -> Result<Vec<TranslatedLine>, DocumentError>;
 
-    /// Returns the number of bytes at the start of a text that are one line at most, or `None` if the whole text is.
+    /// Returns the number of bytes at the start of a text that fit in one line, or `None` if the whole text fits.
     fn longest_start(&self, text: &str) -> Option<usize>;
 
-    /// Returns whether the translator can read a text, and write it as it is. What it cannot is taken out of lines.
+    /// Returns whether the translator can read a text and write it unchanged. Other text is taken out of lines.
     fn can_write(&self, text: &str) -> bool {
         let _ = text;
         true

@@ -6,7 +6,7 @@ use regex::Regex;
 
 use super::kinds::pattern;
 
-/// A bullet, dash or emoji; a box of a task; a letter or number with a bracket; a number with a full stop; a key.
+/// A bullet, dash or emoji; a task box; a letter or number with a bracket; a number with a full stop; a key.
 static MARK: LazyLock<Regex> = LazyLock::new(|| {
     let bullet = r"[-*+]|[\p{Pd}\p{So}•‣⁃·◦∙→⇒&&[^°©®\x{2100}-\x{214f}]][\p{So}\p{Sk}\p{M}\p{Cf}]*";
     let number = r"\d{1,3}(?:\.\d{1,3})*";
@@ -16,7 +16,8 @@ static MARK: LazyLock<Regex> = LazyLock::new(|| {
     ))
 });
 
-/// Returns the length of the marks at the start of a line with the whitespace around them; 0 if nothing follows them.
+/// Returns the length of the marks at the start of a line, including the whitespace around them; 0 if nothing follows
+/// them.
 pub(super) fn list_mark(line: &str) -> usize {
     let mut len = 0;
     while let Some(mark) = MARK.find(&line[len..]) {

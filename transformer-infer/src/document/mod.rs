@@ -8,9 +8,9 @@
 //!
 //! - [`mod@format`]: a reader for each format, which makes [`Part`]s.
 //! - [`DocumentTranslator`]: from parts to the translated document.
-//! - [`TextDraft`]: the sentences of a plain text, to be translated one by one.
+//! - [`TextDraft`]: the sentences of a plain text, to be translated individually.
 //! - [`ModelLines`]: a [`Translator`](crate::Translator) as the translator of sentences.
-//! - [`Splitter`], [`Protection`]: where sentences are, and what is copied.
+//! - [`Splitter`], [`Protection`]: find the sentences, and the text to copy.
 
 mod boundaries;
 mod braces;

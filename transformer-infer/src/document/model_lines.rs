@@ -8,10 +8,10 @@ use crate::attention::LayerHead;
 use crate::search::Search;
 use transformer_translate::{Glossary, Input, Translation, Translator};
 
-/// Translates the sentences of documents with a model.
+/// A translator of the sentences of documents by a model.
 ///
-/// Each gets the translation that [`Translator::translate`] returns for it as a line. Where a sentence has markup
-/// inside, attention says which word translates which.
+/// Each sentence gets the translation that [`Translator::translate`] returns for it as a line. For sentences with
+/// markup inside, attention shows which words correspond.
 #[derive(Debug)]
 pub struct ModelLines<'a> {
     translator: &'a Translator,
@@ -21,12 +21,12 @@ pub struct ModelLines<'a> {
 }
 
 impl<'a> ModelLines<'a> {
-    /// Number of source tokens of the longest part of a sentence that is translated at once, unless
-    /// [`with_max_tokens`](Self::with_max_tokens) sets another: models translate few sentences in training that are
-    /// longer, and have not learned to.
+    /// Default maximum number of source tokens in a sentence; [`with_max_tokens`](Self::with_max_tokens) sets another.
+    /// A longer sentence is translated in parts: models see few of them in training, and have not learned to translate
+    /// them.
     pub const MAX_TOKENS: usize = 200;
 
-    /// Translates with a search, which returns one translation for each sentence, whatever its `n_best`.
+    /// Translates with a search. Each sentence gets one translation, whatever the search's `n_best`.
     pub fn new(translator: &'a Translator, search: &Search) -> Self {
         let search = Search {
             n_best: 1,
@@ -41,8 +41,8 @@ impl<'a> ModelLines<'a> {
         .with_max_tokens(Self::MAX_TOKENS)
     }
 
-    /// Sets the longest part of a sentence that is translated at once, in source tokens; at least 1, and at most what
-    /// the limits of the translator allow.
+    /// Sets the maximum number of source tokens in a sentence; a longer one is translated in parts. Values are limited
+    /// to at least 1 and at most the translator's own maximum.
     #[must_use]
     pub fn with_max_tokens(self, max_tokens: usize) -> Self {
         let max_tokens = max_tokens.clamp(1, self.translator.limits().max_src_len.max(1));
@@ -83,7 +83,8 @@ impl<'a> ModelLines<'a> {
         Ok(())
     }
 
-    /// Returns the terms that the translation of each line must contain: those of the glossary, then those of the line.
+    /// Returns the terms that the translation of each line must contain: first those of the glossary, then those of the
+    /// line.
     pub(crate) fn terms<'l>(&self, lines: &[DocumentLine<'l>]) -> Vec<Vec<&'l str>>
     where
         'a: 'l,
@@ -92,7 +93,7 @@ impl<'a> ModelLines<'a> {
             let glossary = self.glossary.into_iter();
             let of_glossary =
                 glossary.flat_map(|glossary| terms_outside(glossary, line.text, line.copied));
-            // Samples have no conditions.
+            // Sampling supports no required terms.
             let of_line = line.terms.iter().filter(|_| self.search.sampling.is_none());
             let of_glossary = of_glossary.map(|term| term.target);
             of_glossary.chain(of_line.map(String::as_str)).collect()
@@ -100,7 +101,7 @@ impl<'a> ModelLines<'a> {
         terms.collect()
     }
 
-    /// Adds to translations what a document needs of them.
+    /// Adds the information that a document needs to translations.
     pub(crate) fn translated(
         &self,
         lines: &[DocumentLine<'_>],

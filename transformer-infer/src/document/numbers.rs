@@ -6,16 +6,16 @@ use regex::{Captures, Regex};
 
 use super::kinds::pattern;
 
-/// The largest number that a translation may write as a word.
+/// Maximum number that a translation may write as a word.
 pub(super) const MAX_SMALL: u32 = 12;
 
-/// The digits 0 of scripts that have their own.
+/// The digit 0 of each script with its own digits.
 const ZEROS: &[u32] = &[
     0x30, 0x660, 0x6f0, 0x7c0, 0x966, 0x9e6, 0xa66, 0xae6, 0xb66, 0xbe6, 0xc66, 0xce6, 0xd66,
     0xe50, 0xed0, 0x1040, 0x17e0, 0xff10,
 ];
 
-/// Returns whether a number may be written as a word: it is at most 12, and nothing but a unit belongs to it.
+/// Returns whether a number may be written as a word: it is at most 12 and stands alone or with a unit.
 pub(super) fn is_small_number(number: &str) -> bool {
     let has_sign = number.contains(|c: char| "€$£¥₹₩%‰°".contains(c));
     match groups(number).as_slice() {
@@ -24,13 +24,13 @@ pub(super) fn is_small_number(number: &str) -> bool {
     }
 }
 
-/// A number with the groups of two digits of India.
+/// A number in the Indian notation, with groups of two digits.
 static LAKHS: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?-u:\b\d{1,2}(?:,\d{2})+,\d{3}\b)"));
 
-/// Returns the groups of digits of a text, those of thousands together: `1`, `5` and `1234`, `56` of `1.5 and 1,234.56`.
+/// Returns the groups of digits of a text, with thousands joined: `1`, `5` and `1234`, `56` for `1.5 and 1,234.56`.
 pub(super) fn groups(text: &str) -> Vec<String> {
     let mut groups: Vec<String> = Vec::new();
-    // Whether thousands may follow the last group.
+    // True if thousands may follow the last group.
     let mut is_open = false;
     let text = LAKHS.replace_all(text, |number: &Captures<'_>| number[0].replace(',', ""));
     let mut rest = text.as_ref();
@@ -60,7 +60,7 @@ pub(super) fn groups(text: &str) -> Vec<String> {
     groups
 }
 
-/// Returns the digit in ASCII.
+/// Returns the ASCII digit.
 fn digit(c: char) -> Option<char> {
     let value = ZEROS
         .iter()

@@ -1,4 +1,4 @@
-//! [`Passage`]: text to translate, and the markup inside of it.
+//! [`Passage`]: text to translate with the markup inside it.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,9 +7,8 @@ use std::sync::Arc;
 
 /// A piece of a document, in the order of the file.
 ///
-/// All parts, written one after the other with passages as they were, are the file, byte for byte. Message catalogs are
-/// the exception: a passage is written in another place than its text is read from, see
-/// [`PoReader`](super::format::PoReader).
+/// All parts together, with untranslated passages, are the file, byte for byte. Message catalogs are the exception: a
+/// passage is not written where its text is read, see [`PoReader`](super::format::PoReader).
 #[derive(Clone, Debug)]
 pub enum Part {
     /// Text that is copied: markup, keys, times, code.
@@ -18,89 +17,89 @@ pub enum Part {
     Passage(Passage),
 }
 
-/// Text that belongs together, such as a paragraph, without its markup, and where the markup is.
+/// A unit of text, such as a paragraph, without its markup, and the positions of the markup.
 ///
-/// It is split into sentences where it is translated. Sentences do not continue in the next passage.
+/// It is split into sentences for translation. No sentence continues in the next passage.
 #[derive(Clone, Debug)]
 pub struct Passage {
-    /// The text as a person reads it: entities and escapes are resolved.
+    /// The text as a person reads it, with entities and escapes resolved.
     pub text: String,
-    /// The markup inside of the text, in the order of the document: by start, and an outer pair before what it
-    /// encloses. Pairs do not cross.
+    /// The markup inside the text, in the order of the document: by start, with outer pairs before inner ones. Pairs do
+    /// not overlap partially.
     pub marks: Vec<Mark>,
-    /// How translated text is written in the format of the document.
+    /// The notation that writes translated text in the format of the document.
     pub notation: Arc<dyn Notation>,
 }
 
-/// Something inside of a passage that is not translated, and that the translation contains exactly once.
+/// Something inside a passage that is not translated and appears exactly once in the translation.
 #[derive(Clone, Debug)]
 pub struct Mark {
-    /// The bytes of the text that a pair encloses; for others the single space in whose place it is written, or an
+    /// The bytes of the text that a pair encloses; for other marks, the single space that the mark replaces, or an
     /// empty range where the text needs no space.
     pub range: Range<usize>,
-    /// Index of the innermost pair that encloses it.
+    /// Index of the innermost pair that encloses the mark.
     pub parent: Option<usize>,
-    /// What it is.
+    /// The kind.
     pub kind: MarkKind,
 }
 
-/// What a mark is, with its text in the notation of the document.
+/// The kind of a mark, with its text in the notation of the document.
 #[derive(Clone, Debug)]
 pub enum MarkKind {
-    /// Markup around words, such as `<b>…</b>`; it encloses the words that translate them.
+    /// Markup around words, such as `<b>…</b>`; in the translation, it encloses the corresponding words.
     Pair {
-        /// What is written before the words.
+        /// The text before the words.
         open: Raw,
-        /// What is written behind the words.
+        /// The text after the words.
         close: Raw,
     },
     /// Something between words that moves with its neighbors, such as `<img>` or a placeholder.
     ///
-    /// It is written in place of the whitespace between two words, so `raw` begins and ends with the whitespace around
-    /// it, if any. The text of the passage has a single space there if words would touch without.
+    /// It replaces the whitespace between two words, so `raw` includes the whitespace around it, if any. The text of
+    /// the passage has a single space there if the words would touch otherwise.
     Point {
-        /// What is written.
+        /// The text.
         raw: Raw,
     },
     /// Like a point, but breaks keep their order: line ends, and times of subtitles.
     Break {
-        /// What is written.
+        /// The text.
         raw: Raw,
     },
 }
 
-/// Text of a mark: copied text, which may contain passages of its own, such as the text of an attribute.
+/// Text of a mark: copied text, which may contain passages, such as the text of an attribute.
 #[derive(Clone, Debug, Default)]
 pub struct Raw(pub Vec<Part>);
 
-/// How text is written in the format of a document.
+/// The rules for writing text in the format of a document.
 pub trait Notation: fmt::Debug + Send + Sync {
-    /// Writes translated text between two marks; escapes what has another meaning in the format.
+    /// Writes translated text between two marks, and escapes text that has a special meaning in the format.
     fn escape<'a>(&self, text: &'a str) -> Cow<'a, str> {
         Cow::Borrowed(text)
     }
 
-    /// Whether line ends and other whitespace in the text are the same as a space, as in HTML.
+    /// Returns true if line ends and other whitespace in the text are equal to a space, as in HTML.
     ///
-    /// Otherwise a line end ends a sentence, and the translation has it at the same place.
+    /// Otherwise a line end ends a sentence, and the translation has one at the same place.
     fn has_soft_line_ends(&self) -> bool {
         false
     }
 
-    /// Completes a whole passage, marks included; adds quotation marks if its content requires them.
+    /// Completes a whole passage including marks; for example, adds quotation marks if its content requires them.
     fn complete(&self, written: String) -> String {
         written
     }
 }
 
-/// The notation of formats in which all text is written as it is.
+/// The notation of formats that write all text unchanged.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Plain;
 
 impl Notation for Plain {}
 
 impl Passage {
-    /// Makes a passage without markup, in a format that writes text as it is.
+    /// Makes a passage without markup, in a format that writes text unchanged.
     pub fn plain(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
@@ -109,19 +108,19 @@ impl Passage {
         }
     }
 
-    /// Writes the passage as it is in the document.
+    /// Writes the passage as in the document.
     ///
     /// # Panics
     ///
-    /// Panics if the marks are not those of this text: not in order, or beyond its end.
+    /// Panics if the marks do not belong to this text: out of order, or beyond its end.
     pub fn source(&self) -> String {
         let parts = self.source_parts();
         let written = parts.iter().map(Part::source).collect();
         self.notation.complete(written)
     }
 
-    /// Returns what [`source`](Self::source) writes, before the notation completes it, as parts: passages inside of
-    /// marks are still to be translated.
+    /// Returns the output of [`source`](Self::source), before the notation completes it, as parts: passages inside
+    /// marks are not translated yet.
     pub(super) fn source_parts(&self) -> Vec<Part> {
         let mut writer = SourceWriter {
             passage: self,
@@ -153,9 +152,9 @@ impl Passage {
 struct SourceWriter<'a> {
     passage: &'a Passage,
     written: Vec<Part>,
-    /// Number of bytes of the text that are written.
+    /// Number of bytes of the text that have been written.
     at: usize,
-    /// The pairs whose ends are not written, the outermost first.
+    /// The open pairs, the outermost first.
     open: Vec<usize>,
 }
 
@@ -169,7 +168,7 @@ impl SourceWriter<'_> {
         self.at = end;
     }
 
-    /// Ends all pairs inside of `parent`.
+    /// Ends all pairs inside `parent`.
     fn close_until(&mut self, parent: Option<usize>) {
         while self.open.last().copied() != parent
             && let Some(ended) = self.open.pop()
@@ -184,24 +183,24 @@ impl SourceWriter<'_> {
 }
 
 impl Raw {
-    /// Returns whether whitespace comes first.
+    /// Returns whether the text begins with whitespace.
     pub(super) fn starts_with_space(&self) -> bool {
         matches!(self.0.first(), Some(Part::Verbatim(text)) if text.starts_with(char::is_whitespace))
     }
 
-    /// Returns whether whitespace comes last.
+    /// Returns whether the text ends with whitespace.
     pub(super) fn ends_with_space(&self) -> bool {
         matches!(self.0.last(), Some(Part::Verbatim(text)) if text.ends_with(char::is_whitespace))
     }
 
-    /// Writes the text as it is in the document.
+    /// Writes the text as in the document.
     pub fn source(&self) -> String {
         self.0.iter().map(Part::source).collect()
     }
 }
 
 impl Part {
-    /// Writes the part as it is in the document.
+    /// Writes the part as in the document.
     pub fn source(&self) -> String {
         match self {
             Self::Verbatim(text) => text.clone(),

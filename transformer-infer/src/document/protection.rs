@@ -8,32 +8,32 @@ use super::braces::closed_braces;
 use super::kinds::{KINDS, Keep, MESSAGE_START, NUMBERS, pattern};
 use super::numbers::is_small_number;
 
-/// What is copied: found by patterns, and kept by translations.
+/// The text to copy: found by patterns, and kept by translations.
 ///
-/// The model sees it. A translation that does not keep it is searched again, with it as a condition; if that fails, it is
-/// taken out of the sentence before it is translated, and put back where word alignments say.
+/// The model sees it. If a translation does not keep it, the search is repeated with the text as a requirement. If that
+/// fails, the text is taken out of the sentence before translation, and put back by word alignments.
 #[derive(Clone, Debug, Default)]
 pub struct Protection {
     rules: Vec<Rule>,
 }
 
-/// A pattern that is no regular expression.
+/// An invalid regular expression.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("`{pattern}` is no regular expression of the crate `regex`; correct it")]
 pub struct ProtectionError {
     /// The pattern.
     pub pattern: String,
-    /// What is wrong with it.
+    /// The error in it.
     pub source: Box<regex::Error>,
 }
 
-/// A pattern, and how what it finds is kept.
+/// A pattern, and the way in which translations keep its matches.
 #[derive(Clone, Debug)]
 struct Rule {
     regex: Regex,
     keep: Keep,
     is_other: fn(&str, &str) -> bool,
-    /// Whether the first group that matches is what is copied, as in the table.
+    /// True if the first group that matches is copied, as in the table; otherwise the whole match is.
     has_groups: bool,
 }
 
@@ -45,12 +45,12 @@ pub(super) struct Item {
     pub(super) keep: Keep,
 }
 
-/// The largest compiled pattern, in bytes.
+/// Maximum size of a compiled pattern, in bytes.
 const MAX_PATTERN_BYTES: usize = 1 << 22;
 
 impl Protection {
-    /// Copies placeholders of programs, choices in messages, URLs, e-mail addresses, paths, options, emoji and their
-    /// codes, and keeps the digits of numbers.
+    /// Copies program placeholders, choices in messages, URLs, e-mail addresses, paths, options, emoji and their codes,
+    /// and keeps the digits of numbers.
     pub fn placeholders() -> Self {
         let rules = KINDS.iter().map(|kind| {
             let regex = pattern(kind.pattern);
@@ -66,7 +66,7 @@ impl Protection {
         }
     }
 
-    /// Copies numbers, with their units, exactly.
+    /// Adds a rule that copies numbers and their units exactly.
     #[must_use]
     pub fn with_numbers(mut self) -> Self {
         self.rules.retain(|rule| rule.keep != Keep::Digits);
@@ -74,11 +74,11 @@ impl Protection {
         self
     }
 
-    /// Copies what a regular expression finds, too.
+    /// Adds a rule that copies matches of a regular expression.
     ///
     /// # Errors
     ///
-    /// Returns a [`ProtectionError`] if the pattern is no regular expression.
+    /// Returns a [`ProtectionError`] if the pattern is not a valid regular expression.
     pub fn with_pattern(mut self, pattern: &str) -> Result<Self, ProtectionError> {
         let compiled = regex::RegexBuilder::new(pattern)
             .size_limit(MAX_PATTERN_BYTES)
@@ -91,7 +91,8 @@ impl Protection {
         Ok(self)
     }
 
-    /// Returns where a translation has placeholders of programs that it should not have, since all of them were taken out.
+    /// Returns the ranges of a translation's program placeholders, which are extra since all were taken out of the
+    /// source.
     pub(super) fn inventions(&self, translation: &str) -> Vec<Range<usize>> {
         let items = self.items(translation).into_iter();
         let items = items.filter(|item| item.keep != Keep::Digits);
@@ -101,7 +102,7 @@ impl Protection {
             .collect()
     }
 
-    /// Returns what is copied, in order; of two that overlap, the first, and the longer one.
+    /// Returns the items to copy, in order; if two overlap, the first wins, then the longer one.
     pub(super) fn items(&self, text: &str) -> Vec<Item> {
         let mut found: Vec<(Range<usize>, usize, &Rule)> = Vec::new();
         for rule in &self.rules {
@@ -112,7 +113,7 @@ impl Protection {
             let (before, rest) = text.split_at(range.start);
             !(rule.is_other)(before, rest)
         };
-        // A number ends before what follows it: the sign of `404 %s` is no unit.
+        // A number ends before the item that follows it: the sign of `404 %s` is not a unit.
         let others = found.iter().filter(|it| it.2.keep != Keep::Digits);
         let others = others.filter(|(range, _, rule)| is_valid(range, rule));
         let mut starts: Vec<usize> = others.map(|(range, ..)| range.start).collect();
@@ -149,7 +150,7 @@ impl Rule {
         }
     }
 
-    /// Returns what is copied, and where what the pattern finds ends.
+    /// Returns the ranges to copy, and the end of the pattern's match for each.
     fn find(&self, text: &str) -> Vec<(Range<usize>, usize)> {
         let whole = || self.regex.find_iter(text).map(|it| it.range());
         let with_end = |range: Range<usize>| (range.clone(), range.end);
@@ -181,7 +182,7 @@ mod tests {
         found.map(|item| text[item.range].to_owned()).collect()
     }
 
-    /// Returns what is copied as it is, without the numbers of which only the digits are kept.
+    /// Returns the text that is copied unchanged, without numbers of which only the digits are kept.
     fn placeholders(text: &str) -> Vec<String> {
         let items = Protection::placeholders().items(text).into_iter();
         let exact = items.filter(|item| item.keep != Keep::Digits);
@@ -218,7 +219,7 @@ mod tests {
         let documentation = std::fs::read_to_string(path).expect("the documentation is there");
         for kind in KINDS {
             let examples = kind.examples.iter().map(|it| match it.contains('|') {
-                // A cell of a table ends at this sign.
+                // This sign would end a cell of a table.
                 true => format!("`{}`", it.replace('|', "\\|")),
                 false => format!("`{it}`"),
             });

@@ -1,13 +1,13 @@
-//! Segments of passages: what is translated together, beside the sentences that a splitter finds.
+//! Segments of passages: adjusts the sentences that a splitter finds.
 
 use std::ops::Range;
 
 use super::split::trimmed;
 
-/// Most marks in what is translated as one sentence.
+/// Maximum number of marks in a text that is translated as one sentence.
 const MAX_MARKS: usize = 500;
 
-/// Splits a sentence with very many marks, so that the time for each of them is bounded. `starts` are the positions of
+/// Splits a sentence with very many marks, so that the time for each mark is bounded. `starts` are the positions of
 /// marks and protected text, in order.
 pub(super) fn few_marks(text: &str, starts: &[usize], sentence: Range<usize>) -> Vec<Range<usize>> {
     let first = starts.partition_point(|start| *start <= sentence.start);
@@ -23,7 +23,7 @@ pub(super) fn few_marks(text: &str, starts: &[usize], sentence: Range<usize>) ->
     parts
 }
 
-/// Joins sentences if their border is inside of protected text, and begins them with it.
+/// Joins sentences with a boundary inside protected text, and moves their starts to the start of protected text.
 pub(super) fn joined(
     sentences: Vec<Range<usize>>,
     protected: &[Range<usize>],

@@ -1,6 +1,6 @@
-//! [`needs_space`]: whether a text has a space where something between two characters was taken out.
+//! [`needs_space`]: decides whether to leave a space where something between two characters was taken out.
 
-/// On how many sides of what was taken out whitespace was.
+/// Number of sides with whitespace of something that was taken out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Spaces {
     None,
@@ -19,14 +19,14 @@ impl Spaces {
     }
 }
 
-/// Characters behind which no space is.
+/// Characters without a space after them.
 const OPENING: &str = "([{¿¡«“„‘‚";
 
-/// Characters before which no space is.
+/// Characters without a space before them.
 const CLOSING: &str = ".,;:!?)]}»”’…%。，、！？";
 
-/// Returns whether a text has a space between these characters, between which something was taken out: two words stay
-/// apart, and whitespace on one side counts unless it would be inside of a bracket or before a full stop.
+/// Returns whether to leave a space between these characters, where something was taken out: two words stay apart, and
+/// whitespace on one side is kept unless it would be inside a bracket or before a full stop.
 pub(super) fn needs_space(before: Option<char>, behind: Option<char>, spaces: Spaces) -> bool {
     let (Some(before), Some(behind)) = (before, behind) else {
         return false;

@@ -1,4 +1,4 @@
-//! [`Splitter`]: where the sentences of a passage are.
+//! [`Splitter`]: finds the sentences of a passage.
 
 use std::iter;
 use std::ops::Range;
@@ -7,7 +7,7 @@ use std::str::FromStr;
 use super::boundaries::boundaries;
 use super::list_mark::list_mark;
 
-/// How a passage is split into the segments that are translated one by one.
+/// The way in which a passage is split into segments, which are translated individually.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Split {
     /// Into sentences; a line end that the format keeps ends a sentence.
@@ -19,7 +19,7 @@ pub enum Split {
     None,
 }
 
-/// A name that is none of the ways to split.
+/// An unknown way to split.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{name}` is no way to split text; choose sentences, lines or none")]
 pub struct SplitError {
@@ -53,22 +53,21 @@ impl std::fmt::Display for Split {
     }
 }
 
-/// Number of bytes of the words that show whether a number before them is a mark of a list.
+/// Number of bytes of the next words that show whether the number before them marks a list item.
 const NEXT_WORDS_BYTES: usize = 64;
 
-/// Finds the segments of passages in one language.
+/// A finder of the segments of passages in one language.
 #[derive(Clone, Debug)]
 pub struct Splitter {
     split: Split,
-    /// Code of the language, such as `en`; sentencex splits a language that it does not know like a related one, or
-    /// like English.
+    /// Code of the language, such as `en`; sentencex splits an unknown language like a related one, or like English.
     language: String,
 }
 
 impl Splitter {
     /// Splits text of a language, given by its code, such as `en` or `pt-BR`.
     pub fn new(split: Split, language: &str) -> Self {
-        // sentencex knows languages, and not their scripts and regions.
+        // sentencex knows languages, but not their scripts and regions.
         let language = language.split('-').next().unwrap_or(language);
         Self {
             split,
@@ -76,10 +75,9 @@ impl Splitter {
         }
     }
 
-    /// Returns the byte ranges of the segments, in order, without the whitespace around them and without the marks of
-    /// list items.
+    /// Returns the byte ranges of the segments, in order, without surrounding whitespace and without list marks.
     ///
-    /// `is_soft` says that line ends are spaces, as in HTML; otherwise they end a sentence.
+    /// If `is_soft`, line ends are spaces, as in HTML; otherwise they end a sentence.
     pub(super) fn segments(&self, text: &str, is_soft: bool) -> Vec<Range<usize>> {
         let is_whole = is_soft && self.split != Split::Lines;
         let lines: Vec<Range<usize>> = match is_whole {
@@ -104,8 +102,8 @@ impl Splitter {
         segments
     }
 
-    /// Returns the length of the mark of a list item, unless it is a number that belongs to the next word, as in the date
-    /// `1. Mai`.
+    /// Returns the length of the list mark, unless it is a number that belongs to the next word, as in the date `1.
+    /// Mai`.
     fn list_mark(&self, line: &str) -> usize {
         let len = list_mark(line);
         let has_number = line[..len].trim_end().ends_with('.');
@@ -118,7 +116,7 @@ impl Splitter {
     }
 }
 
-/// Returns the lines with their ends.
+/// Returns the lines, including their ends.
 fn lines(text: &str) -> impl Iterator<Item = Range<usize>> {
     let mut start = 0;
     text.split_inclusive(['\n', '\r']).map(move |line| {
@@ -128,7 +126,7 @@ fn lines(text: &str) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// Removes the whitespace around; `None` if nothing is left.
+/// Removes surrounding whitespace; returns `None` if nothing is left.
 pub(super) fn trimmed(text: &str, range: Range<usize>) -> Option<Range<usize>> {
     let part = &text[range.clone()];
     let start = range.start + (part.len() - part.trim_start().len());
@@ -136,8 +134,8 @@ pub(super) fn trimmed(text: &str, range: Range<usize>) -> Option<Range<usize>> {
     (start < end).then_some(start..end)
 }
 
-/// Returns the end of the first part of a text that is longer than `most` bytes: behind a clause if that is in its
-/// second half, else behind a word, else behind a character.
+/// Returns the end of the first part of a text that is longer than `most` bytes: after a clause if that end is in the
+/// second half, otherwise after a word, otherwise after a character.
 pub(super) fn end_of_part(text: &str, most: usize) -> usize {
     let most = text.floor_char_boundary(most);
     let first = text.chars().next().map_or(0, char::len_utf8);
@@ -150,7 +148,7 @@ pub(super) fn end_of_part(text: &str, most: usize) -> usize {
     };
     let mut clauses = part.char_indices().filter(|(at, c)| {
         let next = text[at + c.len_utf8()..].chars().next();
-        // A comma inside of a number has full width in some texts.
+        // Some texts have a full-width comma inside a number.
         let is_end = match c.is_ascii() {
             true => next.is_some_and(char::is_whitespace),
             false => !next.is_some_and(char::is_numeric),
@@ -159,7 +157,7 @@ pub(super) fn end_of_part(text: &str, most: usize) -> usize {
     });
     let clause = clauses.next_back().map(|(at, c)| at + c.len_utf8());
     let clause = clause.filter(|end| *end >= most / 2);
-    // A word may end exactly where the part does.
+    // A word may end exactly at the limit.
     let word = match text[most..].starts_with(char::is_whitespace) {
         true => Some(most),
         false => part
@@ -261,7 +259,7 @@ mod tests {
         assert_eq!(found, ["1. Mai ist Feiertag.", "Ein Hund."]);
     }
 
-    /// Text of words, numbers and punctuation of many kinds.
+    /// Returns text of words, numbers and punctuation of many kinds.
     fn text() -> impl Strategy<Value = String> {
         let word = prop_oneof![
             4 => "[a-zA-Z]{1,4}",

@@ -14,18 +14,18 @@ use super::segments::{few_marks, joined};
 use super::split::{end_of_part, trimmed};
 use super::{DocumentError, Protection, Splitter};
 
-/// Number of bytes of text that are translated together. Memory grows with it; with less, threads wait for each other
+/// Number of bytes of text to translate together. Memory grows with it; smaller values make threads wait for each other
 /// more often.
 const WINDOW_BYTES: usize = 1 << 18;
 
-/// Number of bytes of text and markup that are held until a window is full.
+/// Number of bytes of text and markup after which a window is translated, even if it is not full.
 const VERBATIM_BYTES: usize = 1 << 22;
 
-/// Number of bytes that a part or a mark takes beside its text.
+/// Number of bytes of a part or a mark, in addition to its text.
 const PART_BYTES: usize = 128;
 
-/// Translates documents: splits their passages into sentences, translates these together until their translations keep
-/// what is copied, and puts markup back.
+/// A translator of documents: splits passages into sentences, translates these together until their translations keep
+/// the copied text, and puts markup back.
 ///
 /// # Example
 ///
@@ -57,7 +57,7 @@ pub struct DocumentTranslator<'a, L> {
 }
 
 impl<'a, L: LineTranslator> DocumentTranslator<'a, L> {
-    /// Translates with `lines`, splits by `splitter`, and copies what `protection` finds.
+    /// Translates with `lines`, splits with `splitter`, and copies the text that `protection` finds.
     pub fn new(lines: &'a L, splitter: &'a Splitter, protection: &'a Protection) -> Self {
         Self {
             lines,
@@ -67,7 +67,7 @@ impl<'a, L: LineTranslator> DocumentTranslator<'a, L> {
         }
     }
 
-    /// Translates a document, given as its parts, into `output`, in its encoding, and returns what was translated.
+    /// Translates a document, given as parts, into `output`, in the document's encoding, and returns the totals.
     ///
     /// Memory is bounded by a window of the document: about a quarter of a megabyte of text, or the largest part.
     ///
@@ -152,7 +152,7 @@ impl<'a, L: LineTranslator> DocumentTranslator<'a, L> {
         Ok(())
     }
 
-    /// Replaces the passages inside of marks, such as those of attributes, by their translations.
+    /// Replaces the passages inside marks, such as those of attributes, by their translations.
     fn translate_inner_passages(
         &mut self,
         parts: &mut [Part],
@@ -181,7 +181,7 @@ impl<'a, L: LineTranslator> DocumentTranslator<'a, L> {
         Ok(())
     }
 
-    /// Returns the ranges of the passage that are translated by themselves.
+    /// Returns the ranges of the passage that are translated individually.
     fn segments(
         &self,
         passage: &Passage,
@@ -200,8 +200,8 @@ impl<'a, L: LineTranslator> DocumentTranslator<'a, L> {
         segments
     }
 
-    /// Returns the sentences of a passage in which there is something to translate: each as one range, or as several if
-    /// it is too long.
+    /// Returns the sentences of a passage that contain text to translate: each as one range, or as several if it is too
+    /// long.
     pub(super) fn sentences(&self, passage: &Passage, copied: &[Copied]) -> Vec<Vec<Range<usize>>> {
         let text = &passage.text;
         let protected: Vec<Range<usize>> = copied.iter().map(|it| it.range.clone()).collect();
@@ -210,7 +210,7 @@ impl<'a, L: LineTranslator> DocumentTranslator<'a, L> {
         let mut starts: Vec<usize> = marks.chain(protected.iter().map(|it| it.start)).collect();
         starts.sort_unstable();
         let sentences = joined(self.splitter.segments(text, is_soft), &protected).into_iter();
-        // Without a letter there is nothing to translate.
+        // Without letters there is nothing to translate.
         sentences
             .filter(|sentence| text[sentence.clone()].contains(char::is_alphabetic))
             .map(|sentence| {
@@ -223,7 +223,7 @@ impl<'a, L: LineTranslator> DocumentTranslator<'a, L> {
             .collect()
     }
 
-    /// Adds a sentence, or the parts of it that the model takes.
+    /// Adds a sentence, or its parts if it is too long for the model.
     fn split_long(
         &self,
         text: &str,
@@ -249,7 +249,7 @@ impl<'a, L: LineTranslator> DocumentTranslator<'a, L> {
         segments.extend(trimmed(text, rest));
     }
 
-    /// Translates sentences, each of them again in the next form until its translation keeps what is copied.
+    /// Translates sentences; repeats each in the next form until its translation keeps the copied text.
     fn translate_sentences(
         &mut self,
         sentences: &[Sentence],
@@ -258,7 +258,7 @@ impl<'a, L: LineTranslator> DocumentTranslator<'a, L> {
         let first_index = self.summary.n_sentences;
         self.summary.n_sentences += sentences.len() as u64;
         let mut translated = vec![(Form::default(), TranslatedLine::default()); sentences.len()];
-        // Without a letter there is nothing to translate.
+        // Without letters there is nothing to translate.
         let (mut waiting, copied): (Vec<usize>, Vec<usize>) = (0..sentences.len())
             .partition(|index| sentences[*index].text.contains(char::is_alphabetic));
         for index in copied {
@@ -356,7 +356,7 @@ fn prepared(piece: Piece, sentences: &mut Vec<Sentence>) -> PreparedPiece {
     }
 }
 
-/// Returns about how many bytes a part takes.
+/// Returns the approximate size of a part, in bytes.
 fn size(part: &Part) -> usize {
     let of_raw = |raw: &Raw| raw.0.iter().map(size).sum::<usize>();
     let of_mark = |mark: &Mark| match &mark.kind {
@@ -372,7 +372,7 @@ fn size(part: &Part) -> usize {
         }
 }
 
-/// Calls a function with all parts inside of marks.
+/// Calls a function with each part inside marks.
 fn for_each_inner(parts: &mut [Part], call: &mut dyn FnMut(&mut Part)) {
     for part in parts {
         let Part::Passage(passage) = part else {

@@ -1,4 +1,4 @@
-//! [`build_passage`]: makes a passage of items.
+//! [`build_passage`]: builds a passage from items.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::document::spaces::{Spaces, needs_space};
 use crate::document::{Mark, MarkKind, Notation, Passage, Raw};
 use transformer_core::text::is_without_spaces;
 
-/// Makes a passage of items without walls, and takes their contents.
+/// Builds a passage from items without walls, and takes their contents.
 pub(super) fn build_passage(items: &mut [Item], notation: &Arc<dyn Notation>) -> Passage {
     let source = items.iter().map(|item| item.source.as_str()).collect();
     move_spaces_into_marks(items);
@@ -25,17 +25,17 @@ pub(super) fn build_passage(items: &mut [Item], notation: &Arc<dyn Notation>) ->
     with_source(passage, source)
 }
 
-/// A passage, made so far.
+/// A passage under construction.
 #[derive(Default)]
 struct Builder {
     text: String,
     marks: Vec<Mark>,
-    /// The marks of pairs that have not ended, the outermost first.
+    /// The open pairs, the outermost first.
     open: Vec<usize>,
 }
 
 impl Builder {
-    /// Adds an item, behind whose place in the text comes `next`.
+    /// Adds an item. `next` is the character of the text after it.
     fn push(&mut self, item: &mut Item, next: Option<char>) {
         let raw = Raw::from(std::mem::take(&mut item.raw));
         let before = self.text.chars().next_back();
@@ -53,7 +53,7 @@ impl Builder {
                 self.push_mark(MarkKind::Point { raw }, needs_space);
             }
             ItemKind::Break => {
-                // Times of syllables leave their word whole.
+                // Times of syllables do not split their word.
                 let is_tag = item.source.starts_with(['<', '{']);
                 let is_in_word = is_tag && !raw.source().contains(char::is_whitespace);
                 let needs_space = !is_in_word && do_lines_need_space(before, next);
@@ -103,7 +103,7 @@ fn move_spaces_into_marks(items: &mut [Item]) {
     }
 }
 
-/// Returns the first character of the text behind each item.
+/// Returns the first character of the text after each item.
 fn next_chars(items: &[Item]) -> Vec<Option<char>> {
     let mut next = None;
     let mut chars = vec![None; items.len()];
@@ -116,7 +116,7 @@ fn next_chars(items: &[Item]) -> Vec<Option<char>> {
     chars
 }
 
-/// Returns whether the text needs a space in place of a line end: not in scripts without spaces.
+/// Returns whether the text needs a space in place of a line end; scripts without spaces need none.
 fn do_lines_need_space(before: Option<char>, after: Option<char>) -> bool {
     let (Some(before), Some(after)) = (before, after) else {
         return false;

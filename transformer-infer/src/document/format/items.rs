@@ -2,23 +2,23 @@
 
 use super::html::{is_block, is_copied};
 
-/// Name of the pairs of which more is written if their text changes: links of Markdown that are named by it.
+/// Name of pairs that need more output if their text changes: links of Markdown that are named by it.
 pub(super) const NAMED: &str = "[";
 
-/// Whitespace that formats do not distinguish; others, such as the no-break space, are text.
+/// Whitespace that formats treat alike; other whitespace, such as the no-break space, is text.
 const SPACES: [char; 4] = [' ', '\t', '\r', '\n'];
 
 /// A piece of text or markup, in the order of the document.
 #[derive(Clone, Debug)]
 pub(super) struct Item {
     pub(super) kind: ItemKind,
-    /// How it is in the document.
+    /// The item as written in the document.
     pub(super) source: String,
-    /// How markup is written into the translation; differs from the source where the translation needs another form.
+    /// The markup as written in the translation; differs from the source if the translation needs another form.
     pub(super) raw: String,
 }
 
-/// What an item is.
+/// The kind of an item.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) enum ItemKind {
     /// Text as a person reads it.
@@ -31,14 +31,14 @@ pub(super) enum ItemKind {
     Point,
     /// A [`MarkKind::Break`](crate::document::MarkKind::Break).
     Break,
-    /// Copied text at which a passage ends.
+    /// Copied text that ends a passage.
     Wall,
 }
 
-/// Joins elements with content that is not translated: `<code>…</code>` to points, and `<pre>…</pre>` to walls.
+/// Joins elements with untranslated content: `<code>…</code>` to points, and `<pre>…</pre>` to walls.
 pub(super) fn join_atoms(items: Vec<Item>) -> Vec<Item> {
     let mut joined: Vec<Item> = Vec::with_capacity(items.len());
-    // The first element that has not ended.
+    // The first open element.
     let mut start: Option<usize> = None;
     for item in items {
         let ended = start.filter(|start| match (&joined[*start].kind, &item.kind) {
@@ -66,7 +66,7 @@ pub(super) fn join_atoms(items: Vec<Item>) -> Vec<Item> {
 }
 
 impl Item {
-    /// Makes an item that is written as it is in the document.
+    /// Makes an item that is written as in the document.
     pub(super) fn new(kind: ItemKind, source: impl Into<String>) -> Self {
         let source = source.into();
         let raw = match kind {
@@ -81,13 +81,13 @@ impl Item {
         Self::new(ItemKind::Text(text.to_owned()), text)
     }
 
-    /// Adds what follows it.
+    /// Adds the source after it.
     pub(super) fn append(&mut self, source: &str) {
         self.source.push_str(source);
         self.raw.push_str(source);
     }
 
-    /// Returns whether there is nothing but whitespace.
+    /// Returns whether the item has nothing but whitespace.
     pub(super) fn is_blank(&self) -> bool {
         match &self.kind {
             ItemKind::Text(text) => text.chars().all(char::is_whitespace),
@@ -95,7 +95,7 @@ impl Item {
         }
     }
 
-    /// Removes the whitespace at the start of a text, if the document spells it as whitespace.
+    /// Removes and returns the whitespace at the start of a text, if the document spells it as whitespace.
     pub(super) fn split_leading_space(&mut self) -> String {
         let ItemKind::Text(text) = &mut self.kind else {
             return String::new();
@@ -109,7 +109,7 @@ impl Item {
         space
     }
 
-    /// Removes the whitespace at the end of a text, if the document spells it as whitespace.
+    /// Removes and returns the whitespace at the end of a text, if the document spells it as whitespace.
     pub(super) fn split_trailing_space(&mut self) -> String {
         let ItemKind::Text(text) = &mut self.kind else {
             return String::new();

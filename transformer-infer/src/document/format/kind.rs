@@ -1,4 +1,4 @@
-//! [`Format`]: the formats by their names, and the reader of each.
+//! [`Format`]: the formats with their names and readers.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -28,17 +28,17 @@ pub enum Format {
     Html,
     /// SubRip or WebVTT.
     Subtitles(SubtitleKind),
-    /// Cells that are separated by tabs.
+    /// Cells separated by tabs.
     Tsv,
-    /// Cells that are separated by commas, or by [another character](FormatOptions::csv_separator).
+    /// Cells separated by commas, or by [another character](FormatOptions::csv_separator).
     Csv,
     /// Catalogs of gettext.
     Po,
-    /// JSON, whose strings are translated.
+    /// JSON; its strings are translated.
     Json,
 }
 
-/// A name or an extension that is of no format.
+/// A name or an extension that does not belong to a format.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{name}` is of no known format; choose {}", Format::names())]
 pub struct FormatError {
@@ -46,23 +46,23 @@ pub struct FormatError {
     pub name: String,
 }
 
-/// How the formats are read; each field is for one format.
+/// Options for reading the formats; each field is for one format.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct FormatOptions {
-    /// What ends a paragraph of plain text.
+    /// The end of a paragraph of plain text.
     pub paragraphs: Paragraphs,
-    /// How HTML is read.
+    /// The options for HTML.
     pub html: HtmlOptions,
-    /// Where passages of subtitles end.
+    /// The end of a passage of subtitles.
     pub subtitles: SubtitleOptions,
-    /// Which cells of a table are translated.
+    /// The cells of a table to translate.
     pub table: TableOptions,
-    /// What separates the cells of CSV. Default: a comma.
+    /// The separator of the cells of CSV. Default: a comma.
     pub csv_separator: char,
-    /// Which messages of a catalog are translated.
+    /// The messages of a catalog to translate.
     pub po: PoOptions,
-    /// Which strings of JSON are translated.
+    /// The strings of JSON to translate.
     pub json: JsonOptions,
 }
 
@@ -110,7 +110,7 @@ impl fmt::Debug for PartReader {
     }
 }
 
-/// The formats with their names; the first is the one that is printed, and all are extensions of files.
+/// The formats with their names: the first name is printed, and all names are file extensions.
 const NAMES: &[(Format, &[&str])] = &[
     (Format::Text, &["txt", "text"]),
     (Format::Markdown, &["md", "markdown"]),
@@ -128,7 +128,7 @@ impl Format {
     ///
     /// # Errors
     ///
-    /// Returns a [`FormatError`] that lists the formats if the extension is not known.
+    /// Returns a [`FormatError`] that lists the formats if the extension is unknown.
     pub fn of_path(path: &Path) -> Result<Self, FormatError> {
         let extension = path.extension().unwrap_or_default().to_string_lossy();
         extension.parse().map_err(|_| FormatError {
@@ -141,12 +141,11 @@ impl Format {
         NAMES.iter().flat_map(|(_, names)| names.iter().copied())
     }
 
-    /// Reads a document of this format, which error messages call by `name`.
+    /// Reads a document of this format. `name` is the document in error messages.
     ///
     /// # Errors
     ///
-    /// Returns a [`DocumentError`] if the first part of the document cannot be read; later ones are errors among the
-    /// parts.
+    /// Returns a [`DocumentError`] if the first part of the document cannot be read; later errors are among the parts.
     pub fn read(
         self,
         name: String,

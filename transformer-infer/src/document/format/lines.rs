@@ -1,4 +1,4 @@
-//! [`SourceLines`]: the lines of a document with their line ends, so that they can be copied byte for byte.
+//! [`SourceLines`]: the lines of a document with their line ends, to be copied byte for byte.
 
 use std::fmt;
 use std::io::{BufRead, BufReader, Read};
@@ -7,15 +7,15 @@ use transformer_core::lines::{LineError, utf8_remedy};
 
 use crate::document::DocumentError;
 
-/// Largest size of a record, such as a line, a cue or a row, in bytes: 1 MiB.
+/// Maximum size of a record, such as a line, a cue or a row, in bytes: 1 MiB.
 pub(super) const MAX_RECORD_BYTES: usize = 1 << 20;
 
-/// Reads the lines of a document; line ends, a byte order mark and a missing last line end are kept.
+/// A reader of the lines of a document. It keeps line ends, a byte order mark and a missing last line end.
 pub(super) struct SourceLines {
     name: String,
     input: BufReader<Box<dyn Read + Send>>,
     n_read: u64,
-    /// What to do if the file is not UTF-8, by its first bytes.
+    /// The remedy if the file is not UTF-8, chosen by its first bytes.
     remedy: Option<&'static str>,
 }
 
@@ -29,7 +29,7 @@ impl fmt::Debug for SourceLines {
 }
 
 impl SourceLines {
-    /// Reads from a stream, which error messages call by `name`.
+    /// Reads from a stream. `name` is the document in error messages.
     pub(super) fn new(name: String, input: impl Read + Send + 'static) -> Self {
         Self {
             name,
@@ -44,7 +44,7 @@ impl SourceLines {
         self.n_read
     }
 
-    /// Returns the next line with its line end, `\n` or `\r\n`; `None` at the end.
+    /// Returns the next line including its line end, `\n` or `\r\n`; `None` at the end.
     ///
     /// # Errors
     ///
@@ -97,7 +97,7 @@ impl SourceLines {
         }
     }
 
-    /// Makes the error about a record that is larger than [`MAX_RECORD_BYTES`].
+    /// Makes the error about a record larger than [`MAX_RECORD_BYTES`].
     pub(super) fn too_large(&self, line: u64, record: &str) -> DocumentError {
         self.syntax(
             line,

@@ -1,4 +1,4 @@
-//! The formats of documents: each is a reader of parts.
+//! The formats of documents. Each format is a reader of parts.
 
 mod build;
 mod escapes;

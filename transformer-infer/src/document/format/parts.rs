@@ -1,10 +1,10 @@
-//! [`Parts`]: the iterator that all formats share, and [`PartQueue`], in which they put what they read.
+//! [`Parts`]: the iterator that all formats share, and [`PartQueue`], the queue of the parts that they have read.
 
 use std::collections::VecDeque;
 
 use crate::document::{DocumentError, Part, Passage};
 
-/// Largest size of a verbatim part, in bytes.
+/// Maximum size of a verbatim part, in bytes.
 const MAX_VERBATIM_BYTES: usize = 1 << 16;
 
 /// A format: reads a document piece by piece.
@@ -19,11 +19,11 @@ pub(super) struct Parts<S> {
     source: S,
     queue: PartQueue,
     has_ended: bool,
-    /// Returned after the parts that were read before it.
+    /// The error to return after the parts read before it.
     error: Option<DocumentError>,
 }
 
-/// Parts that were read and not yet returned.
+/// Parts that have been read but not returned.
 #[derive(Debug, Default)]
 pub(super) struct PartQueue(VecDeque<Part>);
 
@@ -63,7 +63,7 @@ impl<S: ReadParts> Iterator for Parts<S> {
 }
 
 impl PartQueue {
-    /// Adds text that is copied, to the verbatim part before it if that is small.
+    /// Adds copied text, to the verbatim part before it if that is small.
     pub(super) fn push_verbatim(&mut self, text: &str) {
         let mut rest = text;
         while !rest.is_empty() {
@@ -89,7 +89,7 @@ impl PartQueue {
         self.0.into()
     }
 
-    /// Returns the first part, unless it is verbatim text to which more may be added.
+    /// Returns the first part, unless it is a verbatim part that may still grow.
     fn pop_complete(&mut self) -> Option<Part> {
         match self.0.front() {
             Some(Part::Verbatim(_)) if self.0.len() == 1 => None,

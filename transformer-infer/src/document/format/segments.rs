@@ -1,4 +1,4 @@
-//! [`push_items`]: divides items into passages and what is copied.
+//! [`push_items`]: divides items into passages and copied text.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::document::Notation;
 
 /// Adds items to the queue: as passages between walls, and verbatim where there is nothing to translate.
 ///
-/// Markup that opens without closing, or that encloses a wall, becomes a wall.
+/// Markup that is not closed, or that encloses a wall, becomes a wall.
 pub(super) fn push_items(
     mut items: Vec<Item>,
     notation: &Arc<dyn Notation>,
@@ -30,7 +30,7 @@ pub(super) fn push_items(
     }
 }
 
-/// Returns the index of the end of each pair, and turns what is not a pair into walls.
+/// Returns the index of the end of each pair, and turns unpaired markup into walls.
 fn match_pairs(items: &mut [Item]) -> Vec<Option<usize>> {
     let mut ends = vec![None; items.len()];
     let mut open: Vec<usize> = Vec::new();
@@ -61,7 +61,7 @@ fn match_pairs(items: &mut [Item]) -> Vec<Option<usize>> {
             ItemKind::Text(_) | ItemKind::Point | ItemKind::Break => {}
         }
     }
-    // Matched pairs enclose matched pairs only, so these are in none.
+    // Matched pairs enclose only matched pairs, so these starts are in none.
     for start in open {
         items[start].kind = ItemKind::Wall;
     }
@@ -77,7 +77,7 @@ fn push_segment(
     parts: &mut PartQueue,
 ) {
     let (mut start, mut end) = (range.start, range.end);
-    // What encloses the whole text, and whitespace around it, is not translated.
+    // Pairs and whitespace around the whole text are not translated.
     loop {
         if start < end && items[start].is_blank() {
             start += 1;

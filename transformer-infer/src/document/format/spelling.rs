@@ -1,4 +1,4 @@
-//! How passages are spelled: [`AsSpelled`] keeps an unchanged one as it was, [`WithEntities`] writes entities.
+//! Spellings of passages: [`AsSpelled`] keeps that of an unchanged one, [`WithEntities`] writes entities.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::html::HtmlNotation;
 use crate::document::{Notation, Passage};
 
-/// A notation that writes an unchanged passage as it was, where the document could have spelled it otherwise: with
-/// other escapes, entities or quotation marks than the notation writes.
+/// A notation that writes an unchanged passage as in the document, which may use other escapes, entities or quotation
+/// marks than the notation would.
 #[derive(Debug)]
 struct AsSpelled {
     notation: Arc<dyn Notation>,
@@ -35,7 +35,7 @@ impl Notation for AsSpelled {
     }
 }
 
-/// The same notation, except that it does not complete passages.
+/// The same notation, without completing passages.
 #[derive(Debug)]
 struct Incomplete(Arc<dyn Notation>);
 
@@ -45,7 +45,7 @@ impl Notation for Incomplete {
     }
 }
 
-/// A notation that writes the characters that a text writes as entities so, too.
+/// A notation that writes as entities the characters that a given text writes as entities.
 #[derive(Debug)]
 pub(super) struct WithEntities {
     html: HtmlNotation,

@@ -7,24 +7,24 @@ use super::window::Window;
 use crate::document::list_mark::list_mark;
 use crate::document::{DocumentError, Notation, Part, Passage, Plain};
 
-/// Largest size of a passage, in bytes.
+/// Maximum size of a passage, in bytes.
 const PASSAGE_BYTES: usize = 1 << 15;
 
-/// What ends a paragraph of plain text.
+/// The end of a paragraph of plain text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Paragraphs {
-    /// A line end: each line is a paragraph or a part of it.
+    /// A line end: each line is a paragraph or a part of one.
     #[default]
     Lines,
-    /// A blank line, or the line before a list item: the lines of a paragraph are wrapped, and sentences run over their
-    /// ends.
+    /// A blank line, or the line before a list item: the lines of a paragraph are wrapped, and sentences continue
+    /// across line ends.
     BlankLines,
 }
 
-/// Reads plain text: every character is translated text.
+/// A reader of plain text: every character is translated text.
 ///
-/// Passages are pieces of about 32 KiB that end with a paragraph. A longer paragraph is cut behind a sentence, or else
-/// behind a word, so that memory does not grow with it.
+/// Passages are pieces of about 32 KiB that end with a paragraph. A longer paragraph is cut after a sentence, or else
+/// after a word, so that memory does not grow with it.
 #[derive(Debug)]
 pub struct TextReader {
     window: Window,
@@ -32,7 +32,7 @@ pub struct TextReader {
     has_failed: bool,
 }
 
-/// The notation of text whose lines are wrapped.
+/// The notation of text with wrapped lines.
 #[derive(Clone, Copy, Debug)]
 struct Wrapped;
 
@@ -43,7 +43,7 @@ impl Notation for Wrapped {
 }
 
 impl TextReader {
-    /// Reads text from a stream, which error messages call by `name`.
+    /// Reads from a stream. `name` is the document in error messages.
     pub fn new(name: String, input: impl Read + Send + 'static, paragraphs: Paragraphs) -> Self {
         Self {
             window: Window::new(name, Box::new(input)),
@@ -98,7 +98,7 @@ impl Iterator for TextReader {
     }
 }
 
-/// Returns the end of the first piece: all of a short text, else behind the last line end, sentence or word.
+/// Returns the end of the first piece: all of a short text, otherwise after the last line end, sentence or word.
 fn end_of_piece(text: &str, is_all: bool) -> usize {
     if is_all && text.len() <= PASSAGE_BYTES {
         return text.len();
@@ -115,7 +115,7 @@ fn end_of_piece(text: &str, is_all: bool) -> usize {
         .unwrap_or(piece.len())
 }
 
-/// Returns the position behind the last full stop with whitespace behind it, or behind the last ideographic one.
+/// Returns the position after the last full stop followed by whitespace, or after the last ideographic one.
 fn end_of_sentence(text: &str) -> Option<usize> {
     let mut characters = text.char_indices().rev();
     let mut behind = None;
@@ -131,7 +131,7 @@ fn end_of_sentence(text: &str) -> Option<usize> {
     })
 }
 
-/// Returns the end of the first paragraph or list item, with the blank lines behind it.
+/// Returns the end of the first paragraph or list item, including the blank lines after it.
 fn end_of_paragraph(text: &str, is_all: bool) -> usize {
     let is_item = list_mark(text) > 0;
     let mut at = 0;
@@ -139,7 +139,7 @@ fn end_of_paragraph(text: &str, is_all: bool) -> usize {
     for line in text.split_inclusive('\n') {
         let is_blank = line.trim().is_empty();
         let mark = &line[..list_mark(line)];
-        // A number at the start of a line may be a part of the sentence unless the paragraph is an item, too.
+        // A number at the start of a line may belong to the sentence, unless the paragraph is also a list item.
         let is_next_item = !mark.is_empty() && (is_item || !mark.contains(char::is_alphanumeric));
         if at > 0 && (is_next_item || has_blank && !is_blank) {
             return at;

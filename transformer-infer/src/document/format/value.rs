@@ -15,17 +15,17 @@ use crate::document::braces::len_of_braces;
 use crate::document::kinds::{MESSAGE_START, pattern};
 use crate::document::list_mark::list_mark;
 
-/// Text and how each of its characters is spelled in the document.
+/// Text and the spelling of each of its characters in the document.
 #[derive(Debug, Default)]
 pub(super) struct Value {
     text: String,
     source: String,
-    /// Where in the source each byte of the text begins.
+    /// The start in the source of each byte of the text.
     offsets: Vec<usize>,
 }
 
 impl Value {
-    /// Makes a value that is spelled as it is.
+    /// Makes a value with the text itself as its spelling.
     pub(super) fn plain(text: &str) -> Self {
         Self {
             text: text.to_owned(),
@@ -48,8 +48,8 @@ impl Value {
         &self.text
     }
 
-    /// Adds the value to the queue: a passage for each line, paragraph and block. Line ends inside of sentences are breaks;
-    /// tags, as translators of programs use them, are pairs and points, and entities are the characters they stand for.
+    /// Adds the value to the queue: a passage for each line, paragraph and block. Line ends inside sentences are
+    /// breaks. Tags, as used by translators of programs, are pairs and points, and entities are resolved.
     pub(super) fn push_parts(&self, notation: &Arc<dyn Notation>, parts: &mut PartQueue) {
         let has_blocks = self.text.match_indices('<').any(|(at, _)| {
             let found = tag(&self.text[at..]);
@@ -94,7 +94,7 @@ impl Value {
         push_items(join_atoms(items), &notation, parts);
     }
 
-    /// Returns what a line end is, with the whitespace around it and the mark of a list behind it.
+    /// Returns the kind and length of a line end, including the whitespace around it and a list mark after it.
     fn line_end(&self, start: usize, has_blocks: bool) -> (ItemKind, usize) {
         let (before, rest) = self.text.split_at(start);
         let after = rest.trim_start_matches([' ', '\t', '\r', '\n']);
@@ -122,22 +122,22 @@ impl Value {
     }
 }
 
-/// A tag is not longer, in bytes; so searching for its end takes bounded time.
+/// Maximum size of a tag, in bytes, so that searching for its end takes bounded time.
 const MAX_TAG_BYTES: usize = 1024;
 
 /// The start of a message with choices.
 static MESSAGE: LazyLock<Regex> = LazyLock::new(|| pattern(&format!("^{MESSAGE_START}")));
 
-/// A message with choices is not longer, in bytes.
+/// Maximum size of a message with choices, in bytes.
 const MAX_MESSAGE_BYTES: usize = 1 << 14;
 
-/// A line with fewer characters is full only if the next one goes on in lower case.
+/// Number of characters from which a line is full even if the next one does not begin in lower case.
 const FULL_LINE: usize = 60;
 
-/// A line with fewer words is a label.
+/// Number of words below which a line is a label.
 const MIN_WORDS: usize = 4;
 
-/// Returns whether two lines are of one text; otherwise they are labels, or items of a list.
+/// Returns whether two lines belong to the same text; otherwise they are labels, or items of a list.
 fn is_wrapped(line: &str, next: &str) -> bool {
     let line = line.trim();
     let ends_sentence = line.ends_with(['.', '!', '?', '…', '。', '！', '？']);
@@ -148,16 +148,16 @@ fn is_wrapped(line: &str, next: &str) -> bool {
     list_mark(next) == 0 && !is_label && (ends_sentence || goes_on || is_full)
 }
 
-/// Returns the length of a message with choices, `{n, plural, …}` of ICU or `{0,choice,…}` of Java, that the text begins
-/// with. Tags and line ends inside belong to it.
+/// Returns the length of a message with choices, `{n, plural, …}` of ICU or `{0,choice,…}` of Java, at the start of the
+/// text. Tags and line ends inside belong to it.
 fn message_len(text: &str) -> Option<usize> {
     let within = &text[..text.floor_char_boundary(MAX_MESSAGE_BYTES)];
     let start = &within[..within.floor_char_boundary(MAX_TAG_BYTES)];
     MESSAGE.is_match(start).then(|| len_of_braces(within))?
 }
 
-/// Returns the character that the entity at the start of a text stands for, and the length of the entity; a sign that no
-/// word contains, such as `&copy;`, is a point.
+/// Returns the character for the entity at the start of a text, and the length of the entity. A sign that is not part
+/// of a word, such as `&copy;`, is a point.
 fn character(text: &str) -> Option<(ItemKind, usize)> {
     let (len, characters) = entity(text, Context::General)?;
     let mut chars = characters.chars();
@@ -171,7 +171,7 @@ fn character(text: &str) -> Option<(ItemKind, usize)> {
     text[..len].ends_with(';').then_some((kind, len))
 }
 
-/// Returns what the tag at the start of a text is, and its length; `None` if there is none.
+/// Returns the kind and length of the tag at the start of a text; `None` if there is none.
 ///
 /// Names of HTML are written in one case; `<Link>` is a component of a program.
 pub(super) fn tag(text: &str) -> Option<(ItemKind, usize)> {

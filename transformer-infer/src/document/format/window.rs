@@ -7,29 +7,29 @@ use transformer_core::lines::{LineError, utf8_remedy};
 
 use crate::document::DocumentError;
 
-/// Number of bytes that are read at once, unless a token needs more.
+/// Number of bytes to read at a time, unless a token needs more.
 const BLOCK_BYTES: usize = 1 << 16;
 
-/// The bytes of a file that were read and not yet taken, checked to be UTF-8.
+/// The bytes of a file that have been read but not taken, checked to be UTF-8.
 pub(super) struct Window {
     name: String,
     input: Box<dyn Read + Send>,
-    /// What to do if the file is not UTF-8, by its first bytes.
+    /// The remedy if the file is not UTF-8, chosen by its first bytes.
     remedy: Option<&'static str>,
     text: String,
-    /// Number of bytes of the text that are taken.
+    /// Number of bytes of the text that have been taken.
     taken: usize,
-    /// The first bytes of a character whose others were not read yet.
+    /// The first bytes of a character that has not been read completely.
     partial: Vec<u8>,
     is_at_end: bool,
-    /// Number of line feeds in what was taken.
+    /// Number of line feeds in the text taken so far.
     n_lines: u64,
-    /// Number of bytes behind the last of them.
+    /// Number of bytes after the last of them.
     n_line_bytes: usize,
 }
 
 impl Window {
-    /// Reads from a stream, which error messages call by `name`.
+    /// Reads from a stream. `name` is the document in error messages.
     pub(super) fn new(name: String, input: Box<dyn Read + Send>) -> Self {
         Self {
             name,
@@ -44,12 +44,12 @@ impl Window {
         }
     }
 
-    /// What was read and not taken.
+    /// Returns the text that has been read but not taken.
     pub(super) fn text(&self) -> &str {
         &self.text[self.taken..]
     }
 
-    /// Whether nothing comes behind [`text`](Self::text).
+    /// Returns whether nothing comes after [`text`](Self::text).
     pub(super) fn is_at_end(&self) -> bool {
         self.is_at_end
     }
@@ -76,7 +76,7 @@ impl Window {
         }
     }
 
-    /// Reads at least as many bytes as there are, so that reading a long token takes linear time.
+    /// Reads at least as many bytes as it holds, so that reading a long token takes linear time.
     pub(super) fn fill(&mut self) -> Result<(), DocumentError> {
         self.text.drain(..self.taken);
         self.taken = 0;
@@ -107,7 +107,7 @@ impl Window {
         LineError::of_read(&self.name, line, source).into()
     }
 
-    /// Makes the error of an invalid byte behind the text and these valid bytes.
+    /// Makes the error for an invalid byte after the text and these valid bytes.
     fn utf8_error(&self, valid: &[u8]) -> DocumentError {
         let before = [self.text.as_bytes(), valid].concat();
         let n_bytes = match before.iter().rposition(|byte| *byte == b'\n') {

@@ -1,4 +1,4 @@
-//! [`cut`]: from a passage to its sentences.
+//! [`cut`]: cuts a passage into sentences.
 
 use std::ops::Range;
 
@@ -17,11 +17,11 @@ pub(in crate::document) enum Piece {
     Sentence(Sentence),
 }
 
-/// Cuts a passage at the given segments, which are in order and have no whitespace around them. `copied` is what is
-/// copied, in order, and `can_write` says what the model can write.
+/// Cuts a passage at the given segments, which are in order and without surrounding whitespace. `copied` is the copied
+/// text, in order, and `can_write` tells whether the model can write a text.
 ///
-/// The tags of a pair that encloses whole sentences are outside of them, and points at the edges of sentences, too:
-/// only what is inside of a sentence has to be put back into its translation.
+/// The tags of a pair that encloses whole sentences, and points at the edges of sentences, are outside the sentences:
+/// only markup inside a sentence has to be put back into its translation.
 pub(in crate::document) fn cut(
     passage: &Passage,
     segments: &[Range<usize>],
@@ -61,12 +61,12 @@ pub(in crate::document) fn cut(
     cutter.finish(copied, can_write)
 }
 
-/// Replaces pairs that enclose no text, with all that is inside of them, by points.
+/// Replaces pairs that enclose no text, including everything inside them, by points.
 ///
-/// They have no words to follow, but neighbors.
+/// They have no words to follow, only neighbors.
 fn without_empty_pairs(passage: &Passage) -> Passage {
     let mut marks: Vec<Mark> = Vec::with_capacity(passage.marks.len());
-    // The new index of each mark; `Err` of the point that it became a part of.
+    // The new index of each mark, or `Err` with the point that now contains it.
     let mut moved: Vec<Result<usize, usize>> = Vec::with_capacity(passage.marks.len());
     let is_empty = |mark: &Mark| {
         let is_pair = matches!(mark.kind, MarkKind::Pair { .. });
@@ -93,7 +93,7 @@ fn without_empty_pairs(passage: &Passage) -> Passage {
         }
         let inside = &passage.marks[index..index + n_inside];
         moved.extend(inside.iter().map(|_| Err(marks.len())));
-        // The pair as a passage of its own: its text is whitespace, which is copied.
+        // The pair becomes a passage: its text is whitespace, which is copied.
         let start = mark.range.start;
         let inside = [mark].into_iter().chain(inside);
         let inside = inside.map(|it| Mark {
@@ -121,7 +121,7 @@ fn without_empty_pairs(passage: &Passage) -> Passage {
     }
 }
 
-/// The sentences in which the two ends of a mark are; `None` for an end between sentences.
+/// The sentences that contain the two ends of a mark; `None` for an end between sentences.
 #[derive(Clone, Copy, Debug, Default)]
 struct Home {
     start: Option<usize>,
@@ -166,7 +166,7 @@ impl Cutter<'_> {
                     }
                 }
                 MarkKind::Point { .. } | MarkKind::Break { .. } => {
-                    // At the edge of a sentence, it is inside if its parent is.
+                    // A mark at the edge of a sentence is inside if its parent is.
                     let of_parent = parent
                         .filter(|home| home.start == home.end)
                         .and_then(|it| it.start);
@@ -189,20 +189,20 @@ impl Cutter<'_> {
         homes
     }
 
-    /// Returns the segment that contains a position, but not at its edges.
+    /// Returns the segment that contains a position, edges excluded.
     fn strictly_inside(&self, position: usize) -> Option<usize> {
         let index = self.segments.partition_point(|it| it.end <= position);
         let segment = self.segments.get(index)?;
         (segment.start < position).then_some(index)
     }
 
-    /// Emits all text up to a position, with the sentences that end there or before.
+    /// Emits all text up to a position, including the sentences that end there or before.
     fn advance(&mut self, position: usize) {
         while let Some(segment) = self.segments.get(self.next_segment)
             && segment.end <= position
         {
             self.text(segment.start);
-            // `finish` makes it.
+            // Filled in by `finish`.
             self.pieces.push(Piece::Sentence(Sentence::default()));
             self.at = segment.end;
             self.next_segment += 1;
@@ -225,7 +225,7 @@ impl Cutter<'_> {
         self.at = self.at.max(range.end);
     }
 
-    /// Emits the closing tags of the pairs inside of `parent` that are between sentences.
+    /// Emits the closing tags of the pairs inside `parent` that are between sentences.
     fn close_until(&mut self, open: &mut Vec<usize>, parent: Option<usize>, homes: &[Home]) {
         while open.last().copied() != parent
             && let Some(ended) = open.pop()

@@ -1,4 +1,4 @@
-//! [`Form`]: in which form a model gets a sentence, until its translation keeps what is copied.
+//! [`Form`]: the forms of a sentence to try until its translation keeps the copied text.
 
 use std::ops::Range;
 
@@ -8,23 +8,23 @@ use crate::document::kept::{Loss, loss};
 use crate::document::passage::Passage;
 use crate::document::protection::Protection;
 
-/// The form in which a model gets what is copied: one after the other, until its translation keeps it.
+/// The form in which a model gets copied text. Forms are tried in this order until a translation keeps the text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Form {
-    /// As a part of the sentence.
+    /// Part of the sentence.
     #[default]
     Shown,
-    /// As a part of the sentence, and its translation must contain it.
+    /// Part of the sentence, and required in its translation.
     Required,
     /// Taken out of the sentence, and put back into its translation.
     Hidden,
 }
 
 impl Sentence {
-    /// Makes a sentence of a segment: `copied` is what is copied inside of it, and `marks` are the indices of the marks
-    /// that are, or begin, or end inside of it.
+    /// Makes a sentence of a segment. `copied` is the copied text inside the segment, and `marks` are the indices of
+    /// the marks that are, begin, or end inside it.
     ///
-    /// Text that the model cannot write is taken out at once, but for numbers.
+    /// Text that the model cannot write is taken out at once, except for numbers.
     pub(in crate::document) fn new(
         passage: &Passage,
         segment: &Range<usize>,
@@ -37,11 +37,11 @@ impl Sentence {
         };
         let can_be_shown = |it: &Copied| it.can_be_shown(&passage.text, can_write);
         let all: Vec<(&Copied, bool)> = copied.iter().map(|it| (it, can_be_shown(it))).collect();
-        // The order of those that programs fill by their places is checked among the shown, or among the hidden.
+        // The order of items that programs fill by position is checked only if all are shown or all are hidden.
         let hides_order = all
             .iter()
             .any(|(it, can_be_shown)| !can_be_shown && it.is_ordered());
-        // A number that the model cannot write as it is may have another form in its language.
+        // A number that the model cannot write unchanged may have another form in a translation.
         let is_shown = |(it, can_be_shown): &(&Copied, bool)| {
             (*can_be_shown || it.is_number()) && !(hides_order && it.is_ordered())
         };
@@ -74,7 +74,7 @@ impl Sentence {
         }
     }
 
-    /// Returns the form in which to try again, if a translation does not keep what is copied.
+    /// Returns the next form to try, if a translation does not keep the copied text.
     pub(in crate::document) fn next_form(
         &self,
         form: Form,

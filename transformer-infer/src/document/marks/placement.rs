@@ -1,4 +1,4 @@
-//! [`Placement`]: where the marks of a sentence are in its translation.
+//! [`Placement`]: the positions of a sentence's marks in its translation.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -10,23 +10,23 @@ use crate::document::Protection;
 use transformer_core::text::Link;
 use transformer_core::text::is_without_spaces;
 
-/// Where the marks of a sentence are in its translation.
+/// The positions of a sentence's marks in its translation.
 pub(in crate::document) struct Placement<'a> {
     pub(in crate::document) sentence: &'a Sentence,
     pub(in crate::document) translation: &'a str,
     src_units: Vec<Unit>,
     pub(in crate::document) tgt_units: Vec<Unit>,
-    /// The source unit of each unit of the translation.
+    /// The source unit that each unit of the translation translates.
     aligned: Vec<Option<usize>>,
-    /// The units of the translation of each source unit.
+    /// The units of the translation for each source unit.
     tgt_of: Vec<Vec<usize>>,
-    /// The marks directly inside of each mark, and behind them those that are inside of none.
+    /// The marks directly inside each mark; last, the marks inside none.
     children: Vec<Vec<usize>>,
-    /// For each mark the units of the translation that it encloses, or an empty range before a unit.
+    /// The units of the translation that each mark encloses, or an empty range before a unit.
     pub(in crate::document) spans: Vec<Range<usize>>,
-    /// For each mark whether it is not written.
+    /// For each mark, true if it is left out.
     pub(in crate::document) is_dropped: Vec<bool>,
-    /// Breaks that moved out of the pair with this index.
+    /// Breaks that moved, each with the pair that it moved out of.
     moved: Vec<(usize, usize)>,
 }
 
@@ -81,7 +81,7 @@ impl<'a> Placement<'a> {
         )
     }
 
-    /// Gives pairs and points their spans, from the outside to the inside.
+    /// Sets the spans of pairs and points, from the outermost inward.
     pub(in crate::document) fn put_pairs(&mut self) {
         let mut parents = vec![(None, 0..self.tgt_units.len())];
         while let Some((parent, within)) = parents.pop() {
@@ -102,7 +102,7 @@ impl<'a> Placement<'a> {
             for pair in without_words {
                 self.spans[pair] = self.span_without_words(pair, &pairs, &within);
             }
-            // An empty span must not be inside of another one.
+            // An empty span must not be inside another span.
             for empty in &children {
                 let is_pair = self.is_pair(*empty);
                 if is_pair && !self.spans[*empty].is_empty() {
@@ -126,8 +126,8 @@ impl<'a> Placement<'a> {
         }
     }
 
-    /// Returns the span of a pair none of whose words has a translation: the word behind its position, or before it, if no
-    /// other pair has it; else it is empty.
+    /// Returns the span of a pair without translated words: the word after its position, or else before it, if no other
+    /// pair has it; otherwise an empty span.
     fn span_without_words(
         &self,
         pair: usize,
@@ -154,10 +154,10 @@ impl<'a> Placement<'a> {
         self.translation[range].contains(char::is_alphanumeric)
     }
 
-    /// Returns for each pair the units that it encloses; `None` if none of them translates a word of it.
+    /// Returns the units that each pair encloses; `None` if none of them translates a word of the pair.
     ///
-    /// It is the run with the most units that translate words of the pair, less those that translate words outside of
-    /// it, and without those of another pair.
+    /// It is the run with the highest count of units that translate words of the pair, minus those that translate words
+    /// outside it. Runs contain no words of other pairs.
     fn runs(&self, pairs: &[usize], within: &Range<usize>) -> Vec<(usize, Option<Range<usize>>)> {
         let owners: Vec<Owner> = within.clone().map(|unit| self.owner(unit, pairs)).collect();
         let run = |(position, pair): (usize, &usize)| {
@@ -174,7 +174,8 @@ impl<'a> Placement<'a> {
             };
             let start = within.start;
             let run = match (begins, ends) {
-                // A pair that began before the sentence encloses its first words; one that goes on, the last ones.
+                // A pair that began before the sentence encloses its first words; a pair that ends after it, its last
+                // words.
                 (false, _) => Some(start..start + best_prefix(values.iter().copied())),
                 (_, false) => {
                     let n_units = best_prefix(values.iter().rev().copied());
@@ -187,7 +188,7 @@ impl<'a> Placement<'a> {
         pairs.iter().enumerate().map(run).collect()
     }
 
-    /// Returns which of the pairs has the word that a unit translates.
+    /// Returns the pair that has the word that a unit translates.
     fn owner(&self, unit: usize, pairs: &[usize]) -> Owner {
         let Some(src) = self.aligned[unit] else {
             return Owner::Nobody;
@@ -200,7 +201,7 @@ impl<'a> Placement<'a> {
         owner.map_or(Owner::Outside, Owner::Pair)
     }
 
-    /// Returns the unit before which something without words of its own is written.
+    /// Returns the unit before which to write something that has no words.
     fn gap(&self, index: usize, within: &Range<usize>) -> usize {
         let mark = &self.sentence.marks[index];
         let before = self
@@ -230,14 +231,14 @@ impl<'a> Placement<'a> {
                 .then(|| tgt_of(behind + n, false))
                 .flatten()
         };
-        // What is at an edge of the sentence stays there.
+        // A mark at an edge of the sentence stays there.
         if mark.parent.is_none() && before == 0 {
             return within.start;
         }
         if mark.parent.is_none() && behind == self.src_units.len() {
             return within.end;
         }
-        // What touches the next word only, precedes it.
+        // A mark that touches only the next word goes before it.
         let prefers_right = mark.touches_right && !mark.touches_left;
         let found = (0..self.src_units.len()).find_map(|n| match prefers_right {
             true => right(n).or_else(|| left(n)),
@@ -264,7 +265,7 @@ impl<'a> Placement<'a> {
         good.unwrap_or(gap)
     }
 
-    /// Returns whether there is a space in a gap between units, or would be one in a script with spaces.
+    /// Returns whether a gap between units has a space, or would have one in a script with spaces.
     fn has_space(&self, gap: usize) -> bool {
         let Some(unit) = self.tgt_units.get(gap) else {
             return true;
@@ -285,14 +286,14 @@ impl<'a> Placement<'a> {
         let start = unit
             .checked_sub(1)
             .map_or(0, |before| self.tgt_units[before].range.end);
-        // Between two units may be what was invented.
+        // The text between two units may contain inventions.
         let between = &self.translation[start..end];
         &between[between.trim_end().len()..]
     }
 
     /// Gives breaks their positions: in order, and with words between them.
     ///
-    /// Line ends that find no room between words are dropped; other breaks are written one behind the other.
+    /// Line ends without room between words are dropped; other breaks are written one after the other.
     pub(in crate::document) fn put_breaks(&mut self) {
         let marks = &self.sentence.marks;
         let is_break = |index: &usize| matches!(marks[*index].kind, SentenceMarkKind::Break(_));
@@ -315,7 +316,7 @@ impl<'a> Placement<'a> {
         let latest = loop {
             match self.latest_gaps(&inside) {
                 Ok(latest) => break latest,
-                // One too many: the last line end goes.
+                // There is one break too many: drop the last line end.
                 Err(()) => match inside.iter().rposition(is_line_end) {
                     Some(position) => dropped.extend(inside.remove(position)),
                     None => break vec![self.tgt_units.len(); inside.len()],
@@ -352,7 +353,7 @@ impl<'a> Placement<'a> {
         self.sort_children();
     }
 
-    /// Returns for each group the last gap that leaves room for those behind it; an error if there is no room.
+    /// Returns for each group the last gap that leaves room for the groups after it, or an error if there is no room.
     fn latest_gaps(&self, groups: &[Vec<usize>]) -> Result<Vec<usize>, ()> {
         let mut latest = vec![0; groups.len()];
         let mut end = self.tgt_units.len();
@@ -385,7 +386,7 @@ impl<'a> Placement<'a> {
             .partition_point(|it| it.range.end <= position)
     }
 
-    /// Puts the children of each pair into the order of the source again.
+    /// Restores the source order of the children of each pair.
     fn sort_children(&mut self) {
         let moved: BTreeSet<(usize, usize)> = self.moved.drain(..).collect();
         for (parent, children) in self.children.iter_mut().enumerate() {
@@ -395,7 +396,7 @@ impl<'a> Placement<'a> {
         }
     }
 
-    /// Puts a break into the innermost pair around its span.
+    /// Moves a break into the innermost pair around its span.
     fn move_break(&mut self, index: usize, gap: usize) {
         let mut ancestors = Vec::new();
         let mut ancestor = self.sentence.marks[index].parent;
@@ -425,7 +426,7 @@ impl<'a> Placement<'a> {
         self.spans[index] = gap..gap;
     }
 
-    /// Returns for each gap whether a mark is written instead of its space.
+    /// Returns for each gap whether a mark replaces its space.
     pub(in crate::document) fn replaced(&self) -> Vec<bool> {
         let mut replaced = vec![false; self.tgt_units.len() + 1];
         let marks = self.sentence.marks.iter().zip(&self.spans);

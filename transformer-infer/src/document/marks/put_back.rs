@@ -9,7 +9,7 @@ use crate::document::passage::Raw;
 use transformer_core::text::Link;
 use transformer_core::text::is_without_spaces;
 
-/// A piece of a translation with its marks.
+/// A piece of a translation with marks.
 #[derive(Clone, Debug)]
 pub(in crate::document) enum Chunk<'a> {
     /// Translated text.
@@ -17,7 +17,7 @@ pub(in crate::document) enum Chunk<'a> {
     /// A mark, with or without the whitespace at its edges.
     Raw {
         raw: &'a Raw,
-        /// The text between the whitespace at its edges: its own, unless it takes the place of another.
+        /// The text between the whitespace at its edges; for a mark that keeps its order, that of the next such mark.
         content: &'a Raw,
         without_first_space: bool,
         without_last_space: bool,
@@ -25,7 +25,7 @@ pub(in crate::document) enum Chunk<'a> {
 }
 
 impl Chunk<'_> {
-    /// Returns what is written, without the whitespace that is left out.
+    /// Returns the output, without the whitespace that is left out.
     pub(in crate::document) fn source(&self) -> String {
         match self {
             Self::Text(text) => (*text).to_owned(),
@@ -50,12 +50,12 @@ impl Chunk<'_> {
     }
 }
 
-/// Puts the marks of a sentence back into its translation: each exactly once, and pairs nested as in the source.
+/// Puts the marks of a sentence back into its translation, each exactly once, with pairs nested as in the source.
 ///
-/// A pair encloses the longest sequence of units that translate units inside of it. A pair none of whose words is
-/// translated, and a point, go between the translations of their neighbors. Marks are written between words, or inside
-/// of a word that is the same in the source. Breaks keep their order and, if there are enough words, have words between
-/// them. If all placeholders were taken out, those of the translation are inventions of the model, and are left out.
+/// A pair encloses the longest sequence of units that translate units inside it. Points, and pairs without translated
+/// words, go between the translations of their neighbors. Marks are written between words, or inside a word that is the
+/// same in the source. Breaks keep their order and, if there are enough words, have words between them. If all
+/// placeholders were taken out, any in the translation are the model's inventions, and are left out.
 pub(in crate::document) fn put_back<'a>(
     sentence: &'a Sentence,
     translation: &'a str,
@@ -95,38 +95,38 @@ pub(in crate::document) fn put_back<'a>(
     writer.chunks
 }
 
-/// What was written behind the last word.
+/// The state after the last word that was written.
 struct Border {
-    /// Whether whitespace was written behind the last word, or behind the last point.
+    /// True if whitespace was written after the last word or point.
     has_space: bool,
-    /// Whether the last unit or point that was written ends with a word.
+    /// True if the last unit or point that was written ends with a word.
     follows_word: bool,
-    /// Whether the next word needs a space before it.
+    /// True if the next word needs a space before it.
     needs_space: bool,
 }
 
-/// Writes the units of a translation with the marks between them.
+/// A writer of the units of a translation with the marks between them.
 struct ChunkWriter<'a, 'p> {
     placement: &'p Placement<'a>,
     chunks: Vec<Chunk<'a>>,
     /// The next unit to write.
     next_unit: usize,
-    /// Whether the space before it is still to be written.
+    /// True if the space before `next_unit` is still to be written.
     is_space_due: bool,
     replaced: Vec<bool>,
     border: Border,
-    /// Set if a point was written last, without a word or a tag after it.
+    /// True if a point was written last, and no word or tag after it.
     follows_point: bool,
-    /// Whether a point that was written last needs no whitespace behind it at the end of the translation.
+    /// True if the last point that was written needs no whitespace after it at the end of the translation.
     needs_no_last_space: bool,
-    /// Where in the source the mark is that was written last, unless words follow it.
+    /// The source position of the last mark, unless words have been written after it.
     last_source: Option<Range<usize>>,
-    /// The marks that keep their order and are not yet written.
+    /// The marks that keep their order and have not been written.
     ordered: std::vec::IntoIter<&'a Raw>,
 }
 
 impl<'a> ChunkWriter<'a, '_> {
-    /// Writes the units up to `end`, with the marks inside of `parent` that are in their spans.
+    /// Writes the units up to `end`, with the marks inside `parent` that are in their spans.
     fn write(&mut self, parent: Option<usize>, end: usize) {
         let placement = self.placement;
         let sentence: &'a Sentence = placement.sentence;
@@ -162,7 +162,7 @@ impl<'a> ChunkWriter<'a, '_> {
         self.units_until(end);
     }
 
-    /// Leaves out the whitespace of a point at the end of the translation.
+    /// Removes the whitespace of a point at the end of the translation.
     fn trim_end(&mut self) {
         if let Some(Chunk::Raw {
             without_last_space, ..
@@ -172,8 +172,7 @@ impl<'a> ChunkWriter<'a, '_> {
         }
     }
 
-    /// Returns whether a pair would be text if nothing were inside of it, as `****` is in Markdown: its two ends are the
-    /// same.
+    /// Returns whether an empty pair would be text, as `****` is in Markdown: its two ends are the same.
     fn is_emphasis_without_text(
         &self,
         index: usize,
@@ -210,7 +209,7 @@ impl<'a> ChunkWriter<'a, '_> {
         }
     }
 
-    /// Writes the space before the next unit, unless it is written, or a mark replaces it.
+    /// Writes the space before the next unit, unless it has been written or a mark replaces it.
     fn space(&mut self) {
         if std::mem::take(&mut self.is_space_due) && !self.replaced[self.next_unit] {
             let space = self.placement.space(self.next_unit);
@@ -221,7 +220,7 @@ impl<'a> ChunkWriter<'a, '_> {
         }
     }
 
-    /// Writes the text of a mark, which is at a position of the source.
+    /// Writes the text of a mark, given its position in the source.
     fn raw(&mut self, raw: &'a Raw, source: Range<usize>) {
         self.chunks.push(Chunk::Raw {
             raw,
@@ -234,9 +233,9 @@ impl<'a> ChunkWriter<'a, '_> {
         self.last_source = Some(source);
     }
 
-    /// Writes a point, without the whitespace that it does not need beside other whitespace or at the edges of the
-    /// translation, and with a space if a word would touch it that does not touch it in the source. In the place of a
-    /// mark that keeps its order is the next one that does.
+    /// Writes a point. Omits whitespace that is not needed next to other whitespace or at the edges of the translation,
+    /// and adds a space where a word would touch the point but does not in the source. If the mark keeps its order, the
+    /// next one in that order is written instead.
     fn point(&mut self, raw: &'a Raw, index: usize) {
         let mark = &self.placement.sentence.marks[index];
         let next = mark.is_ordered.then(|| self.ordered.next()).flatten();
@@ -273,7 +272,7 @@ impl<'a> ChunkWriter<'a, '_> {
         self.last_source = Some(source);
     }
 
-    /// Returns whether the last character of a unit, or its first, belongs to a word that spaces separate.
+    /// Returns whether the last or first character of a unit belongs to a word of a script with spaces.
     fn is_word(&self, unit: usize, is_last: bool) -> bool {
         let range = self.placement.tgt_units[unit].range.clone();
         let mut characters = self.placement.translation[range].chars();

@@ -1,9 +1,9 @@
-//! Runs of units with the most words of a pair: sums of 1 for a word of it, -1 for a word outside of it, 0 for others,
-//! and `None` for a word of another pair.
+//! Runs of units with the most words of a pair. A unit counts 1 for a word of the pair, -1 for a word outside it, 0 for
+//! others, and is `None` for a word of another pair.
 
 use std::ops::Range;
 
-/// What the word that a unit translates belongs to.
+/// The owner of the word that a unit translates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::document) enum Owner {
     /// The pair with this position among its siblings.
@@ -14,7 +14,7 @@ pub(in crate::document) enum Owner {
     Nobody,
 }
 
-/// Returns the length of the longest prefix with the largest sum above 0, which ends with a 1; it does not reach over `None`.
+/// Returns the length of the longest prefix with the largest sum above 0. It ends with a 1 and contains no `None`.
 pub(in crate::document) fn best_prefix(values: impl Iterator<Item = Option<isize>>) -> usize {
     let (mut sum, mut best, mut len) = (0, 0, 0);
     for (index, value) in values.map_while(|value| value).enumerate() {
@@ -26,7 +26,7 @@ pub(in crate::document) fn best_prefix(values: impl Iterator<Item = Option<isize
     len
 }
 
-/// Returns the first range with the largest sum, which begins and ends with a 1; it does not reach over `None`.
+/// Returns the first range with the largest sum. It begins and ends with a 1 and contains no `None`.
 pub(in crate::document) fn best_run(values: &[Option<isize>]) -> Option<Range<usize>> {
     let (mut sum, mut start) = (0, 0);
     let mut best: Option<(isize, Range<usize>)> = None;

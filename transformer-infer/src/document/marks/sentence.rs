@@ -1,4 +1,4 @@
-//! [`Sentence`]: a segment of a passage, with the marks inside of it.
+//! [`Sentence`]: a segment of a passage, with the marks inside it.
 
 use std::ops::Range;
 
@@ -8,47 +8,47 @@ use crate::document::passage::{MarkKind, Part, Passage, Raw};
 use crate::document::protection::Item;
 use crate::document::spaces::{Spaces, needs_space};
 
-/// A segment that is translated by itself.
+/// A segment that is translated individually.
 #[derive(Clone, Debug, Default)]
 pub(in crate::document) struct Sentence {
-    /// The text, without whitespace around it, and with single spaces between words.
+    /// The text, with single spaces between words and no surrounding whitespace.
     pub(in crate::document) text: String,
-    /// The marks inside of the text, in the order of the document: an outer pair before what it encloses.
+    /// The marks inside the text, in the order of the document, with outer pairs before inner ones.
     pub(in crate::document) marks: Vec<SentenceMark>,
-    /// What of the text a translation must keep.
+    /// The items of the text that a translation must keep.
     pub(in crate::document) kept: Vec<Item>,
-    /// Where it is to be kept exactly.
+    /// The ranges of the text that a translation must keep exactly.
     pub(in crate::document) copied: Vec<Range<usize>>,
-    /// The texts that a search can be required to write for it.
+    /// The texts that a search can require in the translation.
     pub(super) terms: Vec<String>,
     /// The bytes of the passage that were taken out and are marks.
     pub(in crate::document) taken_out: Vec<Range<usize>>,
-    /// The sentence without what is copied, if the text has any.
+    /// The sentence without its copied text, if it has any.
     pub(super) hidden: Option<Box<Self>>,
 }
 
-/// A mark inside of a sentence.
+/// A mark inside a sentence.
 #[derive(Clone, Debug)]
 pub(in crate::document) struct SentenceMark {
-    /// The bytes of the text that a pair encloses, or the space that others replace, or an empty range.
+    /// The bytes of the text that a pair encloses; for other marks, the space to replace or an empty range.
     pub(in crate::document) range: Range<usize>,
-    /// Index of the innermost pair of the sentence that encloses it.
+    /// Index of the innermost pair of the sentence that encloses the mark.
     pub(in crate::document) parent: Option<usize>,
-    /// Whether a point is written with whitespace before it, and behind it.
+    /// True if a point is written with whitespace before it; after it.
     pub(in crate::document) has_spaces: [bool; 2],
-    /// Whether the word before a point touches it.
+    /// True if the word before a point touches it.
     pub(in crate::document) touches_left: bool,
-    /// Whether the word behind a point touches it.
+    /// True if the word after a point touches it.
     pub(in crate::document) touches_right: bool,
-    /// Whether it keeps its place among others like it.
+    /// True if it keeps its order among others like it.
     pub(in crate::document) is_ordered: bool,
     pub(in crate::document) kind: SentenceMarkKind,
 }
 
-/// What a mark inside of a sentence is.
+/// The kind of a mark inside a sentence.
 #[derive(Clone, Debug)]
 pub(in crate::document) enum SentenceMarkKind {
-    /// A pair; one of the tags is absent if it is outside of the sentence.
+    /// A pair; a tag outside the sentence is absent.
     Pair {
         open: Option<Tag>,
         close: Option<Tag>,
@@ -63,48 +63,48 @@ pub(in crate::document) enum SentenceMarkKind {
 #[derive(Clone, Debug)]
 pub(in crate::document) struct Tag {
     pub(in crate::document) raw: Raw,
-    /// Whether it is written in place of the whitespace beside it, since the whitespace is part of `raw`.
+    /// True if it replaces the whitespace beside it, which is part of `raw`.
     pub(in crate::document) replaces_space: bool,
 }
 
-/// Makes a sentence of a segment: words with single spaces between them.
+/// A builder that makes a sentence of a segment: words with single spaces between them.
 ///
-/// Whitespace that is more than one space, or among marks, is written with these marks; where there is no mark, it
-/// becomes a break.
+/// Whitespace of more than one space, or among marks, is written with these marks; without a mark, it becomes a break.
 pub(super) struct SentenceBuilder<'a> {
     passage: &'a Passage,
     segment: &'a Range<usize>,
-    /// Number of bytes of the passage that were read.
+    /// Number of bytes of the passage that have been read.
     at: usize,
     text: String,
     marks: Vec<SentenceMark>,
-    /// The pairs that have begun and not ended: index in the sentence, and end in the passage.
+    /// The open pairs: index in the sentence, and end in the passage.
     open: Vec<(usize, usize)>,
-    /// What stands between the last word and the next.
+    /// The items between the last word and the next.
     gap: Vec<GapItem>,
-    /// What is still to be taken out, the next one last.
+    /// The text still to be taken out, in reverse order.
     hidden: Vec<&'a Copied>,
-    /// The copied text that stays, and for each piece whether the model can write it.
+    /// The copied text that stays, each with true if the model can write it.
     shown: &'a [(&'a Copied, bool)],
-    /// Where words are in the passage and in the text.
+    /// The positions of words in the passage and in the text.
     words: Vec<(usize, usize)>,
 }
 
-/// Something between two words, with the index of its mark.
+/// Something between two words.
 #[derive(Debug)]
 enum GapItem {
     /// Whitespace, in the notation of the document.
     Space(String),
     Open(usize),
     Close(usize),
-    /// A point or break, and whether the text has a space in its place.
+    /// The index of a point or break, and true if the text has a space in its place.
     Point(usize, bool),
     /// Protected text.
     Protected(usize),
 }
 
 impl<'a> SentenceBuilder<'a> {
-    /// `hidden` is taken out, and `shown` is copied and stays in the text; both are inside of the segment and in order.
+    /// Starts a sentence. `hidden` is taken out; `shown` is copied but stays in the text. Both are inside the segment
+    /// and in order.
     pub(super) fn new(
         passage: &'a Passage,
         segment: &'a Range<usize>,
@@ -125,7 +125,7 @@ impl<'a> SentenceBuilder<'a> {
         }
     }
 
-    /// Makes the sentence, given the indices of the marks that are, or begin, or end inside of it.
+    /// Builds the sentence, given the indices of the marks that are, begin, or end inside it.
     pub(super) fn build(mut self, marks: &[usize]) -> Sentence {
         let taken_out = self.hidden.iter().rev().map(|it| it.range.clone());
         let taken_out = taken_out.collect();
@@ -171,7 +171,7 @@ impl<'a> SentenceBuilder<'a> {
         self.end(taken_out)
     }
 
-    /// Ends the text and the pairs that are open.
+    /// Ends the text and the open pairs.
     fn end(mut self, taken_out: Vec<Range<usize>>) -> Sentence {
         for mark in &mut self.marks {
             if let SentenceMarkKind::Pair { close: None, .. } = mark.kind {
@@ -181,7 +181,7 @@ impl<'a> SentenceBuilder<'a> {
         let kept = self.kept();
         let exact = kept.iter().filter(|item| item.keep != Keep::Digits);
         let copied = exact.map(|item| item.range.clone()).collect();
-        // Numbers have other forms in other languages, so they are required only where nothing else is.
+        // Numbers have other forms in other languages, so they are required only if nothing else is.
         let required = self.shown.iter().filter(|it| it.1);
         let mut required: Vec<&Copied> = required.map(|it| it.0).collect();
         if required.iter().any(|it| !it.is_number()) {
@@ -200,7 +200,7 @@ impl<'a> SentenceBuilder<'a> {
         }
     }
 
-    /// Returns where what is shown is in the text.
+    /// Returns the positions of the shown items in the text.
     fn kept(&self) -> Vec<Item> {
         let moved = |at: usize| {
             let word = self
@@ -217,7 +217,7 @@ impl<'a> SentenceBuilder<'a> {
         items.collect()
     }
 
-    /// Ends the pairs inside of `parent`.
+    /// Ends the pairs inside `parent`.
     fn close_until(&mut self, parent: Option<usize>) {
         while let Some((index, end)) = self.open.last().copied()
             && Some(index) != parent
@@ -230,7 +230,7 @@ impl<'a> SentenceBuilder<'a> {
         }
     }
 
-    /// Adds the words, what is taken out, and the whitespace up to a position of the passage.
+    /// Adds words, whitespace, and the marks of text to be taken out, up to a position of the passage.
     fn words_until(&mut self, end: usize) {
         while let Some(copied) = self.hidden.pop_if(|it| it.range.end <= end) {
             let range = copied.range.clone();
@@ -274,7 +274,7 @@ impl<'a> SentenceBuilder<'a> {
         }
     }
 
-    /// Adds the space before the next word, and gives the marks there their positions.
+    /// Adds the space before the next word, and sets the positions of the marks there.
     fn end_gap(&mut self, next: Option<char>) {
         let gap = std::mem::take(&mut self.gap);
         let has_space = self.needs_space(&gap, next);
@@ -324,7 +324,7 @@ impl<'a> SentenceBuilder<'a> {
         }
     }
 
-    /// Finds the points of a gap that the words around them touch.
+    /// Finds the points of a gap that touch the words around them.
     fn find_touching_points(&mut self, gap: &[GapItem], next: Option<char>) {
         let is_word = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
         let mut touches = is_word(self.text.trim_end().chars().next_back());
@@ -374,7 +374,7 @@ impl<'a> SentenceBuilder<'a> {
     }
 }
 
-/// Returns whether a gap is at most one space, with ends of pairs before it and starts behind it.
+/// Returns whether a gap is at most one space, with ends of pairs before it and starts after it.
 fn is_regular(gap: &[GapItem]) -> bool {
     let spaces = |item: &GapItem| matches!(item, GapItem::Space(_));
     let closes = gap
@@ -390,7 +390,7 @@ fn is_regular(gap: &[GapItem]) -> bool {
 }
 
 impl SentenceMarkKind {
-    /// Returns whether the text of a point begins with whitespace, and ends with it.
+    /// Returns whether the text of a point begins and ends with whitespace.
     fn has_spaces(&self) -> [bool; 2] {
         match self {
             Self::Point(raw) | Self::Break(raw) => [raw.starts_with_space(), raw.ends_with_space()],
@@ -412,7 +412,7 @@ impl SentenceMark {
         }
     }
 
-    /// Writes whitespace together with the mark.
+    /// Adds whitespace to the text of the mark.
     fn add_spaces(&mut self, is_close: bool, before: &str, after: &str, replaces: bool) {
         let raw = match &mut self.kind {
             SentenceMarkKind::Pair { open, close } => {

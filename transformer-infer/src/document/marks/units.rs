@@ -1,4 +1,4 @@
-//! [`Unit`]: the smallest part of a text that markup encloses; which units translate which.
+//! [`Unit`]: the smallest part of a text that markup can enclose; aligns units with their translations.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use transformer_core::text::is_without_spaces;
 
 /// A word, a punctuation mark, or a character of a script without spaces.
 ///
-/// A word with a mark inside of it is several units.
+/// A word with a mark inside it is several units.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::document) struct Unit {
     /// The bytes of the text.
@@ -19,12 +19,12 @@ pub(in crate::document) struct Unit {
     pub(in crate::document) word: Range<usize>,
 }
 
-/// Returns the units of a text, which end at the positions of `cuts`, in order, too.
+/// Returns the units of a text. Units also end at `cuts`, which are in order.
 pub(in crate::document) fn units(text: &str, cuts: &[usize]) -> Vec<Unit> {
     units_with(text, cuts, &[])
 }
 
-/// The same, where each of `wholes`, which are in order, is a unit.
+/// Returns the units of a text, with each of the ordered `wholes` as one unit.
 fn units_with(text: &str, cuts: &[usize], wholes: &[Range<usize>]) -> Vec<Unit> {
     let mut units = Vec::new();
     let mut cuts = cuts;
@@ -65,7 +65,7 @@ fn words_with(text: &str, wholes: &[Range<usize>]) -> Vec<Range<usize>> {
 
 fn words(text: &str) -> Vec<Range<usize>> {
     let mut words: Vec<Range<usize>> = Vec::new();
-    // Whether the last word goes on if a character of a word follows.
+    // True if a following word character continues the last word.
     let mut goes_on = false;
     let mut characters = text.char_indices().peekable();
     let mut last = ' ';
@@ -102,12 +102,12 @@ fn joins(before: char, c: char, after: Option<char>) -> bool {
 fn is_in_word(c: char) -> bool {
     !is_without_spaces(c)
         && (c.is_alphanumeric()
-            // Combining marks, and the signs of Indic scripts that are no letters.
+            // Combining marks, and the signs of Indic scripts that are not letters.
             || matches!(c, '\u{300}'..='\u{36f}' | '\u{900}'..='\u{dff}' | '\u{fe00}'..='\u{fe0f}'))
 }
 
-/// Returns the units of a sentence, which end at `cuts`, too, those of its translation, and for each of these the unit that
-/// it translates. What is copied is one unit: no tag goes into it. What is invented is none.
+/// Returns the units of a sentence, which also end at `cuts`; those of its translation; and, for each of the latter,
+/// the unit that it translates. Copied text is one unit, so no tag goes into it. Inventions are not units.
 pub(super) fn aligned_units(
     sentence: &Sentence,
     cuts: &[usize],
@@ -146,8 +146,8 @@ pub(super) fn aligned_units(
     (src_units, tgt_units, aligned)
 }
 
-/// Returns for each unit of the translation the unit of the source that it translates; and splits units of the
-/// translation that repeat a source word with marks inside, as it is split.
+/// Returns the source unit that each unit of the translation translates. If the translation repeats a source word with
+/// marks inside, its unit is split like the source's.
 fn align(
     (src, src_units): (&str, &[Unit]),
     (tgt, tgt_units): (&str, Vec<Unit>),
@@ -182,8 +182,9 @@ fn align(
     (units, aligned)
 }
 
-/// Returns the source unit that most bytes of a unit are linked to; none of `copied`, which a copy translates. Words are aligned to words, and punctuation to the
-/// same punctuation: attention between punctuation and words says nothing about meaning.
+/// Returns the source unit with the most bytes linked to a unit, excluding `copied` units, which only copies translate.
+/// Words are aligned to words, and punctuation to the same punctuation: attention between punctuation and words says
+/// nothing about meaning.
 fn best(
     (src, src_units): (&str, &[Unit]),
     (tgt, unit): (&str, &Unit),
@@ -204,7 +205,7 @@ fn best(
             .filter(|(_, it)| !copied.contains(&it.range));
         let text_of = |it: &Unit| &src[it.range.clone()];
         let same = linked.clone().find(|(_, it)| text_of(it) == text);
-        // Of the parts of a word, the longest.
+        // Prefer the longest part of a word.
         let words = linked
             .clone()
             .filter(|(_, it)| is_word && has_letters(text_of(it)));

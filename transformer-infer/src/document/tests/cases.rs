@@ -1,4 +1,4 @@
-//! Small documents of every format, each with the translation that keeps what is to be kept.
+//! Small documents of every format, each with the translation that keeps everything that must be kept.
 
 use super::Reverses;
 use super::doubles::Writes;
@@ -25,7 +25,7 @@ fn read(format: &str, source: &'static str) -> Result<Vec<Part>, DocumentError> 
         .collect()
 }
 
-/// Documents, and what they are if the words of each sentence are reversed and written large.
+/// Documents, each with its translation by reversing and capitalizing the words of every sentence.
 const CASES: &[(&str, &str, &str)] = &[
     (
         "json",

@@ -1,4 +1,4 @@
-//! How what is copied comes through a translation, by hand.
+//! Copied text in translations, by hand.
 
 use super::doubles::{Writes, translate};
 use super::{Copies, Reverses};
@@ -56,7 +56,7 @@ fn what_has_no_number_keeps_its_order() {
     let reversed = |source| translate(&Reverses, source);
     assert_eq!(reversed("one %s two %d three"), "THREE TWO %s ONE %d");
     assert_eq!(reversed("one {a} two {b} three"), "THREE TWO {b} ONE {a}");
-    // What touches a word has another in its place.
+    // Where an item touches a word, another item takes its place.
     assert_eq!(reversed("one %s two x%d end"), "END X%s TWO ONE %d");
 }
 

@@ -10,14 +10,14 @@ use crate::document::{
 };
 use transformer_core::text::Link;
 
-/// Returns every line as it is.
+/// A translator that returns every line unchanged.
 #[derive(Debug)]
 pub(in crate::document) struct Copies {
-    /// Most bytes of a line.
+    /// Maximum number of bytes of a line.
     pub(in crate::document) most: usize,
 }
 
-/// Returns the words of every line in the opposite order, with upper-case letters, and the full stop at the end.
+/// A translator that returns the words of every line in reverse order and in upper case, with the full stop at the end.
 #[derive(Debug)]
 pub(in crate::document) struct Reverses;
 
@@ -53,7 +53,7 @@ impl LineTranslator for Reverses {
     }
 }
 
-/// Translates by a function, without links unless it copies, and writes down the lines and what their translations must contain.
+/// A translator by a function. It gives links only if it copies, and records the lines and their required texts.
 pub(super) struct Writes {
     pub(super) write: fn(&DocumentLine<'_>) -> String,
     pub(super) can_write: bool,

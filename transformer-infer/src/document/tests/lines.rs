@@ -1,4 +1,4 @@
-//! The lines that a model gets of documents.
+//! The lines of documents that a model gets.
 
 use std::sync::Mutex;
 
@@ -10,7 +10,7 @@ use crate::document::{
     Splitter, TranslatedLine,
 };
 
-/// Copies lines, and notes them.
+/// A translator that copies and records lines.
 #[derive(Debug, Default)]
 struct Notes(Mutex<Vec<String>>);
 
@@ -33,7 +33,7 @@ impl LineTranslator for Notes {
     }
 }
 
-/// Returns the lines of a document, which a copy leaves as it is.
+/// Returns the lines of a document, and checks that a copy is equal to the document.
 fn lines_of_parts(parts: Vec<Part>, split: Split) -> Vec<String> {
     let source: String = parts.iter().map(Part::source).collect();
     let (splitter, protection) = (Splitter::new(split, "en"), Protection::placeholders());

@@ -1,4 +1,4 @@
-//! Whatever a model does with the words of a sentence: what is copied, and every number, is in the translation once.
+//! For any mangling of a sentence's words by a model, the translation has all copied text and every number once.
 
 use std::sync::LazyLock;
 
@@ -13,13 +13,13 @@ use crate::document::{
     Split, Splitter, TranslatedLine,
 };
 
-/// Drops words, moves them, or joins them to their neighbors, by bits that are drawn.
+/// A translator that drops words, moves them, or joins them to their neighbors, according to random bits.
 #[derive(Clone, Debug)]
 struct Mangles {
     drops: u64,
     glues: u64,
     rotates: usize,
-    /// Whether the translation has the texts that it must contain.
+    /// True if the translation has the required texts.
     obeys: bool,
     can_write: bool,
 }
@@ -83,7 +83,7 @@ fn mangles() -> impl Strategy<Value = Mangles> {
     })
 }
 
-/// A sentence of words and what is copied, some of it touching, joined by signs or in quotes.
+/// Returns a sentence of words and copied text, some of it touching, joined by signs or in quotes.
 fn sentence() -> impl Strategy<Value = String> {
     let examples: Vec<&str> = KINDS
         .iter()
@@ -134,7 +134,7 @@ fn translate(lines: &Mangles, source: &str) -> String {
     translated.expect("this translator does not fail").concat()
 }
 
-/// Returns what of a text is copied exactly, in order.
+/// Returns the text that is copied exactly, in order.
 fn exact(text: &str, items: &[Item]) -> Vec<String> {
     let exact = items.iter().filter(|item| item.keep != Keep::Digits);
     exact

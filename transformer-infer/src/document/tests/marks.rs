@@ -1,4 +1,4 @@
-//! Where marks and protected text are in translations, by hand.
+//! The positions of marks and protected text in translations, by hand.
 
 use super::doubles::{translate, translate_with};
 use super::{Copies, Reverses};
@@ -141,7 +141,7 @@ fn a_long_sentence_is_translated_in_parts_and_said() {
 
 #[test]
 fn line_ends_without_room_between_words_are_dropped() {
-    // Two words, between which one line end fits.
+    // There are two words, with room for one line end between them.
     let translated = reversed("one <br/> (two) <br/> three");
     assert_eq!(translated.matches("<br/>").count(), 2);
     let source = "one\n(\ntwo";
@@ -158,7 +158,7 @@ fn line_ends_without_room_between_words_are_dropped() {
     );
 }
 
-/// Removes the second space of every line.
+/// A translator that removes the second space of every line.
 #[derive(Debug)]
 struct Joins;
 

@@ -1,4 +1,4 @@
-//! Tests of the document layer, with translators whose output is known.
+//! Tests of documents, with translators of known output.
 
 mod cases;
 mod copied;

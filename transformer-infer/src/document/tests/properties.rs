@@ -1,4 +1,4 @@
-//! Whatever a passage is: a copy is the passage, and a translation has all its marks.
+//! For any passage, a copy is the passage, and a translation has all its marks.
 
 use proptest::prelude::*;
 
@@ -20,7 +20,7 @@ const PLACEHOLDERS: &[&str] = &[
     "🌂",
 ];
 
-/// Text of the markup language with matching tags.
+/// Returns text of the markup language with matching tags.
 fn source() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         4 => "[a-d]{1,4}",

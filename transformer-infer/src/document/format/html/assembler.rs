@@ -1,4 +1,4 @@
-//! [`Assembler`]: collects text and inline markup until a passage ends, and makes parts of them.
+//! [`Assembler`]: collects text and inline markup up to the end of a passage, and makes parts of them.
 
 use std::collections::VecDeque;
 
@@ -8,7 +8,7 @@ use super::scan_tag::is_space;
 use super::segment::{Inline, InlinePoint, segment_parts};
 use crate::document::Part;
 
-/// Number of bytes of text after which a passage ends at the next whitespace outside of pairs. At twice as many it ends
+/// Number of bytes of text after which a passage ends at the next whitespace outside pairs. At twice as many it ends
 /// anywhere.
 pub(super) const MAX_TEXT_BYTES: usize = 1 << 16;
 
@@ -21,21 +21,21 @@ pub(super) const MAX_MARKUP_BYTES: usize = 1 << 20;
 /// Size of the parts into which copied text is divided.
 const VERBATIM_BYTES: usize = 1 << 16;
 
-/// The passage that is being read, and the parts before it.
+/// The current passage, and the parts before it.
 #[derive(Debug, Default)]
 pub(super) struct Assembler {
     items: Vec<Inline>,
-    /// Index and name of the start tags whose end tags have not come yet.
+    /// Index and name of the start tags without an end tag so far.
     open: Vec<(usize, String)>,
     n_text_bytes: usize,
     n_markup_bytes: usize,
-    /// Where the text of the passage stands.
+    /// The position of the passage's text.
     position: Position,
     parts: VecDeque<Part>,
 }
 
 impl Assembler {
-    /// Returns the first part that is complete.
+    /// Returns the first complete part.
     pub(super) fn next_part(&mut self, is_at_end: bool) -> Option<Part> {
         // Copied text may grow.
         if self.parts.len() > 1 || is_at_end {
@@ -50,7 +50,7 @@ impl Assembler {
         self.emit(parts);
     }
 
-    /// Adds text, as it is in the file.
+    /// Adds text as written in the file.
     pub(super) fn text(&mut self, mut source: &str, position: Position) {
         while let Some(cut) = self.cut(source) {
             let (head, rest) = source.split_at(cut);
@@ -61,7 +61,7 @@ impl Assembler {
         self.push_text(source, position);
     }
 
-    /// Returns where in the text the passage has to end.
+    /// Returns the position in the text where the passage has to end.
     fn cut(&self, source: &str) -> Option<usize> {
         let is_full = self.items.len() >= MAX_ITEMS || self.n_markup_bytes >= MAX_MARKUP_BYTES;
         let n_left = |limit: usize| limit.saturating_sub(self.n_text_bytes);
@@ -75,7 +75,7 @@ impl Assembler {
             let end = hard.clamp(soft, source.len());
             let found = source.as_bytes()[soft..end].iter().position(is_space);
             if let Some(at) = found {
-                // The whitespace belongs to what is copied in front of the next passage.
+                // The whitespace is copied before the next passage.
                 return (soft + at > 0 || !self.items.is_empty()).then_some(soft + at);
             }
         }
@@ -100,7 +100,7 @@ impl Assembler {
         if source.is_empty() {
             return;
         }
-        // One line end that is kept makes all of the passage preformatted.
+        // If one line end is kept, the whole passage is preformatted.
         if source.contains(['\n', '\r']) && position == Position::Preformatted {
             self.position = position;
         }
@@ -119,7 +119,7 @@ impl Assembler {
 
     /// Adds the start tag of a pair.
     pub(super) fn open(&mut self, name: &str, parts: Vec<Part>) {
-        // Links do not nest: the second ends the first.
+        // Links do not nest: a second one ends the first.
         let is_single = matches!(name, "a" | "nobr");
         if is_single && self.open.iter().any(|(_, open)| open == name) {
             self.copy(parts);
@@ -130,7 +130,7 @@ impl Assembler {
         self.items.push(Inline::Open(parts));
     }
 
-    /// Adds the end tag of a pair. It ends the passage if it is not that of the last start tag.
+    /// Adds the end tag of a pair. Ends the passage if the last start tag has another name.
     pub(super) fn close(&mut self, name: &str, source: String) {
         if self.open.last().is_some_and(|(_, open)| open == name) {
             self.open.pop();
@@ -141,7 +141,7 @@ impl Assembler {
         }
     }
 
-    /// Ends the passage if it has too much markup for these bytes more.
+    /// Ends the passage if it would have too much markup with these additional bytes.
     fn make_room(&mut self, n_bytes: usize) {
         if self.items.len() >= 2 * MAX_ITEMS || self.n_markup_bytes + n_bytes > 2 * MAX_MARKUP_BYTES
         {
@@ -150,7 +150,7 @@ impl Assembler {
         self.n_markup_bytes += n_bytes;
     }
 
-    /// Ends the passage. Start tags without end tag divide it.
+    /// Ends the passage. Start tags without an end tag divide it.
     pub(super) fn flush(&mut self) {
         let items = std::mem::take(&mut self.items);
         let mut open = std::mem::take(&mut self.open).into_iter().peekable();

@@ -1,4 +1,4 @@
-//! What the attributes of a tag say: about translation, about the encoding, and text of their own.
+//! The information in the attributes of a tag: about translation and the encoding, and text.
 
 use encoding_rs::{Encoding, UTF_8};
 use htmlize::unescape_attribute;
@@ -8,7 +8,7 @@ use super::passage::text_parts;
 use super::token::{Attribute, Tag};
 use crate::document::Part;
 
-/// Returns whether the content of an element is translated, if its attributes say so.
+/// Returns whether to translate the content of an element, if its attributes specify it.
 pub(super) fn translate(tag: &Tag, source: &str) -> Option<bool> {
     let value = |name| tag.attribute(name).map(|found| value(found, source));
     match value("translate").as_deref().map(str::trim) {
@@ -23,7 +23,7 @@ pub(super) fn translate(tag: &Tag, source: &str) -> Option<bool> {
         .then_some(false)
 }
 
-/// Returns whether the line ends in an element are kept, as in `pre`, if its attributes say so.
+/// Returns whether to keep the line ends in an element, as in `pre`, if its attributes specify it.
 pub(super) fn keeps_line_ends(tag: &Tag, source: &str) -> Option<bool> {
     let value = |name| {
         tag.attribute(name)
@@ -45,7 +45,7 @@ pub(super) fn keeps_line_ends(tag: &Tag, source: &str) -> Option<bool> {
 /// An encoding that a page declares.
 pub(super) struct Declared {
     pub(super) label: String,
-    /// The encoding, unless the label is unknown or no page can be written in it.
+    /// The encoding; `None` if the label is unknown or the encoding cannot be written.
     pub(super) encoding: Option<&'static Encoding>,
 }
 
@@ -73,7 +73,7 @@ pub(super) fn declared_encoding(tag: &Tag, source: &str) -> Option<Declared> {
     if label.is_empty() || !label.bytes().all(is_sign) {
         return None;
     }
-    // By the standard, a declaration of UTF-16 that can be read as ASCII means UTF-8.
+    // Under the standard, a declaration of UTF-16 that can be read as ASCII means UTF-8.
     let is_utf8 = label.starts_with("utf-16") || label.contains("unicode");
     let encoding = match is_utf8 {
         true => Some(UTF_8),
@@ -85,7 +85,7 @@ pub(super) fn declared_encoding(tag: &Tag, source: &str) -> Option<Declared> {
     })
 }
 
-/// Divides a tag into what is copied and the text of its attributes.
+/// Divides a tag into copied parts and the text of its attributes.
 pub(super) fn tag_parts(tag: &Tag, source: &str) -> Vec<Part> {
     let mut found: Vec<&Attribute> = tag
         .attributes
@@ -108,7 +108,7 @@ pub(super) fn tag_parts(tag: &Tag, source: &str) -> Vec<Part> {
     parts
 }
 
-/// Whether people read the value of an attribute.
+/// Returns whether the value of an attribute is read by people.
 fn is_text(tag: &Tag, attribute: &Attribute, source: &str) -> bool {
     match attribute.name {
         "alt" | "aria-label" | "placeholder" | "title" => true,

@@ -1,11 +1,11 @@
-//! What the elements of HTML are: inside of a sentence or not, translated or not.
+//! The properties of HTML elements: inside a sentence or not, translated or not.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
 use super::token::TextMode;
 
-/// Elements beyond which an end tag of another name does not reach.
+/// Elements that stop the search for the element of an end tag with another name.
 static SPECIAL: LazyLock<HashSet<&str>> = LazyLock::new(|| {
     let names = "address applet article aside blockquote body button caption center colgroup dd details dir \
      div dl dt fieldset figcaption figure footer form frameset h1 h2 h3 h4 h5 h6 head header \
@@ -15,35 +15,35 @@ static SPECIAL: LazyLock<HashSet<&str>> = LazyLock::new(|| {
     names.split(' ').collect()
 });
 
-/// Returns whether a name, which has no spaces, is one of those between spaces.
+/// Returns whether a name without spaces is in a list separated by spaces.
 pub(super) fn is_one_of(name: &str, names: &str) -> bool {
     names.split(' ').any(|it| it == name)
 }
 
-/// What a start tag in translated text means.
+/// The effect of a start tag in translated text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
-    /// Encloses words of a sentence.
+    /// A tag around words of a sentence.
     Pair,
-    /// Stands between words, and has no content.
+    /// A tag between words, without content.
     Void {
-        /// Whether a reader sees something there, so that the words do not touch.
+        /// True if it is visible to a reader, so that the words do not touch.
         is_visible: bool,
     },
-    /// Stands between words, with content that is not translated.
+    /// An element between words, with untranslated content.
     Atom {
-        /// Whether a reader sees something there.
+        /// True if it is visible to a reader.
         is_visible: bool,
     },
-    /// Ends a passage; its content is not translated.
+    /// An element that ends a passage; its content is not translated.
     CopiedBlock,
-    /// Ends a passage.
+    /// An element that ends a passage.
     Block,
 }
 
 /// Returns the role of an element in HTML.
 ///
-/// Unknown elements are blocks, so that nothing moves them; names with a colon, which Word writes, are not.
+/// Unknown elements are blocks, so that nothing moves them; names with a colon, as Word writes them, are not.
 pub(super) fn role(name: &str) -> Role {
     match name {
         "a" | "abbr" | "acronym" | "b" | "bdi" | "bdo" | "big" | "blink" | "cite" | "data"
@@ -62,17 +62,17 @@ pub(super) fn role(name: &str) -> Role {
     }
 }
 
-/// Whether the content of an element is not translated unless `translate="yes"` says so.
+/// Returns whether the content of an element is copied unless it has `translate="yes"`.
 pub(in crate::document::format) fn is_copied(name: &str) -> bool {
     name != "picture" && matches!(role(name), Role::Atom { .. } | Role::CopiedBlock)
 }
 
-/// Returns whether an element is known, and ends a passage.
+/// Returns whether an element is known and ends a passage.
 pub(in crate::document::format) fn is_block(name: &str) -> bool {
     matches!(role(name), Role::Block | Role::CopiedBlock) && (is_special(name) || is_void(name))
 }
 
-/// Whether the content of an element is never translated, such as text in which entities mean nothing.
+/// Returns whether the content of an element is never translated, such as text without entities.
 pub(super) fn is_opaque(name: &str) -> bool {
     is_one_of(
         name,
@@ -80,7 +80,7 @@ pub(super) fn is_opaque(name: &str) -> bool {
     )
 }
 
-/// Whether an element has neither content nor an end tag.
+/// Returns whether an element has neither content nor an end tag.
 pub(in crate::document::format) fn is_void(name: &str) -> bool {
     is_one_of(
         name,
@@ -89,7 +89,7 @@ pub(in crate::document::format) fn is_void(name: &str) -> bool {
     )
 }
 
-/// How the text of an element is read.
+/// Returns the way to read the text of an element.
 pub(super) fn text_mode(name: &str) -> TextMode {
     match name {
         "title" => TextMode::Escapable("title"),
@@ -105,7 +105,7 @@ pub(super) fn text_mode(name: &str) -> TextMode {
     }
 }
 
-/// Whether browsers close these elements wherever they end, with others open inside.
+/// Returns whether browsers close these elements wherever their end tag is, even with others open inside.
 pub(super) fn is_formatting(name: &str) -> bool {
     is_one_of(
         name,
@@ -113,12 +113,12 @@ pub(super) fn is_formatting(name: &str) -> bool {
     )
 }
 
-/// Whether an end tag of another name does not reach beyond this element ("special" in the standard).
+/// Returns whether this element stops the search for an end tag's element of another name ("special" in the standard).
 pub(super) fn is_special(name: &str) -> bool {
     SPECIAL.contains(name)
 }
 
-/// Whether an element limits in which ancestors end tags are searched ("scope" in the standard).
+/// Returns whether an element limits the search for an end tag's element among ancestors ("scope" in the standard).
 pub(super) fn is_scope(name: &str) -> bool {
     matches!(
         name,
@@ -135,7 +135,7 @@ pub(super) fn is_scope(name: &str) -> bool {
     )
 }
 
-/// Whether the start tag ends an open paragraph.
+/// Returns whether the start tag ends an open paragraph.
 pub(super) fn ends_paragraph(name: &str) -> bool {
     is_one_of(
         name,
@@ -145,7 +145,7 @@ pub(super) fn ends_paragraph(name: &str) -> bool {
     )
 }
 
-/// Whether the start tag ends SVG or MathML that is open.
+/// Returns whether the start tag ends open SVG or MathML.
 pub(super) fn ends_foreign(name: &str) -> bool {
     is_one_of(
         name,
@@ -155,7 +155,7 @@ pub(super) fn ends_foreign(name: &str) -> bool {
     )
 }
 
-/// Whether the start tag opens formatting elements again that another end tag ended.
+/// Returns whether the start tag reopens formatting elements that another element's end tag ended.
 pub(super) fn reopens_formatting(name: &str) -> bool {
     let is_without = ends_paragraph(name)
         || is_one_of(

@@ -1,4 +1,4 @@
-//! [`decoded`]: the text of a page in the encoding that it declares, and [`encoded`], the way back.
+//! [`decoded`]: the text of a page in its declared encoding, and [`encoded`], the way back.
 
 use std::borrow::Cow;
 use std::io::{Cursor, Read};
@@ -12,17 +12,17 @@ use super::token::{TextMode, TokenKind};
 use super::tokenizer::next_token;
 use crate::document::DocumentError;
 
-/// Number of bytes at the start of a page in which its encoding is looked for.
+/// Number of bytes at the start of a page in which to look for its encoding.
 const HEAD_BYTES: u64 = 1 << 16;
 
-/// Largest page in another encoding than UTF-8, which is decoded as a whole, in bytes.
+/// Maximum size in bytes of a page in an encoding other than UTF-8, which is decoded as a whole.
 const MAX_BYTES: u64 = 1 << 24;
 
 /// Returns a page as UTF-8, and the encoding that its byte order mark or its first `<meta charset>` declares.
 ///
 /// # Errors
 ///
-/// Returns an error if the page cannot be read, or is in another encoding and too large, or not exactly in it.
+/// Returns an error if the page cannot be read, is too large in another encoding, or is invalid in its encoding.
 pub(super) fn decoded(
     name: &str,
     mut input: impl Read + Send + 'static,
@@ -56,7 +56,7 @@ pub(super) fn decoded(
     Ok((Box::new(Cursor::new(text.into_owned())), encoding))
 }
 
-/// Writes text in an encoding, with character references for what the encoding lacks.
+/// Writes text in an encoding, with references for characters that the encoding lacks.
 pub(in crate::document) fn encoded<'a>(
     text: &'a str,
     encoding: &'static Encoding,
@@ -70,7 +70,7 @@ pub(in crate::document) fn encoded<'a>(
     }
 }
 
-/// Returns the encoding that the first `meta` tag with one declares; UTF-8 if there is none.
+/// Returns the encoding that the first `meta` tag with a declaration declares; UTF-8 if there is none.
 fn encoding_of(head: &[u8]) -> &'static Encoding {
     let ascii = |byte: &u8| char::from(if byte.is_ascii() { *byte } else { b'?' });
     let head: String = head.iter().map(ascii).collect();

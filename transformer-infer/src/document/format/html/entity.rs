@@ -1,23 +1,23 @@
-//! Resolves entities such as `&eacute;`, and remembers how each character was written.
+//! Resolves entities such as `&eacute;`, and remembers the spelling of each character.
 
 use std::borrow::Cow;
 
 use htmlize::{Context, ENTITIES, unescape_in};
 
-/// Longest name of an entity, with `&` and `;`.
+/// Maximum length of an entity's name, including `&` and `;`.
 const MAX_NAME_BYTES: usize = 33;
 
 /// A piece of text of the source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Piece<'a> {
-    /// As it is written.
+    /// The text as written.
     pub(super) source: &'a str,
-    /// As a person reads it: the same, unless the source is an entity.
+    /// The text as a person reads it: the same, unless the source is an entity.
     pub(super) text: Cow<'a, str>,
     pub(super) is_entity: bool,
 }
 
-/// Divides text into entities and what is between them.
+/// Divides text into entities and the text between them.
 pub(super) fn pieces(source: &str, context: Context) -> impl Iterator<Item = Piece<'_>> {
     let mut rest = source;
     std::iter::from_fn(move || {
@@ -38,7 +38,7 @@ pub(super) fn pieces(source: &str, context: Context) -> impl Iterator<Item = Pie
     })
 }
 
-/// Returns the index of the first entity behind the first character, or the end.
+/// Returns the index of the first entity after the first character, or the end.
 fn next_entity(text: &str, context: Context) -> usize {
     text.match_indices('&')
         .map(|(at, _)| at)
@@ -46,7 +46,7 @@ fn next_entity(text: &str, context: Context) -> usize {
         .unwrap_or(text.len())
 }
 
-/// Resolves the entity that the text begins with, if it is one, and returns its length.
+/// Resolves the entity at the start of the text, if there is one, and returns its length.
 pub(in crate::document::format) fn entity(
     text: &str,
     context: Context,

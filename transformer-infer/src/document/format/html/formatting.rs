@@ -1,15 +1,15 @@
-//! Formatting elements such as `b` and `code`, which browsers open again in the next block if they were not ended.
+//! Formatting elements such as `b` and `code`, which browsers reopen in the next block if they have not ended.
 //!
-//! This is the standard's list of active formatting elements and its adoption agency algorithm, as far as they change
-//! which text is inside of which element.
+//! This is the standard's list of active formatting elements and its adoption agency algorithm, as far as they affect
+//! which text is inside which element.
 
 use super::elements::is_special;
 use super::tree::{Active, Open, Tree};
 
-/// How many elements with equal tags are opened again, as in the standard.
+/// Maximum number of reopened elements with equal tags, as in the standard.
 const MAX_EQUAL: usize = 3;
 
-/// How many formatting elements are remembered.
+/// Maximum number of remembered formatting elements.
 const MAX_ACTIVE: usize = 256;
 
 impl Tree {
@@ -30,7 +30,7 @@ impl Tree {
         self.active.push(active);
     }
 
-    /// Opens the formatting elements again that are not open.
+    /// Reopens the formatting elements that are not open.
     pub(super) fn reopen(&mut self) {
         let start = self.first_active();
         let n_closed = self.active[start..]
@@ -46,7 +46,7 @@ impl Tree {
         }
     }
 
-    /// Ends a formatting element. Blocks that were opened in it stay open, without what is open in them.
+    /// Ends a formatting element. Blocks opened in it stay open, but elements open in these blocks end.
     pub(super) fn end_formatting(&mut self, name: &str) {
         let start = self.first_active();
         let found = self.active[start..]
@@ -70,7 +70,7 @@ impl Tree {
             None => self.open.truncate(index),
             Some(block) => {
                 self.open.truncate(index + block + 1);
-                // What is neither a block nor a formatting element ends as well.
+                // Elements that are neither blocks nor formatting elements end as well.
                 let active = &self.active;
                 let inner = self.open.split_off(index).into_iter().skip(1);
                 self.open.extend(inner.filter(|open| {
@@ -81,7 +81,7 @@ impl Tree {
         }
     }
 
-    /// Returns the index of the first formatting element inside of the innermost cell or object that is open.
+    /// Returns the index of the first formatting element inside the innermost open cell or object.
     fn first_active(&mut self) -> usize {
         while let Some(limit) = self.active.iter().rposition(|active| active.is_limit) {
             if self.is_open(self.active[limit].id) {
@@ -93,7 +93,7 @@ impl Tree {
     }
 
     fn is_open(&self, id: u64) -> bool {
-        // Elements are numbered in the order in which they were opened.
+        // Elements are numbered in the order of their start tags.
         self.open.binary_search_by_key(&id, |open| open.id).is_ok()
     }
 }

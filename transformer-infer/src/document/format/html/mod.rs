@@ -1,4 +1,4 @@
-//! HTML: pages, fragments and mail, as browsers read it.
+//! HTML: pages, fragments and mail, as browsers read them.
 
 mod assembler;
 mod attributes;

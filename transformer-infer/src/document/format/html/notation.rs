@@ -1,4 +1,4 @@
-//! [`HtmlNotation`]: how translated text is written in HTML.
+//! [`HtmlNotation`]: the rules for writing translated text in HTML.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -6,22 +6,22 @@ use std::collections::BTreeMap;
 use super::token::Quote;
 use crate::document::Notation;
 
-/// Writes the characters of a passage as the passage writes them.
+/// A notation that writes characters as their passage does.
 #[derive(Clone, Debug, Default)]
 pub(in crate::document::format) struct HtmlNotation {
-    /// How characters are written that the passage writes as entities.
+    /// The spellings of characters that the passage writes as entities.
     spellings: BTreeMap<char, String>,
-    /// Of `&`, `<`, `>`, those that the passage writes as they are.
+    /// Those of `&`, `<`, `>` that the passage writes unescaped.
     bare: Vec<char>,
     position: Position,
 }
 
-/// Where text is written.
+/// The position of text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Position {
     #[default]
     Content,
-    /// Where line ends are kept, as in `pre`.
+    /// In an element that keeps line ends, such as `pre`.
     Preformatted,
     Attribute(Quote),
 }
@@ -34,25 +34,26 @@ impl HtmlNotation {
         }
     }
 
-    /// Learns that the passage writes this text as an entity.
+    /// Remembers that the passage writes this text as an entity.
     pub(in crate::document::format) fn learn_entity(&mut self, source: &str, text: &str) {
         let mut characters = text.chars();
         let (Some(character), None) = (characters.next(), characters.next()) else {
             return;
         };
-        // Nobody wants all letters `a` as numbers because one is. A bare carriage return would be a line feed.
+        // If one `a` is written as a number, other letters `a` need not be. A bare carriage return would be a line
+        // feed.
         let is_plain = character.is_ascii_alphanumeric()
             || character.is_ascii_whitespace()
             || character.is_ascii_control();
         if !is_plain || character == '\r' {
             self.spellings.entry(character).or_insert_with(|| {
-                // Without semicolon, what follows could change it.
+                // Without a semicolon, the next character could change the entity.
                 format!("{};", source.trim_end_matches(';'))
             });
         }
     }
 
-    /// Learns that the passage writes these characters as they are.
+    /// Remembers that the passage writes these characters unescaped.
     pub(in crate::document::format) fn learn_text(&mut self, text: &str) {
         for character in ['&', '<', '>'] {
             if text.contains(character) && !self.bare.contains(&character) {
@@ -61,7 +62,7 @@ impl HtmlNotation {
         }
     }
 
-    /// Returns how a character is written before the rest of the text, if not as it is.
+    /// Returns the spelling of a character before the rest of the text, if it must be escaped.
     fn spelling(&self, character: char, rest: &str) -> Option<&str> {
         let next = rest.chars().next();
         if (character, next) == ('\r', Some('\n')) {

@@ -1,4 +1,4 @@
-//! Makes passages from text and the markup inside of it.
+//! Makes passages of text and the markup inside it.
 
 use std::sync::Arc;
 
@@ -35,12 +35,12 @@ pub(super) fn push_verbatim(parts: &mut Vec<Part>, text: &str) {
     }
 }
 
-/// Number of bytes of whitespace at the start.
+/// Returns the number of bytes of whitespace at the start.
 pub(super) fn n_leading_spaces(text: &str) -> usize {
     text.bytes().take_while(|&byte| is_space(byte)).count()
 }
 
-/// Number of bytes of whitespace at the end.
+/// Returns the number of bytes of whitespace at the end.
 pub(super) fn n_trailing_spaces(text: &str) -> usize {
     text.bytes()
         .rev()
@@ -48,23 +48,23 @@ pub(super) fn n_trailing_spaces(text: &str) -> usize {
         .count()
 }
 
-/// A passage that grows.
+/// A passage under construction.
 #[derive(Debug)]
 pub(super) struct PassageBuilder {
     context: Context,
     text: String,
     marks: Vec<Mark>,
-    /// The pairs whose ends have not come yet, the outermost first.
+    /// The open pairs, the outermost first.
     open: Vec<usize>,
     notation: HtmlNotation,
-    /// Whitespace before this index does not belong to a point: a tag or an entity is in between.
+    /// Whitespace before this index does not belong to a point: there is a tag or an entity in between.
     floor: usize,
     point: Option<Point>,
-    /// The passage in the file.
+    /// The source of the passage in the file.
     source: String,
 }
 
-/// A point whose right neighbor has not come yet.
+/// A point without a right neighbor so far.
 #[derive(Debug)]
 struct Point {
     parts: Vec<Part>,
@@ -246,7 +246,7 @@ impl PassageBuilder {
     }
 }
 
-/// Returns the first character that a person reads.
+/// Returns the first character of the text as a person reads it.
 pub(super) fn first_character(source: &str) -> Option<char> {
     let head = &source[..source.floor_char_boundary(64)];
     let first = pieces(head, Context::General).next()?;

@@ -1,4 +1,4 @@
-//! What always holds, whatever the input is.
+//! Properties that hold for any input.
 
 use proptest::prelude::{Strategy, prop_assert_eq, prop_assume, proptest};
 
@@ -39,7 +39,7 @@ fn check_marks(passage: &Passage) -> Result<(), String> {
                 ));
             }
         }
-        // Pairs that are no ancestors do not overlap.
+        // Pairs other than ancestors do not overlap.
         for (other, before) in marks[..index].iter().enumerate() {
             let is_ancestor = ancestors(marks, index).any(|ancestor| ancestor == other);
             if !is_ancestor && before.range.end > range.start {
@@ -54,7 +54,7 @@ fn ancestors(marks: &[Mark], index: usize) -> impl Iterator<Item = usize> {
     std::iter::successors(marks[index].parent, |&parent| marks[parent].parent)
 }
 
-/// Writes the parts with their text in capitals.
+/// Writes the parts, with their text in upper case.
 fn capitals(parts: &[Part]) -> String {
     let capital = |part: &Part| match part {
         Part::Verbatim(text) => text.clone(),
@@ -84,7 +84,8 @@ fn capital_mark(mark: &Mark) -> Mark {
     }
 }
 
-/// Browsers move text out of tables, and ignore cells outside of them and most tags in `select`; the reader does not.
+/// Replaces tables and selects. Browsers move text out of tables, and ignore cells outside them and most tags in
+/// `select`; the reader does not.
 fn without_tables_and_selects(source: String) -> String {
     ["table", "tr", "td", "select", "option"]
         .iter()
@@ -141,8 +142,8 @@ proptest! {
 
     #[test]
     fn text_that_is_not_translated_stays(source in soup_of(8).prop_map(without_tables_and_selects)) {
-        // In long soup, browsers stop to open elements again after some number, and the reader does not.
-        // Where misnested formatting elements contradict each other, the reader may follow another one than browsers.
+        // In long soup, browsers stop reopening elements after some number, but the reader does not. Where misnested
+        // formatting elements contradict each other, the reader may follow a different one than browsers do.
 let source = source.replace("translate=yes", "id=yes");
         prop_assume!(!asks_for_translation(&source));
         let parts = read(&source, HtmlOptions::default());

@@ -1,10 +1,10 @@
-//! Text that contains no markup: `script`, `style`, `textarea`, `title` and others, until their end tag.
+//! Text without markup: `script`, `style`, `textarea`, `title` and others, up to their end tag.
 
 use super::scan_tag::is_space;
 use super::token::Script;
 
-/// Returns the length of the text before the end tag `</name`, or of what is certainly text; 0 if the text begins with
-/// the tag. Returns nothing if more text is needed.
+/// Returns the length of the text before the end tag `</name`, or of the part that is certainly text; 0 if the text
+/// begins with the tag. Returns `None` if more text is needed.
 pub(super) fn scan_raw_text(text: &str, is_at_end: bool, name: &str) -> Option<usize> {
     let found = text
         .match_indices('<')
@@ -12,17 +12,17 @@ pub(super) fn scan_raw_text(text: &str, is_at_end: bool, name: &str) -> Option<u
         .find(|&at| is_end_tag(&text[at..], is_at_end, name) != Some(false));
     match found {
         None => Some(text.len()),
-        // It may become the tag.
+        // It may become the end tag.
         Some(0) if is_end_tag(text, is_at_end, name).is_none() => None,
         Some(at) => Some(at),
     }
 }
 
-/// Like [`scan_raw_text`] for the content of `script`: comments in it hide end tags behind start tags.
+/// Like [`scan_raw_text`], for the content of `script`, where a comment can hide an end tag after a start tag.
 pub(super) fn scan_script(text: &str, is_at_end: bool, script: &mut Script) -> Option<usize> {
     let mut state = *script;
     let mut at = 0;
-    // What is returned as text is final: the state belongs to its end.
+    // The returned text is final: the state is that at its end.
     loop {
         let Some(found) = text[at..].find(['<', '-']) else {
             *script = state;
@@ -47,7 +47,7 @@ pub(super) fn scan_script(text: &str, is_at_end: bool, script: &mut Script) -> O
     }
 }
 
-/// What text in a script that begins with `<` or `-` is.
+/// The meaning of text in a script that begins with `<` or `-`.
 enum Step {
     Text { len: usize, next: Script },
     EndTag,
@@ -95,7 +95,7 @@ fn script_step(rest: &str, is_at_end: bool, state: Script) -> Step {
     text(1, state)
 }
 
-/// Whether the text begins with `</name` and the end of a name; nothing if more text is needed.
+/// Returns whether the text begins with `</name` and the end of a name; `None` if more text is needed.
 fn is_end_tag(text: &str, is_at_end: bool, name: &str) -> Option<bool> {
     match starts_with(text, "</", is_at_end) {
         Some(true) => match starts_with(&text[2..], name, is_at_end) {
@@ -106,7 +106,7 @@ fn is_end_tag(text: &str, is_at_end: bool, name: &str) -> Option<bool> {
     }
 }
 
-/// Whether the text begins with this and the end of a name; nothing if more text is needed.
+/// Returns whether the text begins with `prefix` and the end of a name; `None` if more text is needed.
 fn is_delimited(text: &str, is_at_end: bool, prefix: &str) -> Option<bool> {
     match starts_with(text, prefix, is_at_end) {
         Some(true) => is_name_end(text.as_bytes().get(prefix.len()), is_at_end),
@@ -122,7 +122,7 @@ fn is_name_end(byte: Option<&u8>, is_at_end: bool) -> Option<bool> {
     }
 }
 
-/// Whether the text begins with this, in any case; nothing if it ends before that is known.
+/// Returns whether the text begins with `start`, in any case; `None` if more text is needed.
 pub(super) fn starts_with(text: &str, start: &str, is_at_end: bool) -> Option<bool> {
     let head = &text.as_bytes()[..text.len().min(start.len())];
     if !head.eq_ignore_ascii_case(&start.as_bytes()[..head.len()]) {

@@ -15,25 +15,25 @@ use super::tree::{MAX_DEPTH, Tree};
 use crate::document::format::window::Window;
 use crate::document::{DocumentError, Part};
 
-/// What to do about a page that declares another encoding.
+/// The remedy for a page that declares another encoding.
 pub(super) const CONVERT: &str = "convert the file, for example with `iconv -f windows-1252 -t utf-8`, and change its \
                        `<meta charset>` if it has one";
 
-/// Largest tag, comment or CDATA section, in bytes.
+/// Maximum size of a tag, comment or CDATA section, in bytes.
 const MAX_TOKEN_BYTES: usize = 1 << 24;
 
-/// How HTML is translated.
+/// Options for translating HTML.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HtmlOptions {
-    /// Whether the values of `alt`, `aria-label`, `placeholder` and `title` are translated, as well as `label` of
+    /// True if the values of `alt`, `aria-label`, `placeholder` and `title` are translated, as well as `label` of
     /// options and tracks, and the description in `meta`. Default: false.
     pub attributes: bool,
 }
 
-/// Reads HTML, a page or a fragment of one, as browsers do: any input is HTML.
+/// A reader of HTML, a page or a fragment of one, that follows browsers: any input is HTML.
 ///
-/// A block such as a paragraph is a passage. Inline elements whose tags are both inside of it are its pairs; images,
-/// comments and elements that are not translated, such as `code`, are its points. All else is copied. Memory is bounded:
+/// A block such as a paragraph is a passage. Inline elements with both tags inside it are its pairs; images, comments
+/// and elements that are not translated, such as `code`, are its points. Everything else is copied. Memory is bounded:
 /// a passage has at most about 128 KiB of text, and a tag or comment 16 MiB.
 ///
 /// # Example
@@ -55,7 +55,7 @@ pub struct HtmlOptions {
 pub struct HtmlReader {
     window: Window,
     options: HtmlOptions,
-    /// Set if the page was decoded, so that the encoding that it declares no longer matters.
+    /// True if the page was decoded, so that its declaration of an encoding no longer matters.
     is_decoded: bool,
     mode: TextMode,
     tree: Tree,
@@ -64,7 +64,7 @@ pub struct HtmlReader {
     is_done: bool,
 }
 
-/// An inline element that is not translated, until its end tag.
+/// An inline element that is not translated, up to its end tag.
 #[derive(Debug)]
 struct Atom {
     name: String,
@@ -76,7 +76,7 @@ struct Atom {
 }
 
 impl HtmlReader {
-    /// Begins to read a file in the encoding that it declares, which is returned.
+    /// Starts reading a file in its declared encoding, and returns the encoding.
     pub(in crate::document) fn of_file(
         name: String,
         input: impl Read + Send + 'static,
@@ -88,7 +88,7 @@ impl HtmlReader {
         Ok((reader, encoding))
     }
 
-    /// Begins to read UTF-8. `name` is the document in error messages.
+    /// Starts reading UTF-8. `name` is the document in error messages.
     ///
     /// # Errors
     ///
@@ -164,7 +164,7 @@ impl HtmlReader {
         Ok(())
     }
 
-    /// Checks what makes a page impossible to translate.
+    /// Returns an error if the tag makes the page impossible to translate.
     fn check(&self, tag: &Tag) -> Result<(), DocumentError> {
         if self.tree.depth() >= MAX_DEPTH {
             let problem = format!("{MAX_DEPTH} elements are open");
@@ -198,7 +198,7 @@ impl HtmlReader {
     }
 
     fn comment(&mut self, source: String) {
-        // Conditional comments are markup in pairs, which must not move.
+        // Conditional comments are pairs of markup, which must not move.
         let is_condition = ["<!--[if", "<!--<![", "<!["]
             .iter()
             .any(|start| source.starts_with(start));
@@ -307,7 +307,7 @@ impl HtmlReader {
         }
     }
 
-    /// Copies the element, and so ends the passage, because its content does not fit into a passage.
+    /// Copies the element, which ends the passage, because its content does not fit into a passage.
     fn give_up_atom(&mut self) {
         if let Some(atom) = self.atom.take() {
             self.assembler.copy(atom.parts);
@@ -331,7 +331,7 @@ impl HtmlReader {
     }
 }
 
-/// Whether a tag belongs to a picture.
+/// Returns whether a tag belongs to a picture.
 fn is_in_picture(atom: &Atom, name: &str) -> bool {
     atom.name == "picture" && name == "source"
 }

@@ -1,4 +1,4 @@
-//! What is a passage, a mark and copied text in given HTML.
+//! The passages, marks and copied text of given HTML.
 
 use std::io::Read;
 
@@ -7,7 +7,7 @@ use crate::document::{DocumentError, MarkKind, Part, Passage};
 
 const WITH_ATTRIBUTES: HtmlOptions = HtmlOptions { attributes: true };
 
-/// Reads at most `block` bytes at once.
+/// A reader that returns at most `block` bytes at a time.
 pub(super) struct Blocks {
     pub(super) source: Vec<u8>,
     pub(super) at: usize,
@@ -53,7 +53,7 @@ fn texts(source: &str) -> Vec<String> {
     texts.iter().map(|passage| passage.text.clone()).collect()
 }
 
-/// Shows the marks of the only passage: the text, and of each mark its range and its source.
+/// Shows the only passage: its text, and the range and source of each mark.
 fn marks(source: &str) -> String {
     let parts = read(source, HtmlOptions::default());
     let passages = passages(&parts);

@@ -10,9 +10,9 @@ pub(super) fn is_space(byte: u8) -> bool {
     matches!(byte, b'\t' | b'\n' | b'\x0C' | b'\r' | b' ')
 }
 
-/// Reads a tag from its name on, which begins at `at`.
+/// Reads a tag from its name, which begins at `at`.
 ///
-/// Returns the tag and the index behind its `>`, or nothing if the text ends before.
+/// Returns the tag and the index after its `>`, or `None` if the text ends before.
 pub(super) fn scan_tag(text: &str, mut at: usize) -> Option<(Tag, usize)> {
     let bytes = text.as_bytes();
     let name_end = find(bytes, at, |byte| {
@@ -24,7 +24,7 @@ pub(super) fn scan_tag(text: &str, mut at: usize) -> Option<(Tag, usize)> {
     };
     at = name_end;
     loop {
-        // Before an attribute's name, or behind its value.
+        // Before an attribute's name, or after its value.
         at = find(bytes, at, |byte| !is_space(byte))?;
         match bytes[at] {
             b'>' => return Some((tag, at + 1)),
@@ -40,7 +40,7 @@ pub(super) fn scan_tag(text: &str, mut at: usize) -> Option<(Tag, usize)> {
     }
 }
 
-/// Reads an attribute, and returns the index behind it.
+/// Reads an attribute, and returns the index after it.
 fn scan_attribute(text: &str, start: usize, tag: &mut Tag) -> Option<usize> {
     let bytes = text.as_bytes();
     // The first byte belongs to the name, even if it is `=`.
@@ -83,7 +83,7 @@ fn lower_name(name: &str) -> String {
         .replace('\0', "\u{FFFD}")
 }
 
-/// Returns the index of the first byte from `from` on that matches.
+/// Returns the index of the first matching byte at or after `from`.
 fn find(bytes: &[u8], from: usize, matches: impl Fn(u8) -> bool) -> Option<usize> {
     let found = bytes.get(from..)?.iter().position(|&byte| matches(byte))?;
     Some(from + found)

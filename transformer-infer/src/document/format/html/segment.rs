@@ -1,4 +1,4 @@
-//! [`segment_parts`]: a passage and what is around it, from text and balanced markup.
+//! [`segment_parts`]: makes a passage and the parts around it from text and balanced markup.
 
 use htmlize::Context;
 
@@ -12,7 +12,7 @@ use crate::document::{Part, Raw};
 /// A piece of text with inline markup.
 #[derive(Clone, Debug)]
 pub(super) enum Inline {
-    /// As it is in the file.
+    /// Text as written in the file.
     Text(String),
     Open(Vec<Part>),
     Close(String),
@@ -23,13 +23,13 @@ pub(super) enum Inline {
 #[derive(Clone, Debug)]
 pub(super) struct InlinePoint {
     pub(super) parts: Vec<Part>,
-    /// Whether a reader sees something there.
+    /// True if it is visible to a reader.
     pub(super) is_visible: bool,
-    /// Whether it may be a word of the sentence, such as `code`.
+    /// True if it may be a word of the sentence, such as `code`.
     pub(super) is_word: bool,
 }
 
-/// Returns the parts of the items, in which each pair has both tags.
+/// Returns the parts of the items. Each pair of the items has both tags.
 ///
 /// Whitespace, comments and images at the edges, and pairs around everything, are copied.
 pub(super) fn segment_parts(items: Vec<Inline>, position: Position) -> Vec<Part> {
@@ -65,7 +65,7 @@ pub(super) fn segment_parts(items: Vec<Inline>, position: Position) -> Vec<Part>
     parts
 }
 
-/// Makes pairs without text, such as anchors and icons, points, and so the marks of footnotes.
+/// Turns pairs without text, such as anchors and icons, and the marks of footnotes into points.
 fn join_empty_pairs(items: Vec<Inline>) -> Vec<Inline> {
     let mut joined: Vec<Inline> = Vec::with_capacity(items.len());
     let mut open = Vec::new();
@@ -98,7 +98,7 @@ fn has_letters(text: &str) -> bool {
     pieces(text, Context::General).any(|piece| piece.text.contains(char::is_alphabetic))
 }
 
-/// Returns whether a start tag is that of `sup`.
+/// Returns whether the parts are a start tag of `sup`.
 fn is_raised(parts: &[Part]) -> bool {
     let [Part::Verbatim(tag), ..] = parts else {
         return false;
@@ -127,7 +127,7 @@ fn join(content: Vec<Inline>, close: Inline) -> Inline {
     Inline::Point(point)
 }
 
-/// Returns for each start tag the index of its end tag.
+/// Returns the index of the end tag for each start tag.
 fn partners(items: &[Inline]) -> Vec<Option<usize>> {
     let mut partners = vec![None; items.len()];
     let mut open = Vec::new();
@@ -145,7 +145,7 @@ fn partners(items: &[Inline]) -> Vec<Option<usize>> {
     partners
 }
 
-/// Moves what is copied from the start of the item; returns whether nothing is left of it.
+/// Moves everything to be copied from the start of the item to `before`; returns whether nothing is left of the item.
 fn trim_start(item: &mut Inline, before: &mut Vec<Inline>) -> bool {
     match item {
         Inline::Text(text) => {
@@ -161,7 +161,7 @@ fn trim_start(item: &mut Inline, before: &mut Vec<Inline>) -> bool {
     }
 }
 
-/// Moves what is copied from the end of the item; returns whether nothing is left of it.
+/// Moves everything to be copied from the end of the item to `behind`; returns whether nothing is left of the item.
 fn trim_end(item: &mut Inline, behind: &mut Vec<Inline>) -> bool {
     match item {
         Inline::Text(text) => {
@@ -196,7 +196,7 @@ fn passage(items: &[Inline], position: Position) -> Vec<Part> {
     }
     match builder.finish() {
         part @ Part::Passage(_) => vec![part],
-        // Attributes may have text all the same.
+        // Attributes may still have text.
         Part::Verbatim(_) => {
             let mut parts = Vec::new();
             items.iter().for_each(|item| copy(&mut parts, item.clone()));
@@ -205,7 +205,7 @@ fn passage(items: &[Inline], position: Position) -> Vec<Part> {
     }
 }
 
-/// Appends the item as it is.
+/// Appends the item unchanged.
 pub(super) fn copy(parts: &mut Vec<Part>, item: Inline) {
     match item {
         Inline::Text(text) | Inline::Close(text) => push_verbatim(parts, &text),

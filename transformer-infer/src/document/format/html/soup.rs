@@ -3,7 +3,7 @@
 use proptest::prelude::{Just, Strategy, any, prop_oneof};
 use proptest::sample::{Index, select};
 
-/// What soup is made of.
+/// The pieces of soup.
 const PIECES: [&str; 118] = [
     "Hello ",
     "world",
@@ -125,12 +125,12 @@ const PIECES: [&str; 118] = [
     "<select><option label=l>",
 ];
 
-/// Random pieces, some of them in random pairs.
+/// Returns random pieces, some of them in random pairs.
 pub(super) fn soup() -> impl Strategy<Value = String> {
     soup_of(30)
 }
 
-/// Fewer than this many random pieces or trees of them.
+/// Returns fewer than `n_pieces` random pieces or trees of pieces.
 pub(super) fn soup_of(n_pieces: usize) -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         8 => select(&PIECES[..]).prop_map(str::to_owned),
@@ -155,7 +155,7 @@ pub(super) fn soup_of(n_pieces: usize) -> impl Strategy<Value = String> {
     })
 }
 
-/// Damage.
+/// A kind of damage.
 #[derive(Clone, Debug)]
 enum Mutation {
     Delete(Index, usize),
@@ -195,7 +195,7 @@ impl Mutation {
     }
 }
 
-/// Where the file is divided when it is read.
+/// Returns the size of the blocks in which a file is read.
 pub(super) fn block_size() -> impl Strategy<Value = usize> {
     prop_oneof![1..8_usize, Just(64), Just(1 << 20)]
 }

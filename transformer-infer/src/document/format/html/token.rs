@@ -1,4 +1,4 @@
-//! [`Token`]: what the tokenizer finds, as lengths and ranges of bytes of the source.
+//! [`Token`]: a token of HTML, as lengths and ranges of bytes of the source.
 
 use std::ops::Range;
 
@@ -17,22 +17,22 @@ pub(super) enum TokenKind {
     Start(Tag),
     End(Tag),
     Comment,
-    /// What is no part of the page: a doctype, `</>`, a tag that the file ends in.
+    /// No part of the page: a doctype, `</>`, or a tag that is cut off at the end of the file.
     Nothing,
 }
 
-/// The name of a tag, and those attributes that matter here.
+/// The name of a tag, and the attributes that matter to the reader.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Tag {
-    /// In lower case; the first [`MAX_NAME_BYTES`] at most.
+    /// The name in lower case, cut to [`MAX_NAME_BYTES`].
     pub(super) name: String,
-    /// In the order of the source; of attributes with the same name the first.
+    /// The attributes in the order of the source; if a name is repeated, only the first.
     pub(super) attributes: Vec<Attribute>,
-    /// Whether it ends with `/>`.
+    /// True if it ends with `/>`.
     pub(super) is_self_closing: bool,
 }
 
-/// Longest name that is told from others.
+/// Maximum length of a name that is distinguished from others.
 pub(super) const MAX_NAME_BYTES: usize = 64;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,7 +43,7 @@ pub(super) struct Attribute {
     pub(super) quote: Quote,
 }
 
-/// How the value of an attribute is enclosed.
+/// The quotation marks around the value of an attribute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Quote {
     Double,
@@ -51,30 +51,30 @@ pub(super) enum Quote {
     None,
 }
 
-/// How text is read until the end tag of an element.
+/// The way to read text up to the end tag of an element.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) enum TextMode {
-    /// Markup and entities.
+    /// With markup and entities.
     #[default]
     Data,
-    /// Until this end tag, with entities: `textarea`, `title`.
+    /// Up to this end tag, with entities: `textarea`, `title`.
     Escapable(&'static str),
-    /// Until this end tag: `style` and others.
+    /// Up to this end tag: `style` and others.
     Raw(&'static str),
     /// `script`.
     Script(Script),
-    /// Until the end of the file.
+    /// Up to the end of the file.
     Plain,
 }
 
-/// What a script was found to contain so far.
+/// The state of a script so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Script {
     #[default]
     Code,
-    /// Behind `<!--`.
+    /// After `<!--`.
     Escaped,
-    /// Behind `<!--` and `<script`.
+    /// After `<!--` and `<script`.
     DoubleEscaped,
 }
 

@@ -1,18 +1,19 @@
 //! [`next_token`]: divides HTML into tokens as browsers do, without changing a byte.
 //!
-//! It follows the states of the standard's tokenizer (<https://html.spec.whatwg.org/multipage/parsing.html#tokenization>),
-//! but only finds where tokens end: it resolves no entities and reports no errors.
+//! It follows the states of the standard's tokenizer
+//! (<https://html.spec.whatwg.org/multipage/parsing.html#tokenization>), but only finds the ends of tokens: it resolves
+//! no entities and reports no errors.
 
 use super::raw_text::{scan_raw_text, scan_script, starts_with};
 use super::scan_tag::scan_tag;
 use super::token::{Tag, TextMode, Token, TokenKind};
 
-/// Longest entity: `&CounterClockwiseContourIntegral;` has 33 bytes. Longer numbers are divided as text.
+/// Maximum length of an entity: `&CounterClockwiseContourIntegral;` has 33 bytes. Longer numbers are divided as text.
 const MAX_ENTITY_BYTES: usize = 64;
 
-/// Returns the token at the start of the text, which is not empty, or nothing if more text is needed to find its end.
+/// Returns the token at the start of the text, which is not empty, or `None` if more text is needed to find its end.
 ///
-/// `is_foreign` says whether the token is inside of SVG or MathML, where CDATA sections are text.
+/// `is_foreign` is true inside SVG or MathML, where CDATA sections are text.
 pub(super) fn next_token(
     text: &str,
     is_at_end: bool,
@@ -55,7 +56,7 @@ fn data_token(text: &str, is_at_end: bool, is_foreign: bool) -> Option<Token> {
     }
 }
 
-/// Returns the index of the first `<` that begins markup, or may do so with what follows.
+/// Returns the index of the first `<` that begins markup, or may begin it once more text is known.
 fn find_markup(text: &str, is_at_end: bool) -> Option<usize> {
     let bytes = text.as_bytes();
     text.match_indices('<').map(|(at, _)| at).find(|&at| {
@@ -83,13 +84,13 @@ fn text_token(text: &str, len: usize, is_at_end: bool) -> Option<Token> {
     (cut > 0).then(|| Token::text(cut))
 }
 
-/// Whether more characters may continue the entity behind `&`.
+/// Returns whether more characters may continue the entity after `&`.
 fn is_entity_start(text: &str) -> bool {
     text.bytes()
         .all(|byte| byte.is_ascii_alphanumeric() || byte == b'#')
 }
 
-/// Reads what begins with `<` and another character.
+/// Reads markup that begins with `<` and another character.
 fn markup_token(text: &str, is_at_end: bool, is_foreign: bool) -> Option<Token> {
     let bytes = text.as_bytes();
     let (len, kind) = match bytes.get(1)? {
@@ -105,7 +106,7 @@ fn markup_token(text: &str, is_at_end: bool, is_foreign: bool) -> Option<Token> 
     Some(Token { len, kind })
 }
 
-/// Reads a start or end tag. A tag that the file ends in is nothing.
+/// Reads a start or end tag. A tag that is cut off by the end of the file is no part of the page.
 fn tag_token(text: &str, is_at_end: bool) -> Option<Token> {
     let is_end_tag = text[1..].starts_with('/');
     let make: fn(Tag) -> TokenKind = if is_end_tag {
@@ -125,7 +126,7 @@ fn tag_token(text: &str, is_at_end: bool) -> Option<Token> {
     }
 }
 
-/// Reads what begins with `<!`.
+/// Reads markup that begins with `<!`.
 fn declaration_token(text: &str, is_at_end: bool, is_foreign: bool) -> Option<Token> {
     let rest = &text[2..];
     let (len, kind) = if rest.starts_with("--") {
@@ -133,7 +134,7 @@ fn declaration_token(text: &str, is_at_end: bool, is_foreign: bool) -> Option<To
     } else if starts_with(rest, "doctype", true) == Some(true) {
         (until(text, 9, ">", is_at_end)?, TokenKind::Nothing)
     } else if is_foreign && rest.starts_with("[CDATA[") {
-        // It has no markup; it is always inside of what is copied.
+        // It has no markup; it is always inside copied content.
         (until(text, 9, "]]>", is_at_end)?, TokenKind::Text)
     } else {
         let is_unknown = "--".starts_with(rest)
@@ -170,7 +171,7 @@ fn comment_len(text: &str, is_at_end: bool) -> Option<usize> {
     is_at_end.then_some(text.len())
 }
 
-/// Returns the index behind the first `end` at or behind `from`; at the end of the file, its length.
+/// Returns the index after the first `end` at or after `from`; at the end of the file, its length.
 fn until(text: &str, from: usize, end: &str, is_at_end: bool) -> Option<usize> {
     match text[from..].find(end) {
         Some(at) => Some(from + at + end.len()),

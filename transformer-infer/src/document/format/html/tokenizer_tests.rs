@@ -1,4 +1,4 @@
-//! The tokenizer beside html5ever's.
+//! Compares the tokenizer with html5ever's.
 
 use std::cell::{Cell, RefCell};
 
@@ -16,7 +16,7 @@ use super::soup::{block_size, soup};
 use super::token::{TextMode, TokenKind};
 use super::tokenizer::next_token;
 
-/// A token in the form that both tokenizers can be brought to.
+/// A token in a form to which the tokens of both tokenizers can be converted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Seen {
     Text(String),
@@ -25,7 +25,7 @@ enum Seen {
     Comment,
 }
 
-/// Collects what html5ever finds. Elements decide how text is read as they do outside of SVG.
+/// The tokens of html5ever. Elements decide how to read text, as they do outside SVG.
 #[derive(Default)]
 struct Sink {
     seen: RefCell<Vec<Seen>>,
@@ -89,7 +89,7 @@ fn theirs(source: &str, is_foreign: bool) -> Vec<Seen> {
     tokenizer.sink.seen.take()
 }
 
-/// Tokenizes what is read in blocks of this many bytes.
+/// Tokenizes a source that is read in blocks of this many bytes.
 fn ours(source: &str, block: usize, is_foreign: bool) -> Vec<Seen> {
     let mut mode = TextMode::Data;
     let mut seen = Vec::new();
@@ -131,7 +131,7 @@ fn ours(source: &str, block: usize, is_foreign: bool) -> Vec<Seen> {
 }
 
 fn resolve(source: &str, mode: &TextMode) -> String {
-    // In the data state, this is no text unless it is a section.
+    // In the data state, this is text only if it is a section.
     let is_cdata = *mode == TextMode::Data && source.starts_with("<![CDATA[");
     if is_cdata {
         let content = &source[9..];
@@ -148,7 +148,7 @@ fn resolve(source: &str, mode: &TextMode) -> String {
 proptest! {
     #[test]
     fn tokens_are_those_of_html5ever(source in soup(), block in block_size()) {
-        // Both tokenizers receive text in which line ends are line feeds: html5ever converts them.
+        // Both tokenizers get text with line feeds as line ends, since html5ever converts line ends.
         let source = source.replace("\r\n", "\n").replace('\r', "\n");
         prop_assert_eq!(ours(&source, block, false), theirs(&source, false));
     }

@@ -1,7 +1,7 @@
-//! [`Tree`]: which elements are open, and whether their text is translated.
+//! [`Tree`]: tracks the open elements, and whether their text is translated.
 //!
-//! It follows the standard's tree construction where that changes which text is inside of which element: end tags that
-//! may be left out, misnested tags, SVG and MathML. It does not move content out of tables.
+//! It follows the standard's tree construction where that affects which text is inside which element: omitted end tags,
+//! misnested tags, SVG and MathML. It does not move content out of tables.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -13,17 +13,17 @@ use super::elements::{
 use super::notation::Position;
 use super::token::{Tag, TextMode};
 
-/// How many open elements a tag is compared with, about as many as browsers allow to be open.
+/// Maximum number of open elements to compare a tag with, about as many as browsers allow to be open.
 const SEARCH_LIMIT: usize = 512;
 
-/// Largest number of open elements.
+/// Maximum number of open elements.
 pub(super) const MAX_DEPTH: usize = 1 << 20;
 
 #[derive(Debug, Default)]
 pub(super) struct Tree {
     pub(super) open: Vec<Open>,
-    /// The formatting elements that browsers open again where another end tag ended them, and the cells and objects
-    /// beyond which they do not, in the order of the file.
+    /// The formatting elements that browsers reopen after another element's end tag ended them, and the cells and
+    /// objects that limit this, in the order of the file.
     pub(super) active: Vec<Active>,
     pub(super) n_opened: u64,
 }
@@ -34,18 +34,18 @@ pub(super) struct Open {
     pub(super) id: u64,
     pub(super) name: String,
     space: Space,
-    /// Whether its content is HTML although it is in SVG or MathML.
+    /// True if its content is HTML although it is in SVG or MathML.
     has_html: bool,
     translates: bool,
-    /// Whether its content is translated, if that does not depend on what is around it.
+    /// The choice whether to translate its content; `None` if its surroundings decide.
     pub(super) own: Option<bool>,
-    /// Whether no `translate="yes"` inside of it counts.
+    /// True if `translate="yes"` inside it has no effect.
     is_opaque: bool,
-    /// Where its text stands.
+    /// The position of its text.
     position: Position,
 }
 
-/// A formatting element that was opened and not ended by its end tag, or a limit for those inside of it.
+/// A formatting element that was opened but not ended by its end tag, or a limit for those inside it.
 #[derive(Debug)]
 pub(super) struct Active {
     pub(super) id: u64,
@@ -64,12 +64,12 @@ enum Space {
 }
 
 impl Open {
-    /// Whether an end tag of another name does not reach beyond it.
+    /// Returns whether it stops the search for an end tag's element of another name.
     pub(super) fn is_special(&self) -> bool {
         self.has_html || (self.space == Space::Html && is_special(&self.name))
     }
 
-    /// Whether no end tag inside of it reaches beyond it, but for those of tables.
+    /// Returns whether it stops the search for all end tags inside it, except those of tables.
     pub(super) fn is_scope(&self) -> bool {
         self.has_html || (self.space == Space::Html && is_scope(&self.name))
     }
@@ -80,31 +80,31 @@ impl Tree {
         self.open.len()
     }
 
-    /// Whether text at this point is translated.
+    /// Returns whether text at this point is translated.
     pub(super) fn translates(&self) -> bool {
         self.open.last().is_none_or(|open| open.translates)
     }
 
-    /// Whether text at this point is directly inside of SVG or MathML.
+    /// Returns whether text at this point is directly inside SVG or MathML.
     pub(super) fn is_foreign(&self) -> bool {
         self.open
             .last()
             .is_some_and(|open| open.space != Space::Html && !open.has_html)
     }
 
-    /// Whether `translate="yes"` does not count at this point.
+    /// Returns whether `translate="yes"` has no effect at this point.
     pub(super) fn is_opaque(&self) -> bool {
         self.open.last().is_some_and(|open| open.is_opaque)
     }
 
-    /// Returns where text at this point stands.
+    /// Returns the position of text at this point.
     pub(super) fn position(&self) -> Position {
         self.open
             .last()
             .map_or(Position::Content, |open| open.position)
     }
 
-    /// Whether the innermost element has this name.
+    /// Returns whether the innermost element has this name.
     pub(super) fn is_in(&self, name: &str) -> bool {
         self.open.last().is_some_and(|open| open.name == name)
     }
@@ -136,7 +136,7 @@ impl Tree {
         }
     }
 
-    /// Ends the elements whose end tag may be left out before this one.
+    /// Ends the elements that need no end tag before this start tag.
     fn close_siblings(&mut self, name: &str) {
         let is_wall = |open: &str| is_special(open) && !matches!(open, "address" | "div" | "p");
         let is_table = |open: &str| matches!(open, "table" | "template" | "html");
@@ -187,13 +187,13 @@ impl Tree {
         }
     }
 
-    /// Opens an element, and returns how its text is read.
+    /// Opens an element, and returns the way to read its text.
     ///
-    /// `source` is its tag, and `translate` what its attributes say about translation.
+    /// `source` is its tag, and `translate` is its attributes' choice about translation, if any.
     pub(super) fn start(&mut self, tag: &Tag, source: &str, translate: Option<bool>) -> TextMode {
         let name = tag.name.as_str();
         if name == "select" && !self.is_foreign() && self.has_in_scope(name) {
-            // It ends the other.
+            // The new element ends the open one.
             self.close(name, is_scope);
             return TextMode::Data;
         }
@@ -302,12 +302,12 @@ impl Tree {
         });
     }
 
-    /// Opens a formatting element again.
+    /// Reopens a formatting element.
     pub(super) fn push_again(&mut self, name: &str, own: Option<bool>) {
         self.push(name, Space::Html, own);
     }
 
-    /// Finds out again what is translated, from this element on inward.
+    /// Determines again whether text is translated, from this element inward.
     pub(super) fn inherit(&mut self, from: usize) {
         let mut translates = from == 0 || self.open[from - 1].translates;
         for open in &mut self.open[from..] {
@@ -320,7 +320,7 @@ impl Tree {
         self.close_where(|open| open == name, is_wall);
     }
 
-    /// Ends the innermost element that matches, and all inside of it, unless a wall is in between.
+    /// Ends the innermost matching element and everything inside it, unless there is a wall in between.
     fn close_where(&mut self, matches: impl Fn(&str) -> bool, is_wall: impl Fn(&str) -> bool) {
         let found = self.search(
             |open| open.space == Space::Html && matches(&open.name),
@@ -358,7 +358,7 @@ impl Tree {
         }
     }
 
-    /// Whether an element with this name is open, among the outermost.
+    /// Returns whether an element with this name is open, among the outermost.
     fn has(&self, name: &str) -> bool {
         self.open.iter().take(4).any(|open| open.name == name)
     }
@@ -370,19 +370,19 @@ fn hash(source: &str) -> u64 {
     hasher.finish()
 }
 
-/// Whether the end tag of an element may be left out before the end of what is around it.
+/// Returns whether the end tag of an element may be omitted before the end of its parent.
 fn may_lack_end_tag(name: &str) -> bool {
     is_one_of(name, "dd dt li optgroup option p rb rp rt rtc")
 }
 
-/// Whether a `font` start tag ends SVG or MathML.
+/// Returns whether a `font` start tag ends SVG or MathML.
 fn has_font_attribute(tag: &Tag) -> bool {
     ["color", "face", "size"]
         .iter()
         .any(|name| tag.attribute(name).is_some())
 }
 
-/// Whether the start tag belongs into `head`.
+/// Returns whether the start tag belongs in `head`.
 fn is_in_head(name: &str) -> bool {
     is_one_of(
         name,

@@ -1,11 +1,11 @@
-//! The tree that html5ever makes of a page, for tests.
+//! The tree of a page by html5ever, for tests.
 
 use html5ever::tendril::{StrTendril, TendrilSink};
 use html5ever::tree_builder::TreeBuilderOpts;
 use html5ever::{Attribute, ParseOpts, parse_document};
 use markup5ever_rcdom::{Handle, NodeData, RcDom};
 
-/// Parses a page without scripts: the content of `noscript` is markup.
+/// Parses a page with scripts disabled: the content of `noscript` is markup.
 fn parse(source: &str) -> RcDom {
     let tree_builder = TreeBuilderOpts {
         scripting_enabled: false,
@@ -18,7 +18,7 @@ fn parse(source: &str) -> RcDom {
     parse_document(RcDom::default(), options).one(StrTendril::from(source))
 }
 
-/// Returns all nodes with their depth, in the order of the document; text and values of attributes in capitals.
+/// Returns all nodes with their depth, in the order of the document; text and attribute values are in upper case.
 pub(super) fn nodes(source: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     visit(&parse(source).document, &mut |node, depth, _| {
@@ -55,7 +55,7 @@ pub(super) fn copied_text(source: &str) -> String {
     copied
 }
 
-/// Whether an element asks to be translated.
+/// Returns whether any element asks to be translated.
 pub(super) fn asks_for_translation(source: &str) -> bool {
     let mut asks = false;
     visit(&parse(source).document, &mut |node, _, _| {
@@ -66,7 +66,7 @@ pub(super) fn asks_for_translation(source: &str) -> bool {
     asks
 }
 
-/// Calls this for all nodes with their depth, and with whether they are copied.
+/// Calls a function with each node, its depth, and true if it is copied.
 fn visit(root: &Handle, visit: &mut impl FnMut(&Handle, usize, bool)) {
     let mut left = vec![(root.clone(), 0, false, false)];
     while let Some((node, depth, is_copied, is_opaque)) = left.pop() {
@@ -128,7 +128,7 @@ fn is_not_translated(name: &str) -> bool {
     names.contains(&name)
 }
 
-/// Returns whether an element asks to be translated.
+/// Returns the request of an element about translation, if any.
 fn asked(attributes: &[Attribute]) -> Option<bool> {
     let value = |name: &str| {
         let found = attributes

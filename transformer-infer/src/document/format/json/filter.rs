@@ -1,8 +1,8 @@
-//! [`Selection`]: whether the strings at a position are translated.
+//! [`Selection`]: decides whether the strings at a position are translated.
 
 use super::options::JsonOptions;
 
-/// Whether the strings at a position are translated, by the keys above it.
+/// The choice whether to translate the strings at a position, by the keys above it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Selection {
     is_included: bool,
@@ -33,7 +33,7 @@ impl Selection {
     }
 }
 
-/// Returns whether a key matches a pattern, in which `*` stands for any characters.
+/// Returns whether a key matches a pattern, in which `*` matches any characters.
 fn matches(pattern: &str, key: &str) -> bool {
     let Some((start, rest)) = pattern.split_once('*') else {
         return pattern == key;

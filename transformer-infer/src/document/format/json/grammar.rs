@@ -1,28 +1,28 @@
-//! [`Grammar`]: what may come next in a JSON document (RFC 8259), without recursion.
+//! [`Grammar`]: the grammar of JSON (RFC 8259), without recursion.
 
 use super::filter::Selection;
 
-/// Deepest nesting of objects and arrays.
+/// Maximum nesting of objects and arrays.
 pub(super) const MAX_DEPTH: usize = 512;
 
-/// What comes next.
+/// The tokens that may come next.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Expected {
     /// A value.
     Value,
-    /// A value, or `]` behind `[`.
+    /// A value, or `]` after `[`.
     ValueOrEnd,
     /// A key.
     Key,
-    /// A key, or `}` behind `{`.
+    /// A key, or `}` after `{`.
     KeyOrEnd,
-    /// `:` behind a key.
+    /// `:` after a key.
     Colon,
     /// `,`, or the end of the object, array or document.
     CommaOrEnd,
 }
 
-/// An object or array that has not ended.
+/// An open object or array.
 #[derive(Clone, Copy, Debug)]
 struct Container {
     is_object: bool,
@@ -33,7 +33,7 @@ struct Container {
 #[derive(Debug)]
 pub(super) struct Grammar {
     pub(super) expected: Expected,
-    /// Which strings are translated at this position.
+    /// The strings to translate at this position.
     pub(super) selection: Selection,
     open: Vec<Container>,
 }
@@ -64,14 +64,14 @@ impl Grammar {
             .map_or(self.selection, |last| last.selection)
     }
 
-    /// Goes behind a value.
+    /// Moves past a value.
     pub(super) fn end_value(&mut self) {
         self.expected = Expected::CommaOrEnd;
         self.selection = self.outer_selection();
     }
 
-    /// Goes behind one of `{}[],:`; returns whether it may come here. Braces and brackets that open are limited by
-    /// [`MAX_DEPTH`], which [`is_too_deep`](Self::is_too_deep) tells.
+    /// Moves past one of `{}[],:`; returns whether it may come here. [`MAX_DEPTH`] limits opening braces and brackets;
+    /// [`is_too_deep`](Self::is_too_deep) tells whether it is reached.
     pub(super) fn punctuate(&mut self, byte: u8) -> bool {
         let in_object = self.open.last().map(|last| last.is_object);
         match (byte, self.expected) {
@@ -109,7 +109,7 @@ impl Grammar {
         self.open.len() > MAX_DEPTH
     }
 
-    /// Describes what may come here.
+    /// Describes the tokens that may come here.
     pub(super) fn description(&self) -> &'static str {
         let in_object = self.open.last().map(|last| last.is_object);
         match self.expected {

@@ -1,14 +1,14 @@
-//! [`JsonOptions`]: which strings of a JSON document are translated.
+//! [`JsonOptions`]: the choice of the strings of a JSON document to translate.
 
-/// Which strings of a JSON document are translated, by their keys.
+/// The choice of the strings of a JSON document to translate, by their keys.
 ///
-/// A pattern is a key, in which `*` stands for any characters. A key applies to all that is below it, also through
+/// A pattern is a key, in which `*` matches any characters. A key applies to everything below it, including through
 /// arrays.
 #[derive(Clone, Debug)]
 pub struct JsonOptions {
-    /// Keys whose strings are translated; all if it is empty, as by default.
+    /// Keys of strings to translate; all if empty, which is the default.
     pub include: Vec<String>,
-    /// Keys whose strings are not translated, even if a key of `include` matches. By default `@*`: the metadata of ARB.
+    /// Keys of strings not to translate, even if they match `include`. By default `@*`: the metadata of ARB.
     pub exclude: Vec<String>,
 }
 

@@ -14,12 +14,12 @@ use crate::document::{DocumentError, Notation, Part};
 
 const REMEDY: &str = "correct the file; any JSON checker shows the same position";
 
-/// The longest number that is read, in bytes.
+/// Maximum length of a number, in bytes.
 const MAX_NUMBER_BYTES: usize = 4096;
 
-/// Reads JSON (RFC 8259).
+/// A reader of JSON (RFC 8259).
 ///
-/// String values are passages; keys, numbers, spaces and the rest are verbatim. Line ends inside of a string are breaks,
+/// String values are passages; keys, numbers, spaces and the rest are verbatim. Line ends inside a string are breaks,
 /// and blank lines end a passage. A string with half a surrogate pair is verbatim.
 #[derive(Debug)]
 pub struct JsonReader(Parts<Json>);
@@ -33,7 +33,7 @@ struct Json {
 }
 
 impl JsonReader {
-    /// Reads from a stream, which error messages call by `name`.
+    /// Reads from a stream. `name` is the document in error messages.
     ///
     /// # Errors
     ///
@@ -136,7 +136,7 @@ impl Json {
         Ok(())
     }
 
-    /// Reads a string and returns what is between its quotation marks.
+    /// Reads a string and returns the source between its quotation marks.
     fn read_string(&mut self) -> Result<String, DocumentError> {
         let start = self.scanner.error(
             format_args!(

@@ -1,4 +1,4 @@
-//! [`Scanner`]: the bytes of a JSON document one by one, and where they are.
+//! [`Scanner`]: reads the bytes of a JSON document one by one, and counts positions.
 
 use std::fmt;
 use std::io::{BufRead, BufReader, ErrorKind, Read};
@@ -7,15 +7,15 @@ use transformer_core::lines::{LineError, utf8_remedy};
 
 use crate::document::DocumentError;
 
-/// Reads bytes and counts lines and columns.
+/// A reader of bytes that counts lines and columns.
 pub(super) struct Scanner {
     name: String,
     input: BufReader<Box<dyn Read + Send>>,
     /// Number of the line of the next byte, from 1.
     line: u64,
-    /// Number of bytes of this line that were read.
+    /// Number of bytes of this line that have been read.
     column: u64,
-    /// What to do if the file is not UTF-8, by its first bytes.
+    /// The remedy if the file is not UTF-8, chosen by its first bytes.
     remedy: Option<&'static str>,
 }
 
@@ -40,7 +40,7 @@ impl Scanner {
         }
     }
 
-    /// Returns the next byte and leaves it there; `None` at the end.
+    /// Returns the next byte without taking it; `None` at the end.
     pub(super) fn peek(&mut self) -> Result<Option<u8>, DocumentError> {
         loop {
             match self.input.fill_buf() {
@@ -56,7 +56,7 @@ impl Scanner {
         }
     }
 
-    /// Goes behind the byte that [`peek`](Self::peek) returned.
+    /// Takes the byte that [`peek`](Self::peek) returned.
     pub(super) fn skip(&mut self, byte: u8) {
         self.input.consume(1);
         if byte == b'\n' {
@@ -67,7 +67,7 @@ impl Scanner {
         }
     }
 
-    /// Returns what to do if the file is not UTF-8.
+    /// Returns the remedy if the file is not UTF-8.
     pub(super) fn utf8_remedy(&self) -> &'static str {
         self.remedy.unwrap_or_else(|| utf8_remedy(&[]))
     }

@@ -1,4 +1,4 @@
-//! [`decode`]: the text of a JSON string; and [`JsonText`], how text is written in one.
+//! [`decode`]: the text of a JSON string; and [`JsonText`], the rules for writing text in one.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -7,17 +7,17 @@ use crate::document::Notation;
 use crate::document::format::escapes::{escaped_by, letter_for};
 use crate::document::format::value::Value;
 
-/// How text is written in a JSON string.
+/// The rules for writing text in a JSON string.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) struct JsonText {
-    /// Writes characters beyond ASCII as `\uXXXX`, as the source does.
+    /// True if characters beyond ASCII are written as `\uXXXX`, as in the source.
     is_ascii: bool,
-    /// Writes `\/`, as the source does.
+    /// True if `/` is written as `\/`, as in the source.
     has_escaped_slashes: bool,
 }
 
 impl JsonText {
-    /// Chooses the spelling of a string's source, which is valid.
+    /// Chooses the spelling of a valid string's source.
     pub(super) fn like(source: &str) -> Self {
         let has_escapes = source.contains("\\u");
         Self {
@@ -50,8 +50,8 @@ impl Notation for JsonText {
     }
 }
 
-/// Decodes the text between the quotation marks of a valid string; `None` if it has half a surrogate pair, which no text
-/// contains.
+/// Decodes the text between the quotation marks of a valid string; returns `None` if it has half a surrogate pair,
+/// which a text cannot contain.
 pub(super) fn decode(source: &str) -> Option<Value> {
     let mut value = Value::default();
     let mut rest = source;
@@ -68,7 +68,7 @@ pub(super) fn decode(source: &str) -> Option<Value> {
     Some(value)
 }
 
-/// Decodes an escape at the start of the text; returns the length of its spelling too.
+/// Decodes an escape at the start of the text, and also returns the length of its spelling.
 fn decode_escape(text: &str) -> Option<(char, usize)> {
     let char = match text.as_bytes().get(1)? {
         b'u' => {

@@ -12,7 +12,7 @@ use crate::document::format::parts::PartQueue;
 /// A paragraph that is too long.
 #[derive(Debug)]
 pub(super) struct TooLong {
-    /// Where it begins, in bytes.
+    /// The start, in bytes.
     pub(super) at: usize,
 }
 
@@ -68,13 +68,13 @@ fn options() -> Options {
 /// The position in a document.
 struct Blocks<'a> {
     text: &'a str,
-    /// What is copied inside of text, see [`Masked::points`].
+    /// The copied ranges inside text, see [`Masked::points`].
     points: &'a [Range<usize>],
     /// Number of bytes that are in the queue.
     at: usize,
-    /// Text that has not ended.
+    /// The current text.
     inline: Option<Inline<'a>>,
-    /// Whether this is a block without text.
+    /// True inside a block without text.
     is_verbatim: bool,
     is_cell: bool,
 }

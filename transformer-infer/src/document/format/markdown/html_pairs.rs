@@ -1,9 +1,9 @@
-//! Tags of HTML inside of Markdown: pairs where they are balanced, and points where not.
+//! Tags of HTML inside Markdown: pairs where they are balanced, otherwise points.
 
 use crate::document::format::items::{Item, ItemKind, NAMED};
 use crate::document::format::value::tag;
 
-/// Returns what inline HTML is: a start or end of a pair with the name of its element, or a point.
+/// Returns the kind of inline HTML: a start or end of a pair with the name of its element, or a point.
 pub(super) fn html_kind(html: &str) -> ItemKind {
     match tag(html) {
         Some((kind, len)) if len == html.len() => kind,
@@ -11,18 +11,19 @@ pub(super) fn html_kind(html: &str) -> ItemKind {
     }
 }
 
-/// Turns tags into points that are no pair: neither inside of each other nor inside of the same emphasis or link.
+/// Turns tags into points unless they form a pair that is properly nested, both in other pairs and in emphasis or
+/// links.
 ///
 /// The pairs of Markdown itself have no name or are [`NAMED`], and are balanced.
 pub(super) fn pair_html(items: &mut [Item]) {
-    // Starts whose ends have not come, the outermost first.
+    // The open starts, the outermost first.
     let mut open: Vec<usize> = Vec::new();
     for index in 0..items.len() {
         match &items[index].kind {
             ItemKind::Open(_) => open.push(index),
             ItemKind::Close(name) => {
                 let name = name.clone();
-                // Emphasis that has not ended hides what is before it.
+                // Open emphasis hides the tags before it.
                 let is_own = |name: &str| name.is_empty() || name == NAMED;
                 let own = |start: &usize| match &items[*start].kind {
                     ItemKind::Open(name) => is_own(name),
@@ -58,7 +59,7 @@ pub(super) fn pair_html(items: &mut [Item]) {
 mod tests {
     use super::*;
 
-    /// Pairs tags, of which `*` and `_` are the start and end of emphasis; returns `<`, `>` or `.` for each.
+    /// Pairs tags. `*` and `_` are the start and end of emphasis. Returns `<`, `>` or `.` for each.
     fn paired(tags: &[&str]) -> String {
         let kind = |text: &&str| match *text {
             "*" => ItemKind::Open(String::new()),

@@ -1,4 +1,4 @@
-//! [`Inline`]: the text of a block and the markup inside of it.
+//! [`Inline`]: the text of a block and the markup inside it.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,20 +13,20 @@ use crate::document::format::items::{Item, ItemKind, NAMED, join_atoms};
 use crate::document::format::parts::PartQueue;
 use crate::document::format::segments::push_items;
 
-/// The text of a block, read so far.
+/// The text of a block, as far as it has been read.
 pub(super) struct Inline<'a> {
     text: &'a str,
-    /// What is copied inside of text and not yet read.
+    /// The copied ranges inside text that have not been read yet.
     points: &'a [Range<usize>],
     start: usize,
     /// Number of bytes of the text that are in items, or before them.
     at: usize,
     items: Vec<Item>,
-    /// The pairs that have not ended, the outermost first.
+    /// The open pairs, the outermost first.
     open: Vec<OpenPair>,
 }
 
-/// A pair that has not ended.
+/// An open pair.
 struct OpenPair {
     /// Index of its item.
     item: usize,
@@ -34,14 +34,14 @@ struct OpenPair {
     kind: OpenKind,
 }
 
-/// How a pair is written.
+/// The form of a pair.
 #[derive(Clone, Copy, Eq, PartialEq)]
 enum OpenKind {
-    /// Between delimiters, or as a link with its address.
+    /// Delimiters around it, or a link with its address.
     Plain,
-    /// As a link whose text is the name of a reference.
+    /// A link with the name of a reference as its text.
     NamedByText,
-    /// As a whole: an image, or an address that is a link.
+    /// A single point: an image, or an address that is a link.
     Point,
 }
 
@@ -56,7 +56,7 @@ impl OpenKind {
 }
 
 impl<'a> Inline<'a> {
-    /// Begins with the first event; `at` is the end of what was read before.
+    /// Begins with the first event; `at` is the end of the text read before.
     pub(super) fn new(
         text: &'a str,
         points: &'a [Range<usize>],
@@ -88,7 +88,7 @@ impl<'a> Inline<'a> {
         if let Some(pair) = self.open.last()
             && pair.kind == OpenKind::Point
         {
-            // What is inside of an image, which may contain images, belongs to it.
+            // Everything inside an image, including nested images, belongs to it.
             match event {
                 Event::Start(_) => self.begin(OpenKind::Point, 0, range),
                 Event::End(_) => self.end_point(range),
@@ -120,7 +120,7 @@ impl<'a> Inline<'a> {
         push_items(items, &notation, parts);
     }
 
-    /// Adds what the parser skipped before an event: the indentation of a line, or a backslash.
+    /// Adds the source that the parser skipped before an event: the indentation of a line, or a backslash.
     fn push_gap(&mut self, start: usize) {
         if start <= self.at {
             return;
@@ -132,7 +132,7 @@ impl<'a> Inline<'a> {
                 last.source.push_str(gap);
                 self.at = start;
             }
-            // Spaces before a line end belong to it, and the first backslash of `\\|` in a cell to the text.
+            // Spaces before a line end belong to it; the first backslash of `\\|` in a cell belongs to the text.
             _ if gap.trim_start_matches('\\').trim().is_empty() => {}
             _ => self.push_item(ItemKind::Point, start),
         }
@@ -145,7 +145,7 @@ impl<'a> Inline<'a> {
         self.at = end;
     }
 
-    /// Adds text, in which letters stand for what is copied.
+    /// Adds text in which letters stand for copied ranges.
     fn push_text_and_points(&mut self, text: &str, range: Range<usize>) {
         let is_spelled_out = text.len() == range.len();
         let mut at = range.start;
@@ -252,7 +252,7 @@ impl<'a> Inline<'a> {
         if has_brackets { end + 2 } else { end }
     }
 
-    /// Ends an image, unless it is inside of another.
+    /// Ends an image, unless it is inside another.
     fn end_point(&mut self, range: Range<usize>) {
         self.open.pop();
         if self
@@ -266,7 +266,7 @@ impl<'a> Inline<'a> {
     }
 }
 
-/// Returns where an event begins, including the backslash that escapes its first character.
+/// Returns the start of an event, including the backslash that escapes its first character.
 fn start_with_escape(text: &str, at: usize, event: &Event<'_>, start: usize) -> usize {
     let is_escaped = match event {
         Event::Text(content) => content.starts_with(|c: char| c.is_ascii_punctuation()),
@@ -279,7 +279,7 @@ fn start_with_escape(text: &str, at: usize, event: &Event<'_>, start: usize) -> 
     }
 }
 
-/// Joins points with nothing but punctuation between them, such as `` `-x`/`--exec` ``, to one.
+/// Joins points with nothing but punctuation between them, such as `` `-x`/`--exec` ``.
 fn join_touching_points(items: Vec<Item>) -> Vec<Item> {
     let mut joined: Vec<Item> = Vec::with_capacity(items.len());
     let is_between = |c: char| !c.is_alphanumeric() && !c.is_whitespace();
@@ -301,7 +301,7 @@ fn join_touching_points(items: Vec<Item>) -> Vec<Item> {
     joined
 }
 
-/// Returns the links with what they enclose.
+/// Returns the links with their content.
 fn links(items: &[Item]) -> Vec<Link> {
     let mut open = Vec::new();
     let mut links = Vec::new();

@@ -1,4 +1,4 @@
-//! [`Masked`]: a document without what a parser of CommonMark would take for text or markup.
+//! [`Masked`]: a document without the parts that a CommonMark parser would mistake for text or markup.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -8,7 +8,7 @@ use regex::Regex;
 use crate::document::braces::len_of_braces;
 use crate::document::kinds::{URL, pattern};
 
-/// A document of the same length, in which letters or spaces stand for what is copied.
+/// A document of the same length, with letters or spaces in place of copied ranges.
 #[derive(Debug)]
 pub(super) struct Masked {
     pub(super) text: String,
@@ -16,14 +16,14 @@ pub(super) struct Masked {
     pub(super) points: Vec<Range<usize>>,
 }
 
-/// What is copied is not longer, in bytes; so searching for its end takes bounded time.
+/// Maximum size of a copied range, in bytes, so that searching for its end takes bounded time.
 const MAX_POINT_BYTES: usize = 2048;
 
-/// Addresses, and the starts of what else is copied inside of a line.
+/// Addresses, and the starts of other copied ranges inside a line.
 static POINT: LazyLock<Regex> = LazyLock::new(|| pattern(&format!(r"\{{|\\\\[(\[]|{URL}")));
 
-/// Lines that belong to no text: fences of containers (`:::`), the first lines of admonitions and tabs, and the kinds of
-/// alerts (`> [!NOTE]`).
+/// Lines that do not belong to text: fences of containers (`:::`), the first lines of admonitions and tabs, and the
+/// kinds of alerts (`> [!NOTE]`).
 static LINE: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
         r"(?m)^[ \t>]*(?:(?<fence>:::.*)|(?<item>(?:!!!|\?\?\?\+?|===)[ \t]+\S.*)|>[ \t]?(?<alert>\[![\w-]+\].*))$",
@@ -40,7 +40,7 @@ impl Masked {
             for found in hidden.iter().flatten() {
                 masked[found.range()].fill(b' ');
             }
-            // What is indented below belongs to an item of a list then, and is no code.
+            // The indented lines below then belong to a list item, and are not code.
             if let Some(item) = hidden[1] {
                 masked[item.start()] = b'-';
             }

@@ -1,4 +1,4 @@
-//! Whatever a paragraph is translated to: a parser finds the same tree, but for its text.
+//! Whatever the translation of a paragraph, a parser finds the same tree, except for its text.
 
 use std::io::Cursor;
 
@@ -30,7 +30,7 @@ struct Node {
     inside: Vec<Self>,
 }
 
-/// Returns the tree of GitHub's Markdown, without text; what moves with words is sorted.
+/// Returns the tree of GitHub's Markdown, without text; nodes that move with words are sorted.
 fn tree(source: &str) -> Vec<Node> {
     let options = Options::ENABLE_TABLES
         | Options::ENABLE_STRIKETHROUGH
@@ -76,7 +76,7 @@ fn tree(source: &str) -> Vec<Node> {
     open.swap_remove(0).inside
 }
 
-/// Text with markup inside of it, in one line or several.
+/// Returns text with markup inside it, in one line or several.
 fn inline() -> impl Strategy<Value = String> {
     let word = "[a-d]{1,4}|[A-D][a-d]{1,3}";
     let mark = prop::sample::select(vec![
@@ -136,7 +136,7 @@ fn inline() -> impl Strategy<Value = String> {
     })
 }
 
-/// Puts text into a block; lines go on with a prefix.
+/// Puts text into a block; further lines begin with `prefix`.
 fn in_block(first: &str, prefix: &str, text: &str) -> String {
     format!(
         "Ee\n\n{first}Aa {}.\n\nEe\n\n[^1]: ff\n",

@@ -7,15 +7,15 @@ use crate::document::format::lines::{SourceLines, split_byte_order_mark};
 use crate::document::format::parts::{PartQueue, Parts, ReadParts};
 use crate::document::{DocumentError, Part};
 
-/// Largest size of a document, in bytes: 4 MiB. A reference may be defined anywhere, so all of it is in memory, with up
-/// to about 150 bytes for each of its bytes.
+/// Maximum size of a document, in bytes: 4 MiB. A reference may be defined anywhere, so the whole document is in
+/// memory, and takes up to about 150 times its size.
 const MAX_BYTES: usize = 1 << 22;
 
-/// Reads Markdown.
+/// A reader of Markdown.
 ///
 /// Paragraphs, headings and cells of tables are passages. Code blocks, HTML blocks, definitions of references and front
-/// matter are verbatim. Emphasis, links, and tags of HTML that are balanced are pairs; inline code, images, other HTML and
-/// footnotes are points; line ends are breaks, with the indentation of the next line.
+/// matter are verbatim. Emphasis, links, and balanced HTML tags are pairs; inline code, images, other HTML and
+/// footnotes are points; line ends are breaks, including the indentation of the next line.
 #[derive(Debug)]
 pub struct MarkdownReader(Parts<Markdown>);
 
@@ -25,7 +25,7 @@ struct Markdown {
 }
 
 impl MarkdownReader {
-    /// Reads from a stream, which error messages call by `name`.
+    /// Reads from a stream. `name` is the document in error messages.
     ///
     /// # Errors
     ///

@@ -1,11 +1,11 @@
-//! [`MarkdownText`]: how text is written in Markdown.
+//! [`MarkdownText`]: the rules for writing text in Markdown.
 
-/// How text is written in Markdown: with a backslash before what would be markup.
+/// The rules for writing text in Markdown: with a backslash before characters that would be markup.
 ///
-/// Until a passage is complete, text is as a person reads it, and marks are told from it by the characters around them.
+/// Until a passage is complete, its text is as a person reads it, and special characters separate marks from the text.
 #[derive(Debug)]
 pub(super) struct MarkdownText {
-    /// Whether the text is in a cell of a table, where `|` is markup.
+    /// True if the text is in a cell of a table, where `|` is markup.
     pub(super) is_cell: bool,
     /// The links of the passage.
     pub(super) links: Vec<Link>,
@@ -14,7 +14,7 @@ pub(super) struct MarkdownText {
 /// A link of a passage.
 #[derive(Debug)]
 pub(super) struct Link {
-    /// What is written behind its text.
+    /// The source after its text.
     pub(super) end: String,
     /// Its text in the document.
     pub(super) source: String,
@@ -28,7 +28,7 @@ impl MarkdownText {
         is_markup: bool,
         out: &mut String,
     ) {
-        // The delimiters of cells are found first, and two backslashes do not hide one from them.
+        // The delimiters of cells are found first, and escaping the backslash would not hide it from that search.
         if char == '\\' && self.is_cell && (rest.is_empty() || rest.starts_with('|')) {
             return out.push_str("&#92;");
         }
@@ -54,7 +54,7 @@ impl MarkdownText {
         }
     }
 
-    /// Returns which character would be markup at the start of a line.
+    /// Returns the index of the character that would be markup at the start of a line.
     pub(super) fn markup_at_start(&self, line: &str) -> Option<usize> {
         let ends_word = |rest: &str| rest.is_empty() || rest.starts_with(char::is_whitespace);
         let n_digits = line.bytes().take_while(u8::is_ascii_digit).count();
@@ -72,7 +72,7 @@ impl MarkdownText {
         is_markup.then_some(0).or(is_number.then_some(n_digits))
     }
 
-    /// Returns which character would be markup at the end of a heading.
+    /// Returns the index of the character that would be markup at the end of a heading.
     pub(super) fn markup_at_end(&self, text: &str) -> Option<usize> {
         let content = text.trim_end();
         let before = content.trim_end_matches('#');
@@ -85,7 +85,7 @@ impl MarkdownText {
     }
 }
 
-/// Returns whether the text behind `&` makes it a character reference, such as `amp;` or `#160;`.
+/// Returns whether the text after `&` makes it a character reference, such as `amp;` or `#160;`.
 fn is_reference(rest: &str) -> bool {
     let name = rest.trim_start_matches('#');
     let len = name.bytes().take_while(u8::is_ascii_alphanumeric).count();

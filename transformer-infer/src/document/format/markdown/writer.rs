@@ -1,4 +1,4 @@
-//! [`Writer`]: writes translated text with the marks in it, so that both are read back as what they are.
+//! [`Writer`]: writes translated text and its marks so that a parser reads them back as such.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use super::text::MarkdownText;
 use crate::document::Notation;
 use crate::document::format::items::{Item, ItemKind};
 
-// Until a passage is complete, these characters enclose its marks, and so tell them from text.
+// Until a passage is complete, these characters enclose its marks, to separate them from text.
 const OPEN: char = '\u{1}';
 const CLOSE: char = '\u{2}';
 const POINT: char = '\u{3}';
@@ -25,11 +25,11 @@ enum Token<'a> {
     Open(&'a str),
     Close(&'a str),
     Point(&'a str),
-    /// What a line begins with inside of a block quote.
+    /// The start of a line inside a block quote.
     Prefix(&'a str),
 }
 
-/// Returns how the markup of an item is written until the passage is complete.
+/// Returns the markup of an item in the form that it has until the passage is complete.
 pub(super) fn enclosed(item: &Item) -> String {
     let raw = &item.raw;
     let edge = match item.kind {
@@ -107,7 +107,7 @@ fn write(text: &MarkdownText, written: &str) -> String {
     writer.out
 }
 
-/// What was written last.
+/// The last output.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Last {
     /// Nothing in this line.
@@ -116,7 +116,7 @@ enum Last {
     Point,
     /// A point that ends where a word does.
     Address,
-    /// Ends of emphasis, which a letter behind them would undo if `is_fragile`.
+    /// Ends of emphasis. If `is_fragile`, a letter after them would break them.
     Emphasis {
         is_fragile: bool,
     },
@@ -124,13 +124,13 @@ enum Last {
     Tag,
 }
 
-/// A passage, written so far.
+/// A passage, as far as it has been written.
 struct Writer<'a> {
     text: &'a MarkdownText,
     out: String,
-    /// Whitespace to write before what comes next. Whitespace is not written at the edges of a line or of emphasis.
+    /// Whitespace to write before the next output. It is dropped at the edges of a line or of emphasis.
     space: String,
-    /// Starts of pairs to write before what comes next.
+    /// Starts of pairs to write before the next output.
     open: Vec<&'a str>,
     last: Last,
 }
@@ -191,7 +191,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Writes what is due before something that begins with a character.
+    /// Writes the pending output before something that begins with a character.
     fn before_mark(&mut self, next: Option<char>) {
         let space = std::mem::take(&mut self.space);
         if self.last != Last::LineStart && !space.is_empty() {
@@ -228,7 +228,7 @@ impl<'a> Writer<'a> {
         is_word(self.out.chars().next_back())
     }
 
-    /// Makes the last character one that emphasis may follow, though it looks the same.
+    /// Replaces the last character by one that looks the same, but may precede emphasis.
     fn separate(&mut self) {
         match self.last {
             Last::Text => {
@@ -240,12 +240,12 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Writes a character as a reference, which is punctuation for the rules of emphasis.
+    /// Writes a character as a reference, which counts as punctuation in the rules of emphasis.
     fn reference(&mut self, c: char) {
         self.out.extend(["&#", &u32::from(c).to_string(), ";"]);
     }
 
-    /// Separates an exclamation mark from a bracket behind it, so that they are not an image.
+    /// Separates an exclamation mark from a following bracket, so that they are not an image.
     fn before_bracket(&mut self) {
         if self.last == Last::Text && self.out.ends_with('!') {
             self.out.pop();
@@ -255,7 +255,7 @@ impl<'a> Writer<'a> {
 
     fn close(&mut self, tag: &'a str) {
         if !self.open.is_empty() {
-            // Nothing is inside of the pair.
+            // The pair is empty.
             if is_emphasis(tag) {
                 self.open.pop();
                 return;

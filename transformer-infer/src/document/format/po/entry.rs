@@ -1,4 +1,4 @@
-//! [`Entry`]: a message of a catalog with its comments.
+//! [`Entry`]: a message of a catalog, including its comments.
 
 use std::sync::Arc;
 
@@ -17,18 +17,18 @@ pub(super) struct Entry {
     fields: Vec<Field>,
 }
 
-/// A keyword with the strings of one or more lines.
+/// A keyword and its string of one or more lines.
 #[derive(Debug)]
 struct Field {
     keyword: Keyword,
     text: String,
-    /// The indexes of its first and last line; comments may be between them.
+    /// The indices of its first and last line; comments may be between them.
     first: usize,
     last: usize,
 }
 
 impl Entry {
-    /// Adds a line; the error is why it cannot come here.
+    /// Adds a line; the error says why it is not allowed here.
     pub(super) fn push(&mut self, line: Line) -> Result<(), String> {
         let index = self.lines.len();
         match &line.kind {
@@ -60,7 +60,7 @@ impl Entry {
         Ok(())
     }
 
-    /// Returns whether a line with this content begins another entry.
+    /// Returns whether a line begins another entry.
     pub(super) fn ends_before(&self, line: &Line) -> bool {
         let goes_on = matches!(
             line.kind,
@@ -127,7 +127,7 @@ impl Entry {
         }
     }
 
-    /// Returns what is translated for a `msgstr`; `None` for what is copied.
+    /// Returns the text to translate for a `msgstr`; `None` if the field is copied.
     fn source_of(&self, field: &Field, header: Header, options: PoOptions) -> Option<&str> {
         let is_form = |keyword| matches!(keyword, Keyword::Singular | Keyword::Other);
         if !is_form(field.keyword) {
@@ -169,7 +169,7 @@ impl Entry {
         parts.push_verbatim(&last.source[closing.end..]);
     }
 
-    /// Returns the line of the flags, or that before which they belong.
+    /// Returns the index of the line with the flags, or of the line before which to insert them.
     fn fuzzy_line(&self) -> usize {
         let first_field = self.fields.first().map_or(0, |field| field.first);
         let comments = &self.lines[..first_field];
@@ -182,7 +182,7 @@ impl Entry {
         flags.or_else(previous).unwrap_or(first_field)
     }
 
-    /// Writes the flag `fuzzy`; returns whether it has written the line at the index too.
+    /// Writes the flag `fuzzy`; returns whether this included the line at the index.
     fn push_fuzzy(&self, index: usize, parts: &mut PartQueue) -> bool {
         let line = &self.lines[index];
         let (content, line_end) = split_line_end(&line.source);

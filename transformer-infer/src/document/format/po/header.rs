@@ -1,24 +1,25 @@
-//! [`Header`]: what the header of a catalog says.
+//! [`Header`]: the settings in the header of a catalog.
 
 use super::line::{Keyword, Line};
 
-/// What the header of a catalog says.
+/// The settings in the header of a catalog.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Header {
-    /// Whether `msgstr[0]` is for more numbers than one, or than zero and one.
+    /// True if `msgstr[0]` also covers numbers other than 0 and 1.
     has_many_in_first_form: bool,
 }
 
-/// A catalog in another charset than UTF-8.
+/// A catalog in a charset other than UTF-8.
 #[derive(Debug)]
 pub(super) struct ForeignCharset {
     pub(super) name: String,
-    /// Index of the line of the header that names it.
+    /// Index of the header's line that names the charset.
     pub(super) line: usize,
 }
 
 impl Header {
-    /// Reads a header, given its text and its lines. The charset of a template, and ASCII, become UTF-8, since translations need more characters.
+    /// Reads a header, given its text and its lines. Replaces a template's charset, and ASCII, by UTF-8, since
+    /// translations need more characters.
     pub(super) fn read(text: &str, lines: &mut [Line]) -> Result<Self, ForeignCharset> {
         let plural = field(text, "plural-forms").and_then(|forms| forms.split_once("plural="));
         let has_many_in_first_form = plural.is_some_and(|(_, formula)| {
@@ -46,7 +47,7 @@ impl Header {
         })
     }
 
-    /// Returns the keyword of the text that a form of the plural is translated from, if the message has two.
+    /// Returns the keyword of the source text for a form of the plural, if the message has two texts.
     pub(super) fn source_of(self, form: Keyword, n_forms: usize) -> Keyword {
         let is_singular = form == Keyword::Singular && n_forms > 1 && !self.has_many_in_first_form;
         match is_singular {

@@ -5,21 +5,21 @@ use super::string::decode;
 /// A line of a catalog.
 #[derive(Debug)]
 pub(super) struct Line {
-    /// The line with its line end.
+    /// The line, including its line end.
     pub(super) source: String,
     pub(super) kind: LineKind,
 }
 
-/// What a line is.
+/// The kind of a line.
 #[derive(Debug)]
 pub(super) enum LineKind {
     /// Whitespace.
     Blank,
-    /// A comment, also those of flags and obsolete messages.
+    /// A comment, including flags and obsolete messages.
     Comment,
     /// A keyword and a string.
     Field(Keyword, Quoted),
-    /// A string that continues the one before.
+    /// A string that continues the previous one.
     More(Quoted),
 }
 
@@ -39,13 +39,13 @@ pub(super) enum Keyword {
 #[derive(Debug)]
 pub(super) struct Quoted {
     pub(super) text: String,
-    /// Where its quotation marks begin and end.
+    /// The start of its opening quotation mark; `end` is the end of the closing one.
     pub(super) start: usize,
     pub(super) end: usize,
 }
 
 impl Line {
-    /// Parses a line without a byte order mark; the error is what is wrong with it.
+    /// Parses a line without a byte order mark; the error is the problem with it.
     pub(super) fn parse(source: String) -> Result<Self, String> {
         let content = source.trim_start();
         let kind = if content.is_empty() {

@@ -1,16 +1,16 @@
-//! [`PoOptions`]: which messages of a catalog are translated.
+//! [`PoOptions`]: the choice of the messages of a catalog to translate.
 
-/// Which messages of a catalog are translated, and how translations are marked.
+/// The choice of the messages of a catalog to translate, and the marking of translations.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PoOptions {
-    /// What happens to messages that have a translation.
+    /// The treatment of messages that have a translation.
     pub filled: Filled,
-    /// Marks translations with the flag `fuzzy`, as gettext's tools do with those that nobody has reviewed. A program
-    /// does not use them until a person removes the flag. Off by default.
+    /// True if translations get the flag `fuzzy`, with which gettext's tools mark those that nobody has reviewed.
+    /// Programs do not use them until a person removes the flag. Default: false.
     pub fuzzy: bool,
 }
 
-/// What happens to a `msgstr` that is not empty.
+/// The treatment of a `msgstr` that is not empty.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Filled {
     /// It stays.

@@ -14,13 +14,13 @@ const RECODE: &str = "convert it with `msgconv --to-code=UTF-8`";
 
 const REMEDY: &str = "check the catalog with `msgfmt --check`";
 
-/// Reads gettext's message catalogs.
+/// A reader of gettext's message catalogs.
 ///
-/// The text of a passage is a `msgid`, and the passage is in the place of the `msgstr`. So the parts as they are differ
-/// from the file: each `msgstr` that would be translated contains its `msgid`, as if the translation were a copy.
-/// `msgstr[0]` is translated from `msgid`, unless the header says that it is for more numbers than one; the others are
-/// translated from `msgid_plural`. So languages with more than two forms need a person's correction. Labels, items of
-/// lists and paragraphs are passages of their own. All else is verbatim.
+/// The text of a passage is a `msgid`, and the passage is in the place of the `msgstr`. So the untranslated parts
+/// differ from the file: each `msgstr` to translate contains its `msgid`, as if the translation were a copy.
+/// `msgstr[0]` is translated from `msgid`, unless the header says that it covers numbers other than 0 and 1; the other
+/// forms are translated from `msgid_plural`. So languages with more than two forms need manual correction. Labels, list
+/// items and paragraphs are separate passages. Everything else is verbatim.
 #[derive(Debug)]
 pub struct PoReader(Parts<Po>);
 
@@ -36,7 +36,7 @@ struct Po {
 }
 
 impl PoReader {
-    /// Reads from a stream, which error messages call by `name`.
+    /// Reads from a stream. `name` is the document in error messages.
     ///
     /// # Errors
     ///

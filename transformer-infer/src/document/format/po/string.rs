@@ -7,7 +7,7 @@ use crate::document::Notation;
 use crate::document::format::escapes::{escaped_by, letter_for};
 use crate::document::format::value::Value;
 
-/// How text is written in a string of a catalog.
+/// The rules for writing text in a string of a catalog.
 #[derive(Debug)]
 pub(super) struct PoText;
 
@@ -36,7 +36,7 @@ fn push_escaped(char: char, escaped: &mut String) {
     }
 }
 
-/// Spells a text as the lines of a string, each of which ends behind `\n`.
+/// Spells a text as the lines of a string, each of which ends after `\n`.
 pub(super) fn spell(text: &str, line_end: &str) -> Value {
     let mut value = Value::default();
     let mut chars = text.chars().peekable();
@@ -56,9 +56,9 @@ pub(super) fn has_lines(text: &str) -> bool {
     text.strip_suffix('\n').unwrap_or(text).contains('\n')
 }
 
-/// Decodes a string, and returns its length with its quotation marks; the error is what is wrong with it.
+/// Decodes a string, and returns its length including quotation marks; the error is the problem with it.
 pub(super) fn decode(source: &str) -> Result<(String, usize), String> {
-    // Escapes with digits are bytes, of which a character may have several.
+    // Escapes with digits are bytes; a character may consist of several.
     let mut text: Vec<u8> = Vec::new();
     let mut chars = source.char_indices().peekable();
     chars.next();
@@ -83,7 +83,7 @@ pub(super) fn decode(source: &str) -> Result<(String, usize), String> {
     Err("a string does not end in its line".to_owned())
 }
 
-/// Decodes what follows a backslash, and returns its length.
+/// Decodes the escape after a backslash, and returns its length.
 fn decode_escape(rest: &str) -> Result<(u8, usize), String> {
     let invalid = || {
         let shown: String = rest.chars().take(1).filter(|c| !c.is_control()).collect();

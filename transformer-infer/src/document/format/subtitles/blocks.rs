@@ -1,10 +1,10 @@
-//! [`Blocks`]: lines up to the next blank line.
+//! [`Blocks`]: groups of lines up to the next blank line.
 
 use super::options::SubtitleKind;
 use crate::document::DocumentError;
 use crate::document::format::lines::{MAX_RECORD_BYTES, SourceLines, split_byte_order_mark};
 
-/// Lines with their line ends, none of which is blank, and the blank lines behind them.
+/// Lines with their line ends, none of them blank, and the blank lines after them.
 #[derive(Debug)]
 pub(super) struct Block {
     pub(super) lines: Vec<String>,
@@ -13,12 +13,12 @@ pub(super) struct Block {
     pub(super) number: u64,
 }
 
-/// Reads blocks of lines.
+/// A reader of blocks of lines.
 #[derive(Debug)]
 pub(super) struct Blocks {
     pub(super) lines: SourceLines,
     kind: SubtitleKind,
-    /// A line that belongs to the next block.
+    /// The first line of the next block.
     next: Option<String>,
 }
 

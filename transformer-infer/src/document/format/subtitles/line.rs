@@ -6,15 +6,15 @@ use crate::document::format::items::{Item, ItemKind};
 
 const SPACES: [char; 2] = [' ', '\t'];
 
-/// Reads a line without its line end, the first of a cue or another.
+/// Reads a line without its line end. `is_first` is true for the first line of a cue.
 ///
-/// A dash before the words of a speaker, the name of a voice or speaker, and the brackets around a sound are walls:
-/// another speaker begins another sentence.
+/// A dash before the words of a speaker, the name of a voice or speaker, and the brackets around a sound are walls,
+/// since another speaker begins another sentence.
 pub(super) fn read_line(kind: SubtitleKind, line: &str, is_first: bool) -> Vec<Item> {
     let mut items: Vec<Item> = Vec::new();
     let mut rest = line;
     let mut is_start = true;
-    // What ends the sound that the line begins with.
+    // The end of the sound at the start of the line.
     let mut bracket = None;
     while !rest.is_empty() {
         if let Some(mut tag) = Tag::parse(kind, rest) {
@@ -62,7 +62,7 @@ pub(super) fn read_line(kind: SubtitleKind, line: &str, is_first: bool) -> Vec<I
     items
 }
 
-/// Adds an item; text is joined to text before it.
+/// Adds an item; joins text to text before it.
 fn push(items: &mut Vec<Item>, item: Item) {
     if let ItemKind::Text(text) = &item.kind
         && let Some(last) = items.last_mut()
@@ -103,7 +103,7 @@ fn speaker_len(line: &str) -> Option<usize> {
 }
 
 /// Returns the length of the bracket before a sound, such as `( dog barks )`, with the whitespace around it. In round
-/// brackets, a sound is a whole line, or the beginning of a cue.
+/// brackets, a sound is a whole line or the beginning of a cue.
 fn bracket_len(line: &str, is_first: bool) -> Option<usize> {
     let content = line.trim_start_matches(SPACES);
     let bracket = content.chars().next()?;

@@ -1,4 +1,4 @@
-//! [`SubtitleOptions`]: where passages of subtitles end.
+//! [`SubtitleOptions`]: the choice where passages of subtitles end.
 
 use std::time::Duration;
 
@@ -11,14 +11,14 @@ pub enum SubtitleKind {
     WebVtt,
 }
 
-/// Where passages of subtitles end. Sentences run over the cues of a passage.
+/// The choice where passages of subtitles end. Sentences run over the cues of a passage.
 #[derive(Clone, Debug)]
 pub struct SubtitleOptions {
-    /// A longer pause between two cues ends the passage, unless the second cue goes on in lower case what the first has
-    /// not ended. 3 seconds by default.
+    /// The pause between two cues that ends the passage if it is exceeded, unless the second cue continues an
+    /// unfinished sentence in lower case. 3 seconds by default.
     pub pause: Duration,
-    /// Largest number of cues in a passage; from half of it on, a cue that ends a sentence ends the passage. 24 by
-    /// default; at least 1.
+    /// Maximum number of cues in a passage; once half of it is reached, a cue that ends a sentence ends the passage. 24
+    /// by default; at least 1.
     pub max_cues: usize,
 }
 

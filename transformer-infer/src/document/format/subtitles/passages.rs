@@ -1,4 +1,4 @@
-//! [`CuePassages`]: joins cues to passages.
+//! [`CuePassages`]: joins cues into passages.
 
 use std::sync::Arc;
 
@@ -12,23 +12,23 @@ use crate::document::format::lines::split_line_end;
 use crate::document::format::parts::PartQueue;
 use crate::document::format::segments::push_items;
 
-/// A passage ends at the next cue after this many bytes.
+/// Number of bytes after which a passage ends at the next cue.
 const MAX_PASSAGE_BYTES: usize = 1 << 16;
 
-/// The cues of a passage that has not ended.
+/// The cues of the current passage.
 #[derive(Debug)]
 pub(super) struct CuePassages {
     kind: SubtitleKind,
     options: SubtitleOptions,
     notation: Arc<dyn Notation>,
     items: Vec<Item>,
-    /// The items with which cues begin, but for the first.
+    /// The items with which cues begin, except for the first.
     cue_starts: Vec<usize>,
     n_cues: usize,
     n_bytes: usize,
-    /// What comes between the last text and the next: a line end, times.
+    /// The source after the last text: a line end, times.
     gap: String,
-    /// The times of the last cue with text, and of the cue that is being read.
+    /// The times of the last cue with text, and of the current cue.
     last_time: Option<CueTime>,
     time: Option<CueTime>,
     is_cue_start: bool,
@@ -51,7 +51,7 @@ impl CuePassages {
         }
     }
 
-    /// Adds what is copied between texts: blank lines, numbers.
+    /// Adds copied source between texts: blank lines, numbers.
     pub(super) fn push_gap(&mut self, text: &str, parts: &mut PartQueue) {
         self.gap.push_str(text);
         if self.gap.len() > MAX_PASSAGE_BYTES {
@@ -59,7 +59,7 @@ impl CuePassages {
         }
     }
 
-    /// Begins a cue, the line of whose times is in the gap.
+    /// Begins a cue after the line with its times has been added to the gap.
     pub(super) fn begin_cue(&mut self, time: Option<CueTime>) {
         self.time = time.or(self.time);
         self.is_cue_start = true;
@@ -89,7 +89,7 @@ impl CuePassages {
         }
         for item in items {
             match self.items.last_mut() {
-                // What is at the start of a line, such as a position, stays there.
+                // Markup at the start of a line, such as a position, stays there.
                 Some(last) if item.kind == ItemKind::Break && last.kind == ItemKind::Break => {
                     last.raw.push_str(&item.raw);
                     last.source.push_str(&item.source);
@@ -100,7 +100,7 @@ impl CuePassages {
         self.gap.push_str(line_end);
     }
 
-    /// Ends the passage, and adds what comes behind it.
+    /// Ends the passage, and adds the gap after it.
     pub(super) fn end_passage(&mut self, parts: &mut PartQueue) {
         self.divide_pairs();
         self.divide_titles();
@@ -110,7 +110,7 @@ impl CuePassages {
         self.n_bytes = 0;
     }
 
-    /// Returns whether the passage ends before a cue whose first line this is.
+    /// Returns whether the passage ends before a cue, given the cue's first line.
     fn ends_before(&self, next: &[Item]) -> bool {
         let ends_sentence = ends_sentence(&self.items);
         let max_cues = self.options.max_cues.max(1);
@@ -127,7 +127,7 @@ impl CuePassages {
         time.start.saturating_sub(last.end) > self.options.pause && !continues
     }
 
-    /// Turns tags into walls that do not end in the cue in which they begin.
+    /// Turns tags into walls unless they end in the cue in which they begin.
     fn divide_pairs(&mut self) {
         let mut starts = self.cue_starts.iter().peekable();
         let mut open: Vec<usize> = Vec::new();
@@ -153,7 +153,7 @@ impl CuePassages {
         }
     }
 
-    /// Divides the cues behind the last end of a sentence if all begin with capitals: they are titles.
+    /// Divides the cues after the last end of a sentence if all begin with capitals: they are titles.
     fn divide_titles(&mut self) {
         let starts = std::mem::take(&mut self.cue_starts);
         let is_open = |at: &&usize| !ends_sentence(&self.items[..**at]);
@@ -176,7 +176,7 @@ impl CuePassages {
     }
 }
 
-/// Returns whether text ends with the end of a sentence.
+/// Returns whether the text ends with the end of a sentence.
 fn ends_sentence(items: &[Item]) -> bool {
     let texts = items.iter().rev().filter_map(|item| match &item.kind {
         ItemKind::Text(text) => Some(text.trim_end()),

@@ -11,10 +11,10 @@ use crate::document::format::lines::{SourceLines, split_byte_order_mark};
 use crate::document::format::parts::{PartQueue, Parts, ReadParts};
 use crate::document::{DocumentError, Part};
 
-/// Reads SubRip and WebVTT.
+/// A reader of SubRip and WebVTT.
 ///
-/// Numbers, times, settings, headers, notes and styles are verbatim. A passage is the text of several cues; the ends of
-/// its lines and cues are breaks.
+/// Numbers, times, settings, headers, notes and styles are verbatim. A passage is the text of several cues; line ends
+/// and the ends of cues are breaks.
 #[derive(Debug)]
 pub struct SubtitleReader(Parts<Subtitles>);
 
@@ -23,12 +23,12 @@ struct Subtitles {
     kind: SubtitleKind,
     blocks: Blocks,
     passages: CuePassages,
-    /// Whether the header of WebVTT, or the first cue of SubRip, was read.
+    /// True after the header of WebVTT, or the first cue of SubRip.
     has_begun: bool,
 }
 
 impl SubtitleReader {
-    /// Reads from a stream, which error messages call by `name`.
+    /// Reads from a stream. `name` is the document in error messages.
     ///
     /// # Errors
     ///
@@ -84,7 +84,7 @@ impl Subtitles {
             self.read_block_without_times(&block.lines[at..], parts);
             return Ok(());
         };
-        // Lines before the first times, but for a number or name of the cue.
+        // Copies the lines before the first times, except for a number or name of the cue.
         let n_copied = first.saturating_sub(1).max(at);
         self.copy(&block.lines[at..n_copied], parts);
         for index in n_copied..block.lines.len() {
@@ -128,7 +128,7 @@ impl Subtitles {
         }
     }
 
-    /// Reads lines that do not begin a cue: notes and styles of WebVTT; in SubRip, text behind a blank line in a cue.
+    /// Reads lines that do not begin a cue: notes and styles of WebVTT; in SubRip, text after a blank line in a cue.
     fn read_block_without_times(&mut self, lines: &[String], parts: &mut PartQueue) {
         let is_text =
             self.kind == SubtitleKind::SubRip && !matches!(lines, [line] if is_number(line));
@@ -154,7 +154,7 @@ impl Subtitles {
     }
 }
 
-/// Returns a line without a byte order mark.
+/// Returns a line without its byte order mark.
 fn line_text(line: &str) -> &str {
     split_byte_order_mark(line).1
 }

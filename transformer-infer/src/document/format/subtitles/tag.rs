@@ -1,4 +1,4 @@
-//! [`Tag`]: markup inside of a line of a cue.
+//! [`Tag`]: markup inside a line of a cue.
 
 use htmlize::Context;
 
@@ -6,10 +6,10 @@ use super::options::SubtitleKind;
 use crate::document::format::html::entity;
 use crate::document::format::items::ItemKind;
 
-/// A tag is not longer, in bytes; so searching for its end takes bounded time.
+/// Maximum size of a tag, in bytes, so that searching for its end takes bounded time.
 const MAX_TAG_BYTES: usize = 1024;
 
-/// Tags of SubRip. Others, such as `<sighs>`, are text, as players display them.
+/// Tags of SubRip. Others, such as `<sighs>`, are text, and players display them.
 const SUBRIP_TAGS: [&str; 5] = ["b", "i", "u", "s", "font"];
 
 /// Tags of WebVTT that enclose text.
@@ -19,7 +19,7 @@ const WEBVTT_TAGS: [&str; 7] = ["b", "c", "i", "u", "lang", "ruby", "rt"];
 #[derive(Debug, Eq, PartialEq)]
 pub(super) struct Tag {
     pub(super) kind: ItemKind,
-    /// In bytes.
+    /// The length in bytes.
     pub(super) len: usize,
 }
 
@@ -48,7 +48,7 @@ impl Tag {
                 let kind = match name {
                     "v" => ItemKind::Wall,
                     name if WEBVTT_TAGS.contains(&name) => pair(is_end, name.to_owned()),
-                    // Times ascend, and nothing moves to another cue.
+                    // Times ascend, so the tag must stay in its cue.
                     _ => ItemKind::Break,
                 };
                 Some(Self { kind, len })

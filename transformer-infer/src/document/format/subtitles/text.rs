@@ -1,4 +1,4 @@
-//! [`CueText`]: how text is written in cues.
+//! [`CueText`]: the rules for writing text in cues.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use crate::document::Notation;
 use crate::document::format::items::ItemKind;
 use crate::document::format::lines::split_byte_order_mark;
 
-/// How text is written in cues: in SubRip as it is, in WebVTT with references, and in one line.
+/// The rules for writing text in cues: on one line, as it is in SubRip and with references in WebVTT.
 #[derive(Debug)]
 pub(super) struct CueText(pub(super) SubtitleKind);
 
@@ -54,7 +54,8 @@ impl Notation for CueText {
     }
 }
 
-/// Returns the line behind a cue, before the line of the times of the next: that of the number, or a blank one.
+/// Returns the index of the first line after a cue: blank, or the number of the next cue, or the line `times` of its
+/// times.
 fn end_of_cue(lines: &[&str], start: usize, times: usize) -> usize {
     let is_blank = |at: usize| lines[at].trim().is_empty();
     let mut end = times;
@@ -72,9 +73,9 @@ fn end_of_cue(lines: &[&str], start: usize, times: usize) -> usize {
 #[derive(Default)]
 struct Completed<'a> {
     text: String,
-    /// The tags that have begun and not ended, the outermost first: the start tag and its name.
+    /// The open tags, the outermost first: the start tag and its name.
     open: Vec<(&'a str, String)>,
-    /// Number of them, from the innermost on, that are not written in this cue yet.
+    /// Number of the innermost open tags that have not been written in this cue.
     n_due: usize,
 }
 
@@ -95,7 +96,7 @@ impl<'a> Completed<'a> {
                 Some(ItemKind::Close(name)) if self.open.last().is_some_and(|it| it.1 == name) => {
                     self.open.pop();
                     match self.n_due {
-                        // The tag would enclose nothing in this cue.
+                        // The tag would be empty in this cue.
                         1.. => self.n_due -= 1,
                         0 => self.text.push_str(source),
                     }
@@ -110,13 +111,13 @@ impl<'a> Completed<'a> {
         }
     }
 
-    /// Begins the tags of the last cue that go on.
+    /// Reopens the tags of the last cue that have not ended.
     fn begin(&mut self) {
         let first = self.open.len() - std::mem::take(&mut self.n_due);
         self.text.extend(self.open[first..].iter().map(|it| it.0));
     }
 
-    /// Ends the cue, and adds what is between it and the next.
+    /// Ends the cue, and adds the lines between it and the next.
     fn push_gap(&mut self, lines: &[&'a str]) {
         let content = self.text.trim_end_matches(['\n', '\r']).len();
         let line_end = self.text.split_off(content);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// When a cue is displayed.
+/// The time during which a cue is displayed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct CueTime {
     pub(super) start: Duration,
@@ -10,10 +10,10 @@ pub(super) struct CueTime {
 }
 
 impl CueTime {
-    /// Parses a line such as `00:00:01,000 --> 00:00:02,500 line:0`; `None` if it is another line.
+    /// Parses a line such as `00:00:01,000 --> 00:00:02,500 line:0`; returns `None` for other lines.
     pub(super) fn parse(line: &str) -> Option<Self> {
         let (start, rest) = line.split_once("-->")?;
-        // Players ignore what follows the times.
+        // Players ignore text after the times.
         let rest = rest.trim_start();
         let end = rest.find(|c: char| !c.is_ascii_digit() && !":,.".contains(c));
         Some(Self {
@@ -23,7 +23,7 @@ impl CueTime {
     }
 }
 
-/// Parses `hours:minutes:seconds,milliseconds`, of which hours and milliseconds may be missing.
+/// Parses `hours:minutes:seconds,milliseconds`; hours and milliseconds are optional.
 fn parse_time(text: &str) -> Option<Duration> {
     let (clock, millis) = text.split_once([',', '.']).unwrap_or((text, "0"));
     let mut fields = clock.split(':').map(parse_digits);

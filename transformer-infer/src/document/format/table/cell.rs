@@ -1,4 +1,4 @@
-//! How text is written in cells.
+//! The notations of cells.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -9,12 +9,12 @@ use crate::document::Notation;
 #[derive(Debug)]
 pub(super) struct QuotedText;
 
-/// A cell of CSV without quotation marks; a translation gets them if it needs them.
+/// A cell of CSV without quotation marks; its translation gets them if needed.
 #[derive(Debug)]
 pub(super) struct UnquotedCell {
-    /// How the text is written between the spaces.
+    /// The notation of the text between the spaces.
     pub(super) notation: Arc<dyn Notation>,
-    /// The spaces before and behind the text.
+    /// The spaces before and after the text.
     pub(super) before: String,
     pub(super) after: String,
     pub(super) separator: char,

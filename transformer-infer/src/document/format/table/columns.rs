@@ -4,10 +4,10 @@ use super::options::{Column, FirstRow, TableOptions};
 use super::row::{Row, Rows};
 use crate::document::DocumentError;
 
-/// More columns are not listed in messages.
+/// Maximum number of columns to list in messages.
 const MAX_LISTED: usize = 40;
 
-/// Returns for each column of the first row whether it is translated.
+/// Returns for each column of the first row whether to translate it.
 pub(super) fn find_columns(
     rows: &Rows,
     first: &Row,

@@ -1,36 +1,36 @@
-//! [`TableOptions`]: which cells of a table are translated.
+//! [`TableOptions`]: the choice of the cells of a table to translate.
 
 /// The format of a table.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum TableKind {
-    /// Cells are separated by tabs, and contain neither tabs nor line ends. Quotation marks are text.
+    /// Cells separated by tabs, without tabs or line ends inside. Quotation marks are text.
     Tsv,
-    /// Cells are separated by a character, and may be in quotation marks (RFC 4180).
+    /// Cells separated by a character, possibly in quotation marks (RFC 4180).
     Csv {
-        /// What separates cells, such as `,` or `;`.
+        /// The separator of cells, such as `,` or `;`.
         separator: char,
     },
 }
 
-/// Which cells of a table are translated.
+/// The choice of the cells of a table to translate.
 #[derive(Clone, Debug, Default)]
 pub struct TableOptions {
-    /// The columns to translate; a table is refused if there are none.
+    /// The columns to translate; a table without any is refused.
     pub columns: Vec<Column>,
-    /// What the first row is.
+    /// The meaning of the first row.
     pub first_row: FirstRow,
 }
 
 /// A column of a table.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Column {
-    /// The columns whose cell in the first row is this, without spaces around it.
+    /// The columns with this cell in the first row, apart from spaces around it.
     Name(String),
     /// The column with this number, counted from 1.
     Number(usize),
 }
 
-/// What the first row of a table is.
+/// The meaning of the first row of a table.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum FirstRow {
     /// The names of the columns, which are not translated.
@@ -41,7 +41,7 @@ pub enum FirstRow {
 }
 
 impl From<&str> for Column {
-    /// Makes a number of digits, and a name of other text.
+    /// Converts digits to a number, and other text to a name.
     fn from(text: &str) -> Self {
         match text.parse() {
             Ok(number) => Self::Number(number),

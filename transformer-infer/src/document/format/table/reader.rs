@@ -13,10 +13,10 @@ use crate::document::format::spelling::with_source;
 use crate::document::format::value::Value;
 use crate::document::{DocumentError, Mark, MarkKind, Notation, Part, Passage, Plain, Raw};
 
-/// Reads tables.
+/// A reader of tables.
 ///
-/// A cell of a column that is translated is a passage; line ends inside of it are breaks, and blank lines end a passage.
-/// All else is verbatim. All rows need as many cells as the first, except for empty lines.
+/// A cell of a translated column is a passage; line ends inside it are breaks, and blank lines end a passage.
+/// Everything else is verbatim. All rows need as many cells as the first, except for empty lines.
 #[derive(Debug)]
 pub struct TableReader(Parts<Table>);
 
@@ -25,12 +25,12 @@ struct Table {
     rows: Rows,
     kind: TableKind,
     options: TableOptions,
-    /// For each column, whether it is translated; `None` before the first row.
+    /// For each column, true if it is translated; `None` before the first row.
     columns: Option<Vec<bool>>,
 }
 
 impl TableReader {
-    /// Reads from a stream, which error messages call by `name`.
+    /// Reads from a stream. `name` is the document in error messages.
     ///
     /// # Errors
     ///
@@ -149,7 +149,7 @@ fn push_unquoted(source: &str, separator: char, parts: &mut PartQueue) {
     let notation: Arc<dyn Notation> = Arc::new(Plain);
     let mut inside = PartQueue::default();
     Value::plain(text).push_parts(&notation, &mut inside);
-    // The cell is completed as a whole, since all of it gets quotation marks if a part needs them.
+    // The cell is completed as a whole, since all of it gets quotation marks if any part needs them.
     let mut passage = match &inside.into_parts()[..] {
         [Part::Passage(passage)] => passage.clone(),
         inside => Passage {

@@ -1,4 +1,4 @@
-//! [`Rows`]: the rows of a table, and where their cells are.
+//! [`Rows`]: the rows of a table, and the positions of their cells.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use crate::document::format::lines::{
     MAX_RECORD_BYTES, SourceLines, split_byte_order_mark, split_line_end,
 };
 
-/// A row as it is in the file, with its line end.
+/// A row as written in the file, including its line end.
 #[derive(Debug)]
 pub(super) struct Row {
     pub(super) text: String,
@@ -20,12 +20,12 @@ pub(super) struct Row {
 /// A cell of a row.
 #[derive(Clone, Debug)]
 pub(super) struct Cell {
-    /// Its bytes of the row, without quotation marks around it.
+    /// Its bytes in the row, without the quotation marks around it.
     pub(super) range: Range<usize>,
     pub(super) is_quoted: bool,
 }
 
-/// Reads rows.
+/// A reader of rows.
 #[derive(Debug)]
 pub(super) struct Rows {
     pub(super) lines: SourceLines,
@@ -77,7 +77,7 @@ impl Rows {
         Ok(Some(row))
     }
 
-    /// Finds the cells of a row of CSV, and reads more lines where one is in quotation marks.
+    /// Finds the cells of a row of CSV, and reads further lines if a cell in quotation marks has several.
     fn read_csv(
         &mut self,
         row: &mut Row,

@@ -1,4 +1,4 @@
-//! XML: fragments with tags, as programs send them to be translated.
+//! XML: fragments with tags, as programs send them for translation.
 
 mod notation;
 mod options;

@@ -1,4 +1,4 @@
-//! [`XmlText`]: how translated text is written in XML, and how it is read.
+//! [`XmlText`]: the rules for writing translated text in XML, and for reading it.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use htmlize::unescape;
 
 use crate::document::Notation;
 
-/// Writes text so that it has no markup.
+/// A notation that writes text without markup.
 #[derive(Debug)]
 pub(super) struct XmlText;
 
@@ -24,12 +24,13 @@ impl Notation for XmlText {
     }
 }
 
-/// Resolves the entities of XML, and the names that HTML has besides.
+/// Resolves the entities of XML, and the additional names of HTML.
 pub(super) fn resolved(source: &str) -> Cow<'_, str> {
     unescape(source)
 }
 
-/// Divides text at the entities that the document declares, which are copied: those, and what is between them, in turn.
+/// Divides text at the entities that the document declares, which are copied. Returns the text between them and the
+/// entities, in turn.
 pub(super) fn split_at_entities(source: &str) -> Vec<&str> {
     let mut pieces = Vec::new();
     let (mut start, mut search) = (0, 0);

@@ -1,16 +1,16 @@
-//! [`XmlOptions`]: what the tags of XML mean for its translation.
+//! [`XmlOptions`]: the meaning of XML tags for translation.
 
-/// What the tags of XML mean for its translation.
+/// The meaning of XML tags for translation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct XmlOptions {
-    /// Names of elements whose tags end a sentence. Default: none.
+    /// Names of elements with tags that end a sentence. Default: none.
     pub splitting_tags: Vec<String>,
-    /// Names of elements whose tags never end a sentence. Default: none.
+    /// Names of elements with tags that never end a sentence. Default: none.
     pub non_splitting_tags: Vec<String>,
-    /// Names of elements that are copied with all that is in them. Default: none.
+    /// Names of elements that are copied with all their content. Default: none.
     pub ignored_tags: Vec<String>,
-    /// Whether the structure of a document ends sentences, too: the tags of its only element, and those of the
-    /// children of all such elements that have elements and no text. Default: true.
+    /// True if the structure of a document also ends sentences: the tags of its only element, and those of the children
+    /// of all such elements that have elements but no text. Default: true.
     pub has_outline: bool,
 }
 
@@ -26,13 +26,13 @@ impl Default for XmlOptions {
 }
 
 impl XmlOptions {
-    /// Whether the tags of an element end a sentence.
+    /// Returns whether the tags of an element end a sentence.
     pub(super) fn is_wall(&self, name: &str, in_outline: bool) -> bool {
         let is_in = |names: &[String]| names.iter().any(|it| it == name);
         !is_in(&self.non_splitting_tags) && (in_outline || is_in(&self.splitting_tags))
     }
 
-    /// Whether an element is copied.
+    /// Returns whether an element is copied.
     pub(super) fn is_ignored(&self, name: &str) -> bool {
         self.ignored_tags.iter().any(|it| it == name)
     }

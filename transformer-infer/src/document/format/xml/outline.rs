@@ -1,20 +1,20 @@
-//! [`walls`]: the tags at which sentences end.
+//! [`walls`]: finds the tags at which sentences end.
 
 use super::options::XmlOptions;
 use super::token::{Token, TokenKind};
 
-/// What an element has, without what its children have.
+/// The content of an element, without that of its children.
 #[derive(Clone, Copy, Debug, Default)]
 struct Content {
     has_text: bool,
     has_elements: bool,
 }
 
-/// Returns, for each token, whether it is a tag at which a sentence ends.
+/// Returns, for each token, whether a sentence ends there.
 ///
-/// These are the tags of [splitting elements](XmlOptions::splitting_tags) and those of the outline: of the only element
-/// of the input, and of all children of elements of the outline that have elements and no text. The text of a document
-/// is in its inner elements, whose own children are markup inside of sentences.
+/// Sentences end at the tags of [splitting elements](XmlOptions::splitting_tags) and of the outline: the only element
+/// of the input, and all children of elements of the outline that have elements but no text. The text of a document is
+/// in its inner elements; their children are markup inside sentences.
 pub(super) fn walls(
     tokens: &[Token<'_>],
     partners: &[Option<usize>],
@@ -23,7 +23,7 @@ pub(super) fn walls(
     let contents = contents(tokens, partners);
     let has_outline = options.has_outline && is_document(tokens, partners);
     let mut walls = vec![false; tokens.len()];
-    // Whether the children of each open element belong to the outline, from the outermost on.
+    // For each open element, true if its children belong to the outline; the outermost first.
     let mut outlines = vec![has_outline];
     for (index, token) in tokens.iter().enumerate() {
         let in_outline = outlines.last() == Some(&true);
@@ -48,7 +48,7 @@ pub(super) fn walls(
     walls
 }
 
-/// Whether there is one element, and no text outside of it.
+/// Returns whether there is one element, and no text outside it.
 fn is_document(tokens: &[Token<'_>], partners: &[Option<usize>]) -> bool {
     let mut index = 0;
     let mut n_elements = 0;
@@ -67,7 +67,7 @@ fn is_document(tokens: &[Token<'_>], partners: &[Option<usize>]) -> bool {
     n_elements == 1
 }
 
-/// Returns what is in each element, at the index of its start tag.
+/// Returns the content of each element, at the index of its start tag.
 fn contents(tokens: &[Token<'_>], partners: &[Option<usize>]) -> Vec<Content> {
     let mut contents = vec![Content::default(); tokens.len()];
     let mut open: Vec<usize> = Vec::new();

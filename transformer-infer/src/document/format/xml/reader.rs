@@ -19,10 +19,10 @@ use crate::document::{Notation, Part};
 static PRESERVE: LazyLock<Regex> =
     LazyLock::new(|| pattern(r#"\sxml:space\s*=\s*["']preserve["']"#));
 
-/// Reads a text with the tags of XML, a document or a fragment of one.
+/// Reads a text with XML tags: a document or a fragment of one.
 ///
 /// Elements are pairs around their words; elements without content, ignored elements and comments are points. A tag
-/// without its partner is copied, and ends a sentence; a `<` that begins no tag is text.
+/// without its partner is copied, and ends a sentence; a `<` that does not begin a tag is text.
 ///
 /// # Example
 ///

@@ -1,17 +1,17 @@
-//! [`tokens`]: text and tags of XML. Any input has tokens: what is no tag is text.
+//! [`tokens`]: text and tags of XML. Any input is valid: everything except tags is text.
 
-/// A tag is not longer, in bytes; so searching for its end takes bounded time.
+/// Maximum size of a tag, in bytes, so that searching for its end takes bounded time.
 const MAX_TAG_BYTES: usize = 4096;
 
 /// A piece of the input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Token<'a> {
     pub(super) kind: TokenKind<'a>,
-    /// As it is in the input.
+    /// The token as in the input.
     pub(super) source: &'a str,
 }
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TokenKind<'a> {
     /// Text with entities.
@@ -25,11 +25,11 @@ pub(super) enum TokenKind<'a> {
     /// An element in one tag, such as `<x/>`, with this name.
     Empty(&'a str),
     Comment,
-    /// A processing instruction or a document type, and what the input ends in before it is complete.
+    /// A processing instruction, a document type, or incomplete markup at the end of the input.
     Declaration,
 }
 
-/// Divides the input into tokens; their sources, one after the other, are the input.
+/// Divides the input into tokens; their sources together are the input.
 pub(super) fn tokens(input: &str) -> Vec<Token<'_>> {
     let mut tokens = Vec::new();
     let (mut start, mut search) = (0, 0);
@@ -55,9 +55,9 @@ fn push_text<'a>(source: &'a str, tokens: &mut Vec<Token<'a>>) {
     }
 }
 
-/// Reads the markup at the start of a text, if there is some, and returns its length.
+/// Reads the markup at the start of a text, if any, and returns its length.
 fn markup(text: &str) -> Option<(TokenKind<'_>, usize)> {
-    // What has no end takes the rest of the input, so that no end is searched twice.
+    // Markup without an end takes the rest of the input, so that no end is searched for twice.
     let until =
         |end: &str, from: usize| text.get(from..)?.find(end).map(|at| from + at + end.len());
     let or_rest = |len: Option<usize>, kind| match len {
@@ -81,7 +81,7 @@ fn markup(text: &str) -> Option<(TokenKind<'_>, usize)> {
     tag(&text[..text.floor_char_boundary(MAX_TAG_BYTES)])
 }
 
-/// Returns the length of a document type, whose internal subset has declarations, comments and instructions of its own.
+/// Returns the length of a document type. Its internal subset may contain declarations, comments and instructions.
 fn doctype_len(text: &str) -> Option<usize> {
     let mut depth = 0_usize;
     let mut at = 0;
@@ -139,7 +139,7 @@ fn tag(text: &str) -> Option<(TokenKind<'_>, usize)> {
     None
 }
 
-/// Returns the index of the end tag of each start tag that has one, and the other way round.
+/// Returns the index of the end tag of each start tag that has one, and vice versa.
 pub(super) fn partners(tokens: &[Token<'_>]) -> Vec<Option<usize>> {
     let mut partners = vec![None; tokens.len()];
     let mut open: Vec<(usize, &str)> = Vec::new();
