@@ -54,15 +54,15 @@ pub struct FormatOptions {
     pub paragraphs: Paragraphs,
     /// The options for HTML.
     pub html: HtmlOptions,
-    /// The end of a passage of subtitles.
+    /// The rules for ending passages of subtitles.
     pub subtitles: SubtitleOptions,
-    /// The cells of a table to translate.
+    /// The cells to translate in a table.
     pub table: TableOptions,
     /// The separator of the cells of CSV. Default: a comma.
     pub csv_separator: char,
-    /// The messages of a catalog to translate.
+    /// The messages to translate in a catalog.
     pub po: PoOptions,
-    /// The strings of JSON to translate.
+    /// The strings to translate in JSON.
     pub json: JsonOptions,
 }
 

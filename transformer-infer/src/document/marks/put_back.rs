@@ -117,7 +117,7 @@ struct ChunkWriter<'a, 'p> {
     border: Border,
     /// True if a point was written last, and no word or tag after it.
     follows_point: bool,
-    /// True if the last point that was written needs no whitespace after it at the end of the translation.
+    /// True if a point that was written last needs no whitespace after it at the end of the translation.
     needs_no_last_space: bool,
     /// The source position of the last mark, unless words have been written after it.
     last_source: Option<Range<usize>>,

@@ -89,14 +89,14 @@ pub(super) struct SentenceBuilder<'a> {
     words: Vec<(usize, usize)>,
 }
 
-/// Something between two words.
+/// Something between two words, with the index of its mark.
 #[derive(Debug)]
 enum GapItem {
     /// Whitespace, in the notation of the document.
     Space(String),
     Open(usize),
     Close(usize),
-    /// The index of a point or break, and true if the text has a space in its place.
+    /// A point or break, and true if the text has a space in its place.
     Point(usize, bool),
     /// Protected text.
     Protected(usize),

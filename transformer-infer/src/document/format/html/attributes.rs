@@ -1,4 +1,4 @@
-//! The information in the attributes of a tag: about translation and the encoding, and text.
+//! The attributes of tags: settings for translation and encoding, and text to translate.
 
 use encoding_rs::{Encoding, UTF_8};
 use htmlize::unescape_attribute;

@@ -70,7 +70,7 @@ pub(in crate::document) fn encoded<'a>(
     }
 }
 
-/// Returns the encoding that the first `meta` tag with a declaration declares; UTF-8 if there is none.
+/// Returns the encoding in the first `meta` tag that declares one; UTF-8 if there is none.
 fn encoding_of(head: &[u8]) -> &'static Encoding {
     let ascii = |byte: &u8| char::from(if byte.is_ascii() { *byte } else { b'?' });
     let head: String = head.iter().map(ascii).collect();

@@ -93,7 +93,7 @@ impl Tree {
     }
 
     fn is_open(&self, id: u64) -> bool {
-        // Elements are numbered in the order of their start tags.
+        // Elements are numbered in the order in which they were opened.
         self.open.binary_search_by_key(&id, |open| open.id).is_ok()
     }
 }

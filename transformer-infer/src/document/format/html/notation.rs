@@ -62,7 +62,7 @@ impl HtmlNotation {
         }
     }
 
-    /// Returns the spelling of a character before the rest of the text, if it must be escaped.
+    /// Returns the spelling of a character before the rest of the text, unless it is written unescaped.
     fn spelling(&self, character: char, rest: &str) -> Option<&str> {
         let next = rest.chars().next();
         if (character, next) == ('\r', Some('\n')) {

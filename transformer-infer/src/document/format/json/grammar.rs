@@ -71,7 +71,7 @@ impl Grammar {
     }
 
     /// Moves past one of `{}[],:`; returns whether it may come here. [`MAX_DEPTH`] limits opening braces and brackets;
-    /// [`is_too_deep`](Self::is_too_deep) tells whether it is reached.
+    /// [`is_too_deep`](Self::is_too_deep) tells whether it is exceeded.
     pub(super) fn punctuate(&mut self, byte: u8) -> bool {
         let in_object = self.open.last().map(|last| last.is_object);
         match (byte, self.expected) {

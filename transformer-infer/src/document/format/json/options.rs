@@ -1,6 +1,6 @@
-//! [`JsonOptions`]: the choice of the strings of a JSON document to translate.
+//! [`JsonOptions`]: the selection of strings to translate in a JSON document.
 
-/// The choice of the strings of a JSON document to translate, by their keys.
+/// The selection of strings to translate in a JSON document, by their keys.
 ///
 /// A pattern is a key, in which `*` matches any characters. A key applies to everything below it, including through
 /// arrays.

@@ -1,6 +1,6 @@
-//! [`PoOptions`]: the choice of the messages of a catalog to translate.
+//! [`PoOptions`]: the selection of messages to translate in a catalog.
 
-/// The choice of the messages of a catalog to translate, and the marking of translations.
+/// The selection of messages to translate in a catalog, and the marking of translations.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PoOptions {
     /// The treatment of messages that have a translation.

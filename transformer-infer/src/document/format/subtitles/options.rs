@@ -1,4 +1,4 @@
-//! [`SubtitleOptions`]: the choice where passages of subtitles end.
+//! [`SubtitleOptions`]: the rules for ending passages of subtitles.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ pub enum SubtitleKind {
     WebVtt,
 }
 
-/// The choice where passages of subtitles end. Sentences run over the cues of a passage.
+/// The rules for ending passages of subtitles. Sentences run over the cues of a passage.
 #[derive(Clone, Debug)]
 pub struct SubtitleOptions {
     /// The pause between two cues that ends the passage if it is exceeded, unless the second cue continues an

@@ -9,7 +9,7 @@ use crate::document::Notation;
 use crate::document::format::items::ItemKind;
 use crate::document::format::lines::split_byte_order_mark;
 
-/// The rules for writing text in cues: on one line, as it is in SubRip and with references in WebVTT.
+/// The rules for writing text in cues: on one line, unchanged in SubRip and with references in WebVTT.
 #[derive(Debug)]
 pub(super) struct CueText(pub(super) SubtitleKind);
 
@@ -54,8 +54,8 @@ impl Notation for CueText {
     }
 }
 
-/// Returns the index of the first line after a cue: blank, or the number of the next cue, or the line `times` of its
-/// times.
+/// Returns the index of the first line after a cue: a blank line, the next cue's number, or else `times`, the line of
+/// the next cue's times.
 fn end_of_cue(lines: &[&str], start: usize, times: usize) -> usize {
     let is_blank = |at: usize| lines[at].trim().is_empty();
     let mut end = times;

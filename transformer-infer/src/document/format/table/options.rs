@@ -1,4 +1,4 @@
-//! [`TableOptions`]: the choice of the cells of a table to translate.
+//! [`TableOptions`]: the selection of cells to translate in a table.
 
 /// The format of a table.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -12,7 +12,7 @@ pub enum TableKind {
     },
 }
 
-/// The choice of the cells of a table to translate.
+/// The selection of cells to translate in a table.
 #[derive(Clone, Debug, Default)]
 pub struct TableOptions {
     /// The columns to translate; a table without any is refused.
