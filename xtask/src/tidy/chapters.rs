@@ -1,14 +1,14 @@
-//! The chapters of the book, its list and its programs belong together.
+//! The chapters of the book, its list and its programs agree.
 //!
 //! - Every file that a chapter includes exists, and so do the scripts and data of its interactive parts.
 //! - Every chapter is in the list.
-//! - Every program is in a chapter, with what it prints.
+//! - Every program is in a chapter, with its output.
 
 use super::documents::resolve;
 use super::rules::Problem;
 use super::tree::Tree;
 
-/// The folder of the chapters, and the list of them.
+/// The folder of the chapters, and their list.
 const CHAPTERS: &str = "docs/book/chapters/";
 const LIST: &str = "docs/book/chapters/SUMMARY.md";
 
@@ -55,7 +55,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Problem> {
     problems
 }
 
-/// Returns the scripts and data that a line's interactive part needs and that do not exist.
+/// Returns the scripts and data that a line's interactive part needs but that do not exist.
 fn missing_scripts<'a>(tree: &'a Tree, line: &'a str) -> impl Iterator<Item = String> + 'a {
     let parts = [
         ("data-shows=\"", "interactive"),

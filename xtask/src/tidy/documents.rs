@@ -1,4 +1,4 @@
-//! Links in documents lead to existing files, and no file contains a path of one machine.
+//! Links in documents lead to existing files, and no file contains a path of a particular machine.
 
 use pulldown_cmark::{Event, LinkType, Options, Parser, Tag};
 
@@ -8,7 +8,7 @@ use super::tree::Tree;
 /// Folders at the root of a file system that differ between machines.
 const PERSONAL: [&str; 4] = ["home", "root", "Users", "work"];
 
-/// Checks the links of every Markdown file, and every text file for paths of one machine.
+/// Checks the links of every Markdown file, and every text file for paths of a particular machine.
 pub(super) fn check(tree: &Tree) -> Vec<Problem> {
     let documents = tree.ending(".md");
     let links = documents.flat_map(|(path, text)| broken_links(path, text, tree));
@@ -50,7 +50,7 @@ fn links(text: &str) -> Vec<(usize, String)> {
         .map(|(_, it)| (it.span.start, it.dest.to_string()))
         .collect();
     for (event, range) in parser.into_offset_iter() {
-        // The other types have their targets in definitions.
+        // The targets of other types are in definitions.
         if let Event::Start(
             Tag::Link {
                 link_type: LinkType::Inline,
@@ -71,7 +71,7 @@ fn links(text: &str) -> Vec<(usize, String)> {
     links
 }
 
-/// Resolves a relative path to a path from the root; `None` if it leads out of the repository.
+/// Resolves a relative path to a path from the root; returns `None` if it leads out of the repository.
 pub(super) fn resolve(folder: &str, path: &str) -> Option<String> {
     let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
     for part in path.split('/') {
@@ -84,10 +84,10 @@ pub(super) fn resolve(folder: &str, path: &str) -> Option<String> {
     Some(parts.join("/"))
 }
 
-/// Returns the folder of a machine that a path in a line begins with.
+/// Returns the machine's folder at the start of a path in a line, if any.
 fn personal_path(line: &str) -> Option<&'static str> {
     PERSONAL.into_iter().find(|folder| {
-        // After a name it is the middle of a path, or of an address.
+        // After a name, it is the middle of a path or an address.
         let is_middle = |before: char| before.is_alphanumeric() || "._-~}$/".contains(before);
         line.match_indices(&format!("/{folder}/"))
             .any(|(start, _)| !line[..start].ends_with(is_middle))
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn paths_of_one_machine_are_found() {
-        // Composed here, so that these lines do not break the rule themselves.
+        // Composed here, so that these lines do not break the rule.
         let line = |before: &str| format!("{before}/{}/me/data", "home");
         assert_eq!(personal_path(&line("cd ")), Some("home"));
         assert_eq!(personal_path(&line("")), Some("home"));

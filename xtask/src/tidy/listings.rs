@@ -14,19 +14,19 @@
 use super::rules::Problem;
 use super::tree::Tree;
 
-/// The languages of listings that somebody types in or saves.
+/// The languages of listings that readers type in or save.
 const LANGUAGES: [&str; 3] = ["sh", "toml", "python"];
 
-/// A diary: what was typed on the day of a measurement.
+/// A diary: the commands typed on the day of a measurement.
 const DIARY: &str = "docs/lab-notes.md";
 
-/// Runs the listings of these pages.
+/// The script that runs the listings of these pages.
 const RUNNER: &str = ".ci/docs";
 
-/// The line that includes a file into a chapter of the book.
+/// The start of a line that includes a file in a chapter of the book.
 const INCLUDE: &str = "{{#include ";
 
-/// Tests the Rust code of these pages.
+/// The file that tests the Rust code of these pages.
 const DOCTESTS: &str = "examples/documents.rs";
 
 /// Checks every listing of every document.
@@ -46,7 +46,7 @@ fn check_document(path: &str, text: &str, tree: &Tree) -> Vec<Problem> {
         if let Some(info) = line.strip_prefix("```") {
             let language = info.split(',').next().unwrap_or_default();
             let message = match language {
-                // A program of the book is tested where it is; `chapters.rs` checks that it exists.
+                // A program of the book is tested in its own place; `chapters.rs` checks that it exists.
                 _ if is_inside || next.starts_with(INCLUDE) => None,
                 "rust" => missing(tree, DOCTESTS, path),
                 _ if LANGUAGES.contains(&language) => fault(before, path, tree),
@@ -60,7 +60,7 @@ fn check_document(path: &str, text: &str, tree: &Tree) -> Vec<Problem> {
     problems
 }
 
-/// Returns what is wrong with the line before a listing.
+/// Returns the fault of the line before a listing, if any.
 fn fault(marker: &str, page: &str, tree: &Tree) -> Option<String> {
     let marker = marker
         .strip_prefix("<!-- ")
@@ -78,7 +78,7 @@ fn fault(marker: &str, page: &str, tree: &Tree) -> Option<String> {
     }
 }
 
-/// Returns what is wrong if a file does not name a page.
+/// Returns the fault if a file does not name a page.
 fn missing(tree: &Tree, path: &str, page: &str) -> Option<String> {
     (!tree.text(path).contains(page))
         .then(|| format!("is a listing of a page that {path} does not test; add the page there"))

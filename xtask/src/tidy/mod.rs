@@ -1,4 +1,4 @@
-//! `cargo xtask tidy`: the rules of this repository that no other tool knows.
+//! `cargo xtask tidy`: the rules of this repository that no other tool checks.
 
 mod chapters;
 mod documents;

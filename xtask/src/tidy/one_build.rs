@@ -12,10 +12,10 @@ use anyhow::Result;
 use super::rules::Problem;
 use crate::process::{cargo, output};
 
-/// For each third-party package, the sets of features that it is built with.
+/// For each third-party package, the sets of features with which it is built.
 type Packages = BTreeMap<String, BTreeSet<String>>;
 
-/// A package, or all for an empty name, and the kinds of its dependencies.
+/// A package, or an empty name for all packages, and the kinds of dependencies.
 type Selection = (&'static str, &'static str);
 
 const PROGRAMS: &str = "normal,build";
@@ -35,7 +35,7 @@ fn pairs() -> impl Iterator<Item = [Selection; 2]> {
     .chain(tested.map(|it| [(it, TESTS), ("", TESTS)]))
 }
 
-/// Compares what cargo would build for each pair.
+/// Compares the packages that cargo would build for each pair.
 pub(super) fn check(root: &Path) -> Result<Vec<Problem>> {
     let mut problems = Vec::new();
     for [narrow, wide] in pairs() {
@@ -60,8 +60,8 @@ fn describe((package, edges): Selection) -> String {
 
 fn packages(root: &Path, (package, edges): Selection) -> Result<Packages> {
     let mut tree = cargo(root);
-    // With a target, cargo tells apart what runs here from what only builds: without one it
-    // shows a package that is used for both with the dependencies of either.
+    // With a target, cargo separates dependencies for the host from those for the target. Without one, it shows a
+    // package that is used for both with the dependencies of either.
     tree.args(["tree", "--locked", "--prefix=none", "-f={p}|{f}"])
         .args(["--target=host-tuple", "-e", edges]);
     match package {
@@ -89,11 +89,11 @@ fn parse(tree: &str) -> Packages {
 /// Returns the packages that the narrower selection would build again.
 fn differences(narrow: &Packages, wide: &Packages) -> Vec<String> {
     let list = |sets: &BTreeSet<String>| sets.iter().cloned().collect::<Vec<_>>().join("] [");
-    // What the wider one does not use is compiled in addition, and Burn does not depend on it.
+    // Packages that the wider one lacks are compiled in addition, and Burn does not depend on them.
     let shared = narrow
         .iter()
         .filter_map(|(package, sets)| Some((package, sets, wide.get(package)?)));
-    // A second set in addition is one of a build script or a macro of packages that the wider one does not have.
+    // An additional set belongs to a build script or a macro of packages that the wider one does not have.
     let again = shared.filter(|(_, sets, known)| !sets.is_subset(known) && !known.is_subset(sets));
     again
         .map(|(package, sets, known)| {

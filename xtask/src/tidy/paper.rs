@@ -1,8 +1,7 @@
 //! The items and tests in the tables of `docs/paper.md` exist.
 //!
-//! In the columns `code` and `test` of a table, every name between backquotes is a link to the Rust file
-//! that defines it: `` [`Encoder`][encoder] ``. A name is that of an item, or of a type and its member with
-//! `::` between them.
+//! In the columns `code` and `test` of a table, every name between backquotes is a link to the Rust file that defines
+//! it: `` [`Encoder`][encoder] ``. A name is that of an item, or of a type and its member, separated by `::`.
 
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
@@ -38,7 +37,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Problem> {
     problems.collect()
 }
 
-/// Returns what is wrong with a name, if anything.
+/// Returns the fault of a name, if any.
 fn fault(mention: &Mention, tree: &Tree) -> Option<String> {
     let Mention { name, target, .. } = mention;
     let Some(target) = target else {
@@ -102,7 +101,7 @@ fn defines(text: &str, name: &str) -> bool {
     };
     let mut is_inside = false;
     text.lines().any(|line| {
-        // rustfmt ends at the margin what begins at the margin.
+        // rustfmt ends an item at the margin if it begins at the margin.
         if !line.starts_with([' ', '}']) && !line.is_empty() {
             is_inside = line.ends_with('{') && words(line).any(|word| word == owner);
         }
@@ -177,7 +176,7 @@ mod tests {
 }
 ";
 
-    /// Returns what is wrong with a row of items and tests.
+    /// Returns the faults of a row of items and tests.
     fn faults(items: &str, tests: &str) -> Vec<String> {
         let document = format!(
             "# The paper\n\n| paper | code | test |\n|---|---|---|\n| `softmax(QKᵀ)` | {items} | {tests} |\n\n\

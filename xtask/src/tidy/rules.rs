@@ -1,4 +1,4 @@
-//! All rules, one after the other, and the [`Problem`]s that they report.
+//! The list of all rules, and the [`Problem`]s that they report.
 
 use std::fmt;
 use std::path::Path;
@@ -11,9 +11,9 @@ use super::{chapters, documents, listings, one_build, paper, sources};
 /// A line or file that breaks a rule.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Problem {
-    /// The path of the file or folder from the root, and the line where there is one.
+    /// The path of the file or folder from the root, with the line if there is one.
     pub(super) location: String,
-    /// The fault, and how to mend it.
+    /// The fault, and the way to mend it.
     message: String,
 }
 
@@ -32,7 +32,7 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Checks every rule, and prints every problem.
+/// Checks every rule and prints every problem.
 pub(crate) fn run(root: &Path) -> Result<()> {
     let tree = Tree::read(root)?;
     let rules = [

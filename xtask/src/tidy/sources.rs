@@ -3,7 +3,7 @@
 use super::rules::Problem;
 use super::tree::Tree;
 
-/// The longest source file, in lines.
+/// Maximum number of lines of a source file.
 const MAX_LINES: usize = 450;
 
 /// The cargo features of the backends.
@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn a_backend_is_named_in_one_folder_only() {
-        // Composed here, so that this line does not break the rule itself.
+        // Composed here, so that this line does not break the rule.
         let text = format!("//! x\n#[cfg({} = \"tch\")]\n", "feature");
         assert!(faults(&format!("{DEVICE}backend.rs"), &text).is_empty());
         let faults = faults("transformer-infer/src/main.rs", &text);

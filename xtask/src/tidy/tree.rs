@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 
 use crate::process::output;
 
-/// Larger files, in bytes, are data and not text.
+/// Size in bytes above which a file is data rather than text.
 const MAX_TEXT: u64 = 1 << 20;
 
 /// The files of the repository, except those that git ignores. Paths are from the root, with slashes.
@@ -64,7 +64,7 @@ impl Tree {
         self.files.get(path).map_or("", String::as_str)
     }
 
-    /// Adds the path of a file, and those of its folders.
+    /// Adds the path of a file and those of its folders.
     fn add(&mut self, path: &str) {
         let ends = path.match_indices('/').map(|it| it.0).chain([path.len()]);
         self.paths.extend(ends.map(|end| path[..end].to_owned()));
