@@ -1,4 +1,4 @@
-//! [`Attack`]: the programs under attack, and the drawing of cases; [`Case`]: one case in a folder of its own.
+//! [`Attack`]: the programs under attack and the generator of cases; [`Case`]: a case in a separate folder.
 
 use std::cell::RefCell;
 use std::fs;
@@ -28,12 +28,13 @@ pub(crate) struct Case<'a> {
     attack: &'a Attack,
     pub(crate) lab: &'a Path,
     folder: TempDir,
-    /// The calls of programs, as lines for a shell.
+    /// The calls of programs, as shell lines.
     lines: RefCell<Vec<String>>,
 }
 
 impl Attack {
-    /// Makes the attacks of a class, with as many cases as `PROPTEST_CASES` has for each 256.
+    /// Runs the attacks of a class. A class states its number of cases for a `PROPTEST_CASES` of 256; other values
+    /// scale it.
     pub(crate) fn run(class: fn(&Self) -> Result<()>) -> Result<()> {
         let Some(lab) = Lab::shared()? else {
             return Ok(());
@@ -50,7 +51,7 @@ impl Attack {
         })
     }
 
-    /// Checks that a class finds the fault of a script, which has the path of the real program in `$real`.
+    /// Checks that a class finds the fault of a script. The script has the path of the real program in `$real`.
     pub(crate) fn fault(class: fn(&Self) -> Result<()>, script: &str, fault: &str) -> Result<()> {
         let Some(lab) = Lab::shared()? else {
             return Ok(());
@@ -64,7 +65,7 @@ impl Attack {
             )?;
             fs::set_permissions(&path, fs::Permissions::from_mode(0o755))?;
         }
-        // The first fault is enough: it is not made smaller, and its seed is not kept.
+        // One failure is enough: it is not shrunk, and its seed is not kept.
         let config = Config {
             max_shrink_iters: 0,
             failure_persistence: None,
@@ -85,7 +86,7 @@ impl Attack {
         Ok(())
     }
 
-    /// Checks that an attempt succeeds in every case. The folder of the smallest failure stays.
+    /// Checks that an attempt succeeds in every case. The folder of the smallest failure is kept.
     #[track_caller]
     pub(crate) fn check<S: Strategy>(
         &self,
@@ -126,7 +127,7 @@ impl<'a> Case<'a> {
         })
     }
 
-    /// Returns a call of `infer` or `train` with arguments between spaces; `LAB` is the folder of the lab.
+    /// Returns a call of `infer` or `train`, with arguments separated by spaces; `LAB` is the folder of the lab.
     pub(crate) fn call(&self, command: &str) -> Call {
         let command = command.replace("LAB", &self.lab.display().to_string());
         let mut words = command.split_whitespace();
@@ -148,7 +149,7 @@ impl<'a> Case<'a> {
         self.end(&self.call(command))
     }
 
-    /// Runs a program with a text on standard input, likewise.
+    /// Runs a program with a text on standard input, and checks the claims about every run.
     pub(crate) fn run_with(&self, command: &str, input: impl Into<Vec<u8>>) -> Result<Ended> {
         self.end(&Call {
             input: input.into(),
@@ -156,7 +157,7 @@ impl<'a> Case<'a> {
         })
     }
 
-    /// Makes a call, likewise.
+    /// Makes a call, and checks the claims about every run.
     pub(crate) fn end(&self, call: &Call) -> Result<Ended> {
         let ended = self.start(call)?.wait()?;
         ended.check()?;

@@ -1,4 +1,4 @@
-//! Files from the past and the future, and programs with another clock.
+//! Files from the past and the future, and programs with a different clock.
 
 use std::fs::File;
 use std::path::Path;
@@ -16,11 +16,11 @@ use super::program::Call;
 use super::results::check_equal;
 use super::texts::one_of;
 
-/// Seconds from 1901 to 1970, and of the years after 1901 from which dates are.
+/// Seconds from 1901 to 1970, and from 1901 to the last possible file date.
 const UNTIL_1970: u64 = 69 * 365 * 86_400;
 const MAX_SECONDS: u64 = 300 * 365 * 86_400;
 
-/// Programs that give a program another time. The clock of the machine is not set.
+/// Programs that give a program a different time. The clock of the machine is not changed.
 const CLOCKS: &str = "faketime 1970-01-02 | faketime 2001-01-01 | faketime 2038-01-19
     | faketime 2090-01-01 | unshare --time --monotonic 100000000 --boottime 100000000 --
     | unshare --time --monotonic 1000000000 --boottime 1000000000 --
@@ -51,7 +51,7 @@ pub(crate) fn attack(attack: &Attack) -> Result<()> {
     attack.check(20, runs, |case, (dates, folder, store)| {
         case.take(&["a.src", "b.tgt", "run.toml"])?;
         case.take_as("interrupted", "run")?;
-        // The second time it has ended, and the model is published again.
+        // The second time, the run has ended, and the model is published again.
         for folder in [folder, "."] {
             date(&case.path(folder), &dates)?;
             let ended = case.run(&format!("{TRAINING} run {store}"))?;
@@ -85,7 +85,7 @@ pub(crate) fn attack(attack: &Attack) -> Result<()> {
     })
 }
 
-/// Gives the files below a folder other dates.
+/// Sets the dates of the files below a folder.
 fn date(folder: &Path, dates: &[u64]) -> Result<()> {
     let first = SystemTime::UNIX_EPOCH.checked_sub(Duration::from_secs(UNTIL_1970));
     let first = first.context("1901 can be represented")?;

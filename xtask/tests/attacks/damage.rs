@@ -13,12 +13,12 @@ use walkdir::WalkDir;
 
 use super::texts::one_of;
 
-/// Numbers that replace a number of a file, in JSON, TOML or text.
+/// Numbers to replace a number of a file, in JSON, TOML or text.
 const NUMBERS: &str =
     "0 | -1 | 1 | 2 | 65536 | 4294967295 | 9223372036854775807 | 18446744073709551616
     | -9223372036854775808 | 1e300 | 1e999 | 0.5 | NaN | null";
 
-/// Bytes with a meaning in text, numbers and JSON, and instructions of pickles.
+/// Bytes that are special in text, numbers and JSON, and instructions of pickles.
 const SPECIAL: &[u8] = b"\0\x01\n\r\t \"'\\,:{}[]()0159-+.eE\x7f\x80\xc0\xed\xfe\xff";
 const OPCODES: &[u8] =
     b".0(2}]a)bcdehijlopqrstuNIJKLMGFSTUVXQRP\x80\x81\x82\x85\x86\x87\x88\x8a\x8b\
@@ -27,20 +27,20 @@ const OPCODES: &[u8] =
 /// Texts that a reader of JSON does not expect.
 const JSON: &str = "| {} | [] | null | 0 | \"a\" | {\"a\": | {\"a\":1,\"a\":1} | \u{feff}{} | [[[[[[[[ | {}{} | 1e999";
 
-/// The first bytes of weights, with names and shapes; values follow.
+/// Number of bytes at the start of weights, with names and shapes; values follow.
 const HEAD: usize = 4000;
 
-/// A change of bytes, at positions modulo their number.
+/// A change of bytes, at positions modulo the length.
 #[derive(Clone, Debug)]
 pub(crate) enum Damage {
-    /// The file ends here.
+    /// Truncation at this position.
     Truncate(usize),
     Flip(usize, u8),
-    /// So many bytes become others.
+    /// Replacement of this many bytes.
     Replace(usize, usize, Vec<u8>),
-    /// So many bytes are repeated elsewhere.
+    /// Repetition of this many bytes elsewhere.
     Repeat(usize, usize, usize),
-    /// The next decimal number becomes another.
+    /// Another number in place of the next decimal number.
     Number(usize, &'static str),
 }
 
@@ -64,13 +64,13 @@ fn damage() -> impl Strategy<Value = Damage> {
     ]
 }
 
-/// Draws one change, or a few.
+/// Draws one or a few changes.
 pub(crate) fn damages() -> impl Strategy<Value = Vec<Damage>> {
     prop_oneof![3 => vec(damage(), 1), 1 => vec(damage(), 1..6)]
 }
 
 impl Damage {
-    /// Changes bytes, of which the first `head` are hit.
+    /// Applies the change at a position in the first `head` bytes.
     pub(crate) fn apply_to_head(&self, bytes: &mut Vec<u8>, head: usize) {
         let (all, len) = (bytes.len(), bytes.len().min(head));
         let range = |at: &usize, n: usize| {
@@ -102,7 +102,7 @@ impl Damage {
         }
     }
 
-    /// Returns bytes after changes anywhere.
+    /// Returns the bytes after changes anywhere.
     pub(crate) fn apply(damages: &[Self], bytes: &[u8]) -> Vec<u8> {
         let mut bytes = bytes.to_vec();
         damages
@@ -115,13 +115,13 @@ impl Damage {
 /// A file that is damaged, or something else in its place.
 #[derive(Clone, Debug)]
 pub(crate) enum Spoiled {
-    /// Changes of the first bytes alone, if that is `true`.
+    /// Changes; if the flag is `true`, only of the first bytes.
     Damaged(Vec<Damage>, bool),
     Missing,
     Folder,
     Pipe,
     Link(&'static str),
-    /// A file of 1 TiB, of which nothing is on the disk.
+    /// A sparse file of 1 TiB.
     Huge,
     Text(String),
     /// A file of a model of the lab.

@@ -1,4 +1,4 @@
-//! Full disks, limits of the size of files, read-only folders, and missing rights.
+//! Full disks, file size limits, read-only folders, and missing permissions.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -18,7 +18,7 @@ const PRINTS: &str = "infer translate --model LAB/model 101 | infer inspect --mo
     | infer bleu --hyp LAB/a.src --ref LAB/b.tgt | train --print-config
     | train --config LAB/run.toml --src LAB/a.src --tgt LAB/b.tgt --out run";
 
-/// Files and folders that cannot be read, each with a command that reads it.
+/// Files and folders made unreadable, each with a command that reads it.
 const READS: &str = "int8: infer inspect --model int8
     | int8/manifest.json: infer translate --model int8 1
     | int8/weights.bpk: infer translate --model int8 1
@@ -70,7 +70,7 @@ pub(crate) fn attack(attack: &Attack) -> Result<()> {
         fs::set_permissions(&path, rights)?;
         let ended = ended?;
         ended.check_refused("a file cannot be read")?;
-        // The error names one file of a checkpoint for all.
+        // The error names one file of a checkpoint.
         let name = hidden.rsplit('/').next().unwrap_or(hidden);
         let name = if hidden.starts_with("run/c") {
             "checkpoint"

@@ -1,7 +1,7 @@
-//! [`Trouble`]: a signal, a disk or a right in the way of a command that writes.
+//! [`Trouble`]: a signal, a disk or a permission that disturbs a command while it writes.
 //!
-//! Afterwards the files are the old ones or the new ones, a refused command has changed nothing, and the command ends
-//! as if nothing had happened when it is repeated.
+//! Afterwards the files are either old or new, a refused command has changed nothing, and repeating the command gives
+//! the undisturbed result.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -21,7 +21,7 @@ use super::lab::files_below;
 use super::program::{Call, Ended};
 use super::results::{check_equal, check_finished, states};
 
-/// Commands that write `disk/out`, after the content before them and the run that they must equal.
+/// Commands that write `disk/out`, after its initial content and the run that the result must equal.
 pub(crate) const JOBS: &str =
     "-: run: train --config run.toml --src a.src --tgt b.tgt --threads 1 --out disk/out
     | interrupted: run: train --resume disk/out --threads 1
@@ -37,7 +37,7 @@ pub(crate) const JOBS: &str =
     | -: -: infer attention --model LAB/model --out disk/out.html 101
     | -: -: train average --run LAB/run --last 2 --out disk/out";
 
-/// Words that take root's rights.
+/// Command-line prefix that drops root's permissions.
 const NOBODY: [&str; 5] = [
     "setpriv",
     "--reuid=65534",
@@ -46,22 +46,22 @@ const NOBODY: [&str; 5] = [
     "--",
 ];
 
-/// Something in the way of a command.
+/// A disturbance of a command.
 #[derive(Clone, Debug)]
 pub(crate) enum Trouble {
     Kill(Kill),
-    /// A limit of the size of files, in blocks of 512 bytes, as a quota is.
+    /// A limit on the size of files, like a quota, in blocks of 512 bytes.
     Limit(u64),
-    /// A disk with so many free pages.
+    /// A disk with this number of free pages.
     Full(u64),
     ReadOnly,
     NoRights,
 }
 
-/// A small disk in memory, unmounted when it is dropped.
+/// A small disk in memory, unmounted on drop.
 struct Disk(PathBuf);
 
-/// Returns the words that take root's rights, if it has to and can be done.
+/// Returns the prefix that drops root's permissions, if necessary and possible.
 pub(crate) fn without_rights() -> Result<Option<&'static [&'static str]>> {
     if fs::metadata("/proc/self")?.uid() != 0 {
         return Ok(Some(&[]));
@@ -75,7 +75,7 @@ pub(crate) fn without_rights() -> Result<Option<&'static [&'static str]>> {
         .then_some(&NOBODY))
 }
 
-/// Draws a trouble of the disk that can be made here.
+/// Draws a disturbance by the disk that is possible here.
 pub(crate) fn trouble() -> Result<BoxedStrategy<Trouble>> {
     let mut kinds = vec![(8..148_u64).prop_map(Trouble::Limit).boxed()];
     if Disk::new(tempfile::tempdir()?.path().join("disk")).is_ok() {
@@ -101,7 +101,7 @@ impl Disk {
 
 impl Drop for Disk {
     fn drop(&mut self) {
-        // Lazily: a process that another test starts has the files open until it runs its program.
+        // Lazily, because a process started by another test keeps the files open until it runs its program.
         let _ = Command::new("umount").arg("-l").arg(&self.0).status();
     }
 }
@@ -117,7 +117,7 @@ fn mount(path: &Path, options: &str) -> Result<()> {
     Ok(())
 }
 
-/// Fills a disk but for some pages of 4 KiB.
+/// Fills a disk except for some pages of 4 KiB.
 fn fill(ballast: &Path, n_free: u64) -> Result<()> {
     let mut file = File::create(ballast)?;
     while file.write_all(&[0; 4096]).is_ok() {}
@@ -133,7 +133,7 @@ pub(crate) fn names_the_disk(ended: &Ended) -> Result<()> {
     Ok(())
 }
 
-/// Makes a job, with troubles first.
+/// Runs a job with each trouble in its way, then without any, and checks the files.
 pub(crate) fn check(case: &Case<'_>, job: &str, troubles: &[Trouble]) -> Result<()> {
     let mut parts = job.splitn(3, ": ");
     let mut part = || parts.next().context("a job has three parts");
@@ -155,7 +155,7 @@ pub(crate) fn check(case: &Case<'_>, job: &str, troubles: &[Trouble]) -> Result<
         let ended = trouble.disturb(case, &call)?;
         let now = files_below(&disk)?;
         let is_refused = ended.as_ref().is_some_and(|it| !it.succeeded());
-        // A model that is replaced may have files of the new one beside its own.
+        // While a model is being replaced, files of the new one may be beside the old ones.
         let is_kept = before
             .iter()
             .all(|(path, content)| now.get(path) == Some(content));
@@ -182,7 +182,7 @@ pub(crate) fn check(case: &Case<'_>, job: &str, troubles: &[Trouble]) -> Result<
             check_old_or_new(case, command, before.get(Path::new("out")))?;
         }
         if old == "-" && whole == "-" && out.exists() {
-            // These commands write into folders that are empty or absent only.
+            // These commands write only into folders that are empty or absent.
             fs::remove_dir_all(&out)?;
         }
     }
@@ -199,7 +199,7 @@ pub(crate) fn check(case: &Case<'_>, job: &str, troubles: &[Trouble]) -> Result<
     }
 }
 
-/// Checks that the output file of a killed command is what it was before, or what the command makes.
+/// Checks that the output file of a killed command is either unchanged or the result of the command.
 fn check_old_or_new(case: &Case<'_>, command: &str, before: Option<&Vec<u8>>) -> Result<()> {
     case.run(&command.replace("disk/out", "expected"))?;
     let now = case.read("disk/out")?;
@@ -211,7 +211,7 @@ fn check_old_or_new(case: &Case<'_>, command: &str, before: Option<&Vec<u8>>) ->
     Ok(())
 }
 
-/// Checks that the run resumes at its newest complete checkpoint.
+/// Checks that the run resumes from its newest complete checkpoint.
 fn check_resumes(case: &Case<'_>, newest: u64) -> Result<()> {
     let resumed = case.run("train --resume disk/out --dry-run --threads 1")?;
     let expected = format!("resumed     after update {newest}\n");
@@ -223,7 +223,7 @@ fn check_resumes(case: &Case<'_>, newest: u64) -> Result<()> {
     Ok(())
 }
 
-/// Checks that the model in `disk/out` can be read, if there is one, or has to be.
+/// Checks that the model in `disk/out` can be read, if it exists or must exist.
 fn check_out(case: &Case<'_>, out: &Path, must_exist: bool) -> Result<()> {
     let manifests = ["manifest.json", "model/manifest.json"];
     let has_model = manifests.iter().any(|name| out.join(name).exists());
@@ -236,7 +236,7 @@ fn check_out(case: &Case<'_>, out: &Path, must_exist: bool) -> Result<()> {
 }
 
 impl Trouble {
-    /// Makes a call with the trouble in its way; `None` if a signal ended the program.
+    /// Makes a call under the disturbance; returns `None` if a signal ended the program.
     fn disturb(&self, case: &Case<'_>, call: &Call) -> Result<Option<Ended>> {
         let (disk, ballast) = (case.path("disk"), case.path("disk/ballast"));
         let ended = match self {
@@ -253,7 +253,7 @@ impl Trouble {
                 ended?
             }
             Self::ReadOnly => {
-                // While a process that another test starts has the files open, the disk is busy.
+                // The disk is busy while a process started by another test has the files open.
                 let mut tries = 0..200;
                 while mount(&disk, "-o remount,ro").is_err() && tries.next().is_some() {
                     thread::sleep(Duration::from_millis(5));
@@ -286,7 +286,7 @@ impl Trouble {
     }
 }
 
-/// Gives the folders of a folder other rights.
+/// Sets the permissions of the folders in a folder.
 fn allow(folder: &Path, mode: u32) -> Result<()> {
     let entries: Vec<_> = WalkDir::new(folder).into_iter().collect::<Result<_, _>>()?;
     for entry in entries.iter().filter(|entry| entry.file_type().is_dir()) {

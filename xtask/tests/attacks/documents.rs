@@ -1,4 +1,4 @@
-//! Documents that are damaged, cut, packed, long or of another format; damaged glossaries; output that replaces a file.
+//! Documents that are damaged, cut, packed, long or of another format; damaged glossaries; output over existing files.
 
 use std::fs;
 use std::io::Read;
@@ -19,7 +19,7 @@ use super::program::Ended;
 use super::text::{gzip, invalid};
 use super::texts::one_of;
 
-/// A document of every format, with what readers treat in a way of its own.
+/// A document of every format, with everything that its reader treats specially.
 const SEEDS: &[(&str, &str)] = &[
     ("txt", include_str!("../fixtures/document.txt")),
     ("md", include_str!("../fixtures/document.markdown")),
@@ -32,7 +32,7 @@ const SEEDS: &[(&str, &str)] = &[
     ("json", include_str!("../fixtures/document.json")),
 ];
 
-/// Markup that is repeated, by its format and what precedes it; after `…` follows what is repeated at the end.
+/// Markup to repeat, with its format and the text before it; the part after `…` is repeated at the end.
 const REPEATED: &[(&str, &str, &str)] = &[
     (
         "txt",
@@ -56,7 +56,7 @@ const REPEATED: &[(&str, &str, &str)] = &[
     ("json", "\"", "\\\\"),
 ];
 
-/// Flags, of which a few do not suit a format.
+/// Flags, some of which do not suit a format.
 const FLAGS: &str = "| --split lines | --split none | --lang zz | --lang ja | --max-segment 1 | --max-segment 3 \
     | --max-segment 18446744073709551615 | --protect [0-9]+ | --protect ( | --protect (a*)*b \
     | --protect-numbers --no-placeholders | --wrapped | --attributes | --columns 2 | --columns 1 --no-header \
@@ -69,7 +69,7 @@ const TERMS: &str = "# 1\n101 7\t5\n110\t6 6\n10\t2\n\n";
 /// The content of a file that is replaced.
 const MINE: &[u8] = b"mine";
 
-/// Forms in which a document is stored: in one or two members of gzip, or with other bytes after it.
+/// Storage forms of a document: plain, in one or two gzip members, or with other bytes after it.
 const FORMS: &str = "plain | plain | plain | gzip | members | rest";
 
 #[test]
@@ -92,8 +92,8 @@ fn columns(name: &str) -> &'static str {
     if is_table { "--columns 2" } else { "" }
 }
 
-/// Translates a document into `out`. The document must stay; after a failure `out` must be as before, and the error has
-/// to name the file and the line.
+/// Translates a document into `out`. The document must stay unchanged; after a failure, `out` must be unchanged, and
+/// the error must name the file and the line.
 fn translate(
     case: &Case<'_>,
     name: &str,
@@ -122,7 +122,7 @@ fn translate(
     Ok((ended, None))
 }
 
-/// Documents that are whole or damaged, in every form, with an extension of their own or another one.
+/// Translates whole and damaged documents, in every form, under their own or another extension.
 fn documents(attack: &Attack) -> Result<()> {
     let damages = prop_oneof![1 => Just(Vec::new()), 2 => damages()];
     let flags = prop_oneof![3 => Just(Vec::new()), 1 => vec(one_of(FLAGS), 2)];
@@ -195,7 +195,7 @@ fn no_format(attack: &Attack) -> Result<()> {
     })
 }
 
-/// Checks that a document of standard input is translated as that of the file was.
+/// Checks that a document on standard input is translated like the file.
 fn standard_input(case: &Case<'_>, extension: &str, stored: Vec<u8>) -> Result<()> {
     let flags = format!("--format {extension} {}", columns(&format!(".{extension}")));
     let command = format!("infer translate --model LAB/model --beam 1 --in - {flags}");
@@ -244,7 +244,7 @@ fn repeated(attack: &Attack) -> Result<()> {
     })
 }
 
-/// A damaged glossary, for a document or for lines.
+/// Translates a document or lines with a damaged glossary.
 fn glossary(attack: &Attack) -> Result<()> {
     let cases = (option::of(select(SEEDS)), any::<bool>(), damages());
     attack.check(12, cases, |case, (seed, is_packed, damages)| {
@@ -266,7 +266,7 @@ fn glossary(attack: &Attack) -> Result<()> {
     })
 }
 
-/// The files are not files, the same, or not to be replaced.
+/// Checks that files are refused that are not regular, are the same, or must not be replaced.
 fn other_files(attack: &Attack) -> Result<()> {
     let files = one_of(
         "missing.X out | folder.X out | dangling out | doc.X old | doc.X folder/out | doc.X . | doc.X doc.X \

@@ -1,4 +1,4 @@
-//! Every class finds faults of its kind: the programs are replaced by scripts that misbehave.
+//! Every class finds faults of its kind, tested with scripts that misbehave in place of the programs.
 
 use anyhow::Result;
 

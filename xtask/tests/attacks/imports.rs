@@ -8,7 +8,7 @@ use super::damage::{Damage, Spoiled, spoiled};
 use super::lab::repacked;
 use super::texts::one_of;
 
-/// The files of models to import, those with much structure several times.
+/// The files of models to import; those with much structure are listed several times.
 const FILES: &str = "separate/config.json | separate/generation_config.json | separate/vocab.json
     | separate/target_vocab.json | separate/tokenizer_config.json | separate/source.spm
     | separate/target.spm | separate/pytorch_model.bin | separate/pytorch_model.bin

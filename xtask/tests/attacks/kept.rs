@@ -1,9 +1,9 @@
-//! The parts of a document that its translation keeps, by parsers other than those of the programs.
+//! The parts of a document that its translation keeps, checked with independent parsers.
 
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-/// Checks that the parts of a document that are not text are kept, by parsers other than those of the programs.
+/// Checks with independent parsers that the parts of a document other than text are kept.
 pub(crate) fn check_kept(extension: &str, source: &[u8], translation: &[u8]) -> Result<()> {
     let translation = str::from_utf8(translation).context("the translation is not UTF-8")?;
     let Ok(source) = str::from_utf8(source) else {
@@ -17,7 +17,7 @@ pub(crate) fn check_kept(extension: &str, source: &[u8], translation: &[u8]) -> 
         before == after,
         "the structure was {before:?}, and is {after:?} in the translation"
     );
-    // Not all that the programs read is JSON for this parser: lone surrogates, and numbers beyond floats.
+    // The programs read some JSON that this parser rejects: lone surrogates, and numbers beyond floats.
     if let ("json", Ok(source)) = (extension, json(source)) {
         let translation = json(translation).context("the translation is not JSON")?;
         ensure!(
@@ -28,7 +28,7 @@ pub(crate) fn check_kept(extension: &str, source: &[u8], translation: &[u8]) -> 
     Ok(())
 }
 
-/// Returns what a document and its translation have in common, line by line.
+/// Returns the lines that a document and its translation must have in common.
 fn structure(extension: &str, text: &str) -> Vec<String> {
     let lines = text.split('\n').map(|line| match extension {
         "txt" => Some(String::new()),
@@ -45,7 +45,7 @@ fn structure(extension: &str, text: &str) -> Vec<String> {
     lines.flatten().collect()
 }
 
-/// Returns whether a line has the times of a cue; lines that look like it are text.
+/// Returns whether a line has the times of a cue; similar lines are text.
 fn is_time(line: &str) -> bool {
     let Some((start, end)) = line.split_once(" --> ") else {
         return false;
@@ -61,7 +61,7 @@ fn json(text: &str) -> serde_json::Result<Value> {
     serde_json::from_str(text.strip_prefix('\u{feff}').unwrap_or(text))
 }
 
-/// Returns whether two values differ in their strings alone.
+/// Returns whether two values differ only in their strings.
 fn is_equal(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::String(_), Value::String(_)) => true,

@@ -29,7 +29,7 @@ const TABLES: &str = r#"[{ src = "a.src", tgt = "b.tgt" }]
     | [{ src = "a.src", tgt = "b.tgt", weight = 1e300 }]
     | [{ src = "a.src", tgt = "b.tgt", weight = 0 }]"#;
 
-/// Returns the parts of a list in one text.
+/// Returns the parts of a list in a string.
 pub(crate) fn parts(list: &'static str) -> Vec<&'static str> {
     list.split('|').map(str::trim).collect()
 }
@@ -88,7 +88,7 @@ impl Key {
         format!("{}.{}", self.section, self.name)
     }
 
-    /// Returns values that the key may take, in TOML, of which some are foolish.
+    /// Returns values that the key may take, in TOML, including foolish ones.
     pub(crate) fn values(&self) -> Vec<String> {
         let takes = |name: &str| self.types.iter().any(|it| it == name);
         let mut texts: Vec<&str> = self.choices.iter().map(String::as_str).collect();

@@ -1,7 +1,7 @@
 //! Signals at the moments of a save.
 //!
-//! A watcher lists the folder of the case again and again. A name that appears or disappears, or a file that grows, is
-//! an event: a temporary file is created, filled, renamed, or removed. A signal is sent at an event, or soon after it.
+//! A watcher lists the folder of the case repeatedly. A name that appears or disappears, or a file that grows, is an
+//! event: a temporary file is created, filled, renamed, or removed. The signal is sent at an event or soon after.
 
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -35,7 +35,7 @@ fn every_killed_command_ends_as_one_that_was_not() -> Result<()> {
 }
 
 pub(crate) fn attack(attack: &Attack) -> Result<()> {
-    // A save has a dozen events, and a run 180.
+    // A save has a dozen events; a run has 180.
     let events = prop_oneof![1 => 1..15_usize, 2 => 1..90_usize];
     let delays = prop_oneof![Just(0), 0..1000_u64];
     let others = proptest::sample::select(vec![Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP]);
@@ -55,7 +55,7 @@ pub(crate) fn attack(attack: &Attack) -> Result<()> {
 }
 
 impl Kill {
-    /// Starts a program and sends it the signal; `None` if the signal ended it.
+    /// Starts a program and sends it the signal; returns `None` if the signal ended it.
     pub(crate) fn send(&self, case: &Case<'_>, call: &Call) -> Result<Option<Ended>> {
         let mut running = case.start(call)?;
         if watch(&mut running, &case.path("disk"), self.event)? {
@@ -65,7 +65,7 @@ impl Kill {
             }
         }
         let ended = running.wait()?;
-        // A signal before the program handles it ends it, as it ends any other.
+        // A signal that comes before the program handles signals ends it, like any other program.
         if ended.status.signal() == Some(self.signal as i32) {
             return Ok(None);
         }
@@ -83,7 +83,7 @@ impl Kill {
     }
 }
 
-/// Waits for an event; `false` if the program ended before it.
+/// Waits for an event; returns `false` if the program ended before it.
 fn watch(running: &mut Running, folder: &Path, event: usize) -> Result<bool> {
     let started = Instant::now();
     let mut before = listing(folder);

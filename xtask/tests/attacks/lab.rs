@@ -1,4 +1,4 @@
-//! [`Lab`]: the programs, and the small files, models and runs from which every case starts.
+//! [`Lab`]: the programs, and the small files, models and runs that every case starts from.
 
 use std::fs::{self, File};
 use std::io::{Cursor, Read};
@@ -54,16 +54,16 @@ const ALL_STATE: &str = "--set model.dropout=0.3 --set training.accumulate=2 --s
      --set training.average_best=2 --set training.patience=1000 --set training.updates=60 \
      --set training.validation_interval=3";
 
-/// A run on copies of the lab's text.
+/// A run with copies of the lab's text.
 pub(crate) const TRAINING: &str =
     "train --config run.toml --src a.src --tgt b.tgt --threads 1 --out";
 
-/// Signals after which no further run is interrupted.
+/// Maximum number of runs to kill while making `interrupted`.
 const MAX_KILLS: usize = 200;
 
 static LAB: Mutex<Weak<Lab>> = Mutex::new(Weak::new());
 
-/// The start of every case. Nothing in it changes after it was made:
+/// The starting point of every case. It does not change once made:
 ///
 /// - `run.toml`, `a.src`, `b.tgt`, `long.html`: settings and text
 /// - `run`, `longer` with more updates, `interrupted` after a checkpoint, `whole` with many checkpoints and all state
@@ -77,7 +77,7 @@ pub(crate) struct Lab {
 }
 
 impl Lab {
-    /// Returns the lab, which the tests that run at one time share; none if slow tests are left out.
+    /// Returns the lab, shared by the tests that run at the same time; `None` if slow tests are skipped.
     pub(crate) fn shared() -> Result<Option<Arc<Self>>> {
         if env::var_os("RUN_SLOW_TESTS").is_none_or(|value| value != "1") {
             println!("skipped: attacks take a minute; set RUN_SLOW_TESTS=1 to run them");
@@ -92,7 +92,7 @@ impl Lab {
         Ok(Some(lab))
     }
 
-    /// Returns an empty folder that every user reaches.
+    /// Returns an empty folder that every user can reach.
     pub(crate) fn folder() -> Result<TempDir> {
         let mode = fs::Permissions::from_mode(0o755);
         Ok(tempfile::Builder::new()
@@ -164,7 +164,7 @@ impl Lab {
             }
         }
         self.prepare("infer import --from separate --out marian")?;
-        // An archive that is written anew has to be read too, or damage inside it would not be reached.
+        // A rewritten archive has to be readable, or damage inside it would not be reached.
         copy(&self.path().join("separate"), &self.path().join("repacked"))?;
         let weights = self.path().join("repacked/pytorch_model.bin");
         fs::write(&weights, repacked(&fs::read(&weights)?, |_| ())?)?;
@@ -215,7 +215,7 @@ impl Lab {
     }
 }
 
-/// Builds the programs, unless `ATTACKED_PROGRAMS` is their folder, and returns their folder.
+/// Builds the programs and returns their folder; returns that of `ATTACKED_PROGRAMS` if set.
 fn build(root: &Path) -> Result<PathBuf> {
     if let Some(folder) = env::var_os("ATTACKED_PROGRAMS") {
         return Ok(folder.into());
@@ -224,7 +224,7 @@ fn build(root: &Path) -> Result<PathBuf> {
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or("cargo".into()));
     let status = cargo.current_dir(root).args(build.split(' ')).status()?;
     ensure!(status.success(), "the programs cannot be built: {status}");
-    // This test is in a folder beside them.
+    // This test is in a subfolder of the programs' folder.
     let test = env::current_exe()?;
     let folder = test.ancestors().nth(2);
     Ok(folder.context("a test is in a target folder")?.to_owned())
@@ -263,7 +263,7 @@ pub(crate) fn files_below(folder: &Path) -> Result<BTreeMap<PathBuf, Vec<u8>>> {
     Ok(files)
 }
 
-/// Writes an archive of PyTorch anew after a change of its pickle, so that damage is inside its checksums.
+/// Rewrites an archive of PyTorch after a change of its pickle, so that its checksums cover the damage.
 pub(crate) fn repacked(archive: &[u8], change: impl Fn(&mut Vec<u8>)) -> Result<Vec<u8>> {
     let mut archive = ZipArchive::new(Cursor::new(archive))?;
     let mut written = ZipWriter::new(Cursor::new(Vec::new()));

@@ -1,6 +1,6 @@
-//! Attacks on the two programs, as a careless or malicious user makes them: one file a class.
+//! Attacks on the two programs, as by a careless or malicious user: one file for each class.
 //!
-//! They run with `RUN_SLOW_TESTS=1`. The failures of any run are in `program.rs`; each class adds what it knows.
+//! They run with `RUN_SLOW_TESTS=1`. `program.rs` checks the claims about every run; each class adds its own.
 #![cfg(unix)]
 #![expect(clippy::print_stdout, reason = "a skipped attack prints its reason")]
 

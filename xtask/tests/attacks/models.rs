@@ -1,6 +1,6 @@
 //! Model directories with damaged, missing and exchanged files.
 //!
-//! The manifest has the hash of every file. So that damage reaches the readers after that check, most cases write the
+//! The manifest has the hash of every file. So that damage gets past this check to the readers, most cases write the
 //! hash of the damaged file into the manifest.
 
 use std::fs;
@@ -70,7 +70,7 @@ pub(crate) fn attack(attack: &Attack) -> Result<()> {
     })
 }
 
-/// Returns the names of the manifest, and of the files that it names.
+/// Returns the names in the manifest, and those of the files that it names.
 fn names(model: &Path) -> Result<Vec<String>> {
     let manifest: Value = serde_json::from_slice(&fs::read(model.join("manifest.json"))?)?;
     let files = manifest["files"]

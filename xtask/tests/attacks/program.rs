@@ -1,4 +1,4 @@
-//! [`Call`]: one run of a program with limits of time, memory and file size; [`Ended`]: its end.
+//! [`Call`]: a run of a program with limits on time, memory and file size; [`Ended`]: its end.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -11,33 +11,33 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 
-/// Limit of the address space, in KiB, to which comes [`CORE_KIB`] for the threads of each core.
+/// Limit on the address space, in KiB; [`CORE_KIB`] is added for the threads of each core.
 const MEMORY_KIB: u64 = 1 << 20;
 const CORE_KIB: u64 = 128 << 10;
 
-/// Limit of the size of a file, in blocks of 512 bytes: 256 MiB.
+/// Limit on the size of a file, in blocks of 512 bytes: 256 MiB.
 const FILE_BLOCKS: u64 = 1 << 19;
 
-/// The exit code of a program that was interrupted.
+/// The exit code of an interrupted program.
 const INTERRUPTED: i32 = 130;
 
 /// A run of a program.
 #[derive(Clone, Debug)]
 pub(crate) struct Call {
     pub(crate) folder: PathBuf,
-    /// The words before the program, for example of one that takes its rights.
+    /// The command-line prefix of the program, such as one that drops permissions.
     pub(crate) prefix: Vec<&'static str>,
     pub(crate) program: PathBuf,
     pub(crate) arguments: Vec<OsString>,
     pub(crate) input: Vec<u8>,
-    /// A device for standard output, which is a file otherwise.
+    /// A device for standard output; otherwise a file.
     pub(crate) output: Option<&'static str>,
-    /// Limit of the size of files, in blocks of 512 bytes, at which writing fails.
+    /// Limit on the size of files, in blocks of 512 bytes; writing more fails.
     pub(crate) file_blocks: Option<u64>,
     pub(crate) seconds: u64,
 }
 
-/// A program that was started.
+/// A running program.
 #[derive(Debug)]
 pub(crate) struct Running {
     pub(crate) child: Child,
@@ -52,7 +52,7 @@ pub(crate) struct Ended {
     pub(crate) status: ExitStatus,
     pub(crate) stdout: Vec<u8>,
     pub(crate) stderr: String,
-    /// Whether it was ended at its limit of time.
+    /// True if it was ended by the time limit.
     is_late: bool,
 }
 
@@ -100,7 +100,7 @@ impl Call {
         })
     }
 
-    /// Returns the call as a line for a shell, without its standard input.
+    /// Returns the call as a shell line, without its standard input.
     pub(crate) fn line(&self) -> String {
         let words = self.prefix.iter().map(|word| format!("{word:?}"));
         let words = words.chain([format!("{:?}", self.program)]);
@@ -114,7 +114,7 @@ impl Call {
 }
 
 impl Running {
-    /// Waits for the end, or for the limit of time.
+    /// Waits for the end or the time limit.
     pub(crate) fn wait(mut self) -> Result<Ended> {
         let started = Instant::now();
         let mut is_late = false;
@@ -152,7 +152,7 @@ impl Ended {
         String::from_utf8_lossy(&self.stdout).into_owned()
     }
 
-    /// Checks the claims about every run: no panic, signal or hang; a failure has an error of a few readable lines.
+    /// Checks the claims about every run: no panic, signal or hang, and a failure has an error of a few readable lines.
     pub(crate) fn check(&self) -> Result<()> {
         let (code, stderr) = (self.status.code(), self.stderr.trim());
         let controls = |it: char| it.is_ascii_control() && !"\n\t".contains(it);
@@ -206,7 +206,7 @@ impl Ended {
         Ok(())
     }
 
-    /// Checks that the program printed so many lines, if it succeeded.
+    /// Checks that the program printed this number of lines, if it succeeded.
     pub(crate) fn check_lines(&self, n_lines: usize) -> Result<()> {
         let n_printed = self.stdout.iter().filter(|byte| **byte == b'\n').count();
         let is_right = !self.succeeded() || n_printed == n_lines;

@@ -1,4 +1,4 @@
-//! The results of runs, by which two of them are compared: weights of checkpoints and model, curve, samples.
+//! The results of runs, to compare two of them: weights of checkpoints and model, curve, samples.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::lab::files_below;
 
-/// Returns the values in a file of weights. The metadata before them has ids that differ from run to run.
+/// Returns the values in a file of weights. The metadata before them has ids that differ between runs.
 fn values(record: &[u8]) -> Result<Vec<u8>> {
     // A magic number, the version, and the size of the metadata; the values are at a multiple of 256 bytes.
     let size = record
@@ -22,13 +22,13 @@ fn values(record: &[u8]) -> Result<Vec<u8>> {
         .to_vec())
 }
 
-/// Returns the weights of the checkpoint after an update.
+/// Returns the weights of the checkpoint after `updates` updates.
 pub(crate) fn weights(run: &Path, updates: u64) -> Result<Vec<u8>> {
     let path = run.join(format!("checkpoints/model-{updates}.bpk"));
     values(&fs::read(&path).with_context(|| format!("cannot read `{}`", path.display()))?)
 }
 
-/// Returns the updates after which a run has complete checkpoints, in order: those with a state.
+/// Returns the updates of a run's complete checkpoints, in order: those with a state.
 pub(crate) fn states(run: &Path) -> Result<Vec<u64>> {
     let names = files_below(&run.join("checkpoints"))?.into_keys();
     let updates = names.filter_map(|name| {
@@ -94,7 +94,7 @@ pub(crate) fn check_equal(run: &Path, whole: &Path) -> Result<()> {
     check_finished(run)
 }
 
-/// Checks that no unfinished file is left.
+/// Checks that there is no unfinished file.
 pub(crate) fn check_finished(folder: &Path) -> Result<()> {
     let mut names = files_below(folder)?.into_keys();
     let left = names.find(|name| name.to_string_lossy().contains("unfinished"));

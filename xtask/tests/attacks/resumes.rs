@@ -1,7 +1,7 @@
 //! An interrupted run is resumed with one setting changed.
 //!
-//! A change is refused with its name, or recorded in the manifest, or has no effect: then the checkpoints are those
-//! of the run that was never interrupted, bit for bit. In any case the manifest has the settings of the run.
+//! The change is refused by name, or recorded in the manifest, or has no effect. If it has none, the checkpoints equal
+//! those of the uninterrupted run, bit for bit. In any case the manifest has the settings of the run.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -105,7 +105,7 @@ fn check_refused(
     Ok(())
 }
 
-/// Checks that an accepted change is in the manifest, and recorded or without effect.
+/// Checks that an accepted change is in the manifest, and is recorded or without effect.
 fn check_accepted(case: &Case<'_>, key: &Key, value: &str, current: Option<&Value>) -> Result<()> {
     let manifest: Json = serde_json::from_slice(&case.read("run/model/manifest.json")?)?;
     let training = &manifest["training"];
@@ -115,7 +115,7 @@ fn check_accepted(case: &Case<'_>, key: &Key, value: &str, current: Option<&Valu
         // A number is a formula here.
         _ if key.name == "length_penalty" => true,
         (Some(given), Some(now)) => is_equal(&given, now),
-        // A key that is absent has been unset.
+        // An absent key has been unset.
         (_, None) => value == "\"none\"" || current.is_none(),
         (None, Some(_)) => true,
     };
@@ -136,10 +136,10 @@ fn check_accepted(case: &Case<'_>, key: &Key, value: &str, current: Option<&Valu
             is_equal,
             "{path} = {value} has other weights, and no record"
         );
-        // An interrupted run has the first checkpoints already.
+        // The interrupted run already has the first checkpoints.
         n_new += usize::from(expected.is_some() && updates > 20);
     }
-    // After a change of the length, no update may be common to both runs.
+    // After a change of the length, the runs may have no update in common.
     let may_be_none = ["training.updates", "training.patience"].contains(&&*path);
     let has_new = n_new > 0 || may_be_none;
     ensure!(has_new, "{path} = {value}: no checkpoint in common");

@@ -1,7 +1,7 @@
 //! A file of a training run is spoiled, and the run is resumed.
 //!
-//! It ends with the weights of a run that was never damaged, from an older checkpoint if need be, or is refused and
-//! changes nothing.
+//! The run ends with the weights of an undamaged run, from an older checkpoint if necessary, or is refused and changes
+//! nothing.
 
 use anyhow::{Result, ensure};
 use proptest::prelude::*;
@@ -52,7 +52,7 @@ pub(crate) fn attack(attack: &Attack) -> Result<()> {
             is_equal,
             "other weights than without the damage to {file:?}"
         );
-        // Without a checkpoint, the mean of the last ones is another one.
+        // Without a checkpoint, the mean of the last ones differs.
         let is_equal = file.starts_with("checkpoints") || model(&run)? == model(&longer)?;
         ensure!(
             is_equal,

@@ -11,11 +11,11 @@ use super::lab::SETTINGS;
 use super::program::Call;
 use super::texts::one_of;
 
-/// Values for keys of any type, in TOML. If they are accepted, training is tried.
+/// Values for keys of any type, in TOML. If a value is accepted, training is tried.
 const QUICK: &str = "0 | -1 | 1 | 2 | 7 | 0.5 | 0.0 | -0.0 | 1.0 | -0.5 | nan | inf | -inf | 1e-300 | true | false \
     | \"\" | \"none\" | \"None\" | \"漢字\" | \"a\\u0000b\" | \"\\u001b[2J\" | \" 1\" | \"1\" | [] | {}";
 
-/// Further values, with which training may take long.
+/// Further values, which may make training take long.
 const SLOW: &str = "1e300 | -1e300 | 9223372036854775807 | -9223372036854775808 | 18446744073709551616 | 65536 \
     | 4294967296 | 1000000 | 0x10 | 1979-05-27 | [1, [2]] | { a = 1 }";
 
@@ -68,7 +68,7 @@ fn alone(attack: &Attack) -> Result<()> {
     })
 }
 
-/// Returns the flags that name the text, unless the key names it.
+/// Returns the flags that name the text, unless the key does.
 pub(crate) fn text_flags(key: &Key) -> &'static str {
     let is_text = ["task", "src", "tgt", "tsv", "corpora"].contains(&&*key.name);
     if is_text {
@@ -78,7 +78,7 @@ pub(crate) fn text_flags(key: &Key) -> &'static str {
     }
 }
 
-/// Checks that the value is that of the run, or the name of its meaning.
+/// Checks that the run uses the value, or prints the name of its meaning.
 fn check_in_effect(case: &Case<'_>, call: &Call, key: &Key, value: &str) -> Result<()> {
     let printed = case.end(&call.clone().with(["--print-config"]))?;
     printed.check_succeeded("--dry-run succeeded")?;
@@ -119,7 +119,7 @@ fn together(attack: &Attack) -> Result<()> {
         }
         let dry = case.end(&call.clone().with(["--dry-run"]))?;
         let ended = case.end(&call)?;
-        // Numbers that overflow are known after an update only.
+        // Overflow is detected only after an update.
         let late = ["the loss of ", "not finite", "NaN"];
         let is_late = late.iter().any(|it| ended.stderr.contains(it));
         let is_known = !dry.succeeded() || ended.succeeded() || is_late;

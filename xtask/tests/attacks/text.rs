@@ -1,4 +1,4 @@
-//! [`Text`]: lines that a careless or malicious user passes, and their storage in a file.
+//! [`Text`]: lines as from a careless or malicious user, and their storage in a file.
 
 use std::io::Write;
 
@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::damage::{Damage, damages};
 use super::program::Ended;
 
-/// Words that tokenizers, metrics and writers of JSON and HTML treat in a way of their own.
+/// Words that tokenizers, metrics and writers of JSON and HTML treat specially.
 const WORDS: &str = "1¦10¦101101¦7¦0¦ ¦  ¦\t¦\u{a0}¦\u{3000}¦\u{200b}¦\u{200d}¦\u{2028}¦\u{85}¦\u{feff}¦\
     e\u{301}\u{301}\u{301}¦\u{202e}abc¦👩‍👩‍👧‍👦¦漢字¦ﷺ¦İ¦ß¦<s>¦</s>¦<pad>¦<unk>¦▁¦@@ ¦&amp;<b>\"¦</script>¦\\n¦\u{fffd}¦\
     \"¦\u{10ffff}";
@@ -32,7 +32,7 @@ pub(crate) struct Text {
     content: Vec<u8>,
     /// The bytes of the file: the text, or gzip of it.
     pub(crate) stored: Vec<u8>,
-    /// Whether the file is damaged, so that it need not give the text.
+    /// True if the file is damaged, so that it may not contain the text.
     is_damaged: bool,
 }
 
@@ -42,7 +42,7 @@ impl std::fmt::Debug for Text {
     }
 }
 
-/// Draws a line of any bytes but its end.
+/// Draws a line of any bytes except a line end.
 fn line() -> impl Strategy<Value = Vec<u8>> {
     let words: Vec<&str> = WORDS.split('¦').collect();
     let word = prop_oneof![
@@ -58,19 +58,19 @@ fn line() -> impl Strategy<Value = Vec<u8>> {
     line.prop_map(|line| line.into_iter().filter(|byte| *byte != b'\n').collect())
 }
 
-/// Draws an argument, which cannot have NUL.
+/// Draws an argument; it cannot contain NUL.
 pub(crate) fn argument() -> impl Strategy<Value = std::ffi::OsString> {
     let line = line().prop_map(|line| line.into_iter().filter(|byte| *byte != 0).collect());
     line.prop_map(std::os::unix::ffi::OsStringExt::from_vec)
 }
 
-/// Draws pairs of lines, of which a third are of digits alone.
+/// Draws pairs of lines, a third of them only digits.
 fn pairs() -> impl Strategy<Value = Vec<(Vec<u8>, Vec<u8>)>> {
     let digits = || "[0-7 ]{0,11}".prop_map(String::into_bytes);
     prop_oneof![1 => vec((digits(), digits()), 0..10), 2 => vec((line(), line()), 0..10)]
 }
 
-/// Draws a storage of lines: plain, or packed in one or two members, which may be damaged.
+/// Draws the storage of lines: plain, or in one or two gzip members, which may be damaged.
 fn stored(lines: impl Strategy<Value = Vec<Vec<u8>>>) -> impl Strategy<Value = Text> {
     let damages = prop_oneof![Just(Vec::new()), damages()];
     let packing = option::weighted(0.2, (0.0..1.0_f64, weighted(0.3), damages));
@@ -96,7 +96,7 @@ fn stored(lines: impl Strategy<Value = Vec<Vec<u8>>>) -> impl Strategy<Value = T
             stored = Damage::apply(&damages, &whole);
             is_damaged = stored != whole;
         }
-        // A text that begins as gzip does is read as gzip.
+        // A text that begins like gzip is read as gzip.
         is_damaged |= content.starts_with(b"\x1f\x8b");
         Text {
             content,
@@ -111,7 +111,7 @@ pub(crate) fn text() -> impl Strategy<Value = Text> {
     stored(pairs().prop_map(|pairs| pairs.into_iter().map(|pair| pair.0).collect()))
 }
 
-/// Draws two texts, of equal numbers of lines in two of three cases.
+/// Draws two texts, with equal numbers of lines in two of three cases.
 pub(crate) fn two_texts() -> impl Strategy<Value = [Text; 2]> {
     (pairs(), option::weighted(0.3, vec(line(), 0..10))).prop_flat_map(|(pairs, other)| {
         let (src, tgt) = pairs.into_iter().unzip();
@@ -120,7 +120,7 @@ pub(crate) fn two_texts() -> impl Strategy<Value = [Text; 2]> {
     })
 }
 
-/// Compresses.
+/// Returns the content compressed by gzip.
 pub(crate) fn gzip(content: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
     let written = encoder.write_all(content).and_then(|()| encoder.finish());
@@ -128,7 +128,7 @@ pub(crate) fn gzip(content: &[u8]) -> Vec<u8> {
 }
 
 impl Text {
-    /// Returns whether the file is intact and its text UTF-8, so that every command has to read it.
+    /// Returns whether the file is intact and its text UTF-8, so that every command must read it.
     pub(crate) fn is_readable(&self) -> bool {
         !self.is_damaged && str::from_utf8(&self.content).is_ok()
     }
@@ -152,7 +152,7 @@ impl Text {
             .collect()
     }
 
-    /// Checks that every line has its translation, and that JSON repeats the line.
+    /// Checks that every line has a translation, and that JSON repeats the line.
     pub(crate) fn check_translations(&self, ended: &Ended, is_json: bool) -> Result<()> {
         if !ended.succeeded() || self.is_damaged {
             return Ok(());

@@ -19,7 +19,7 @@ const SEARCHES: &str = "| --beam 1 | --beam 3 | --scores | --beam 2 --length-pen
     | --beam 1 --max-len 5 | --no-repeat-ngram 2 | --repetition-penalty 1.5 | --batch-tokens 1
     | --max-src-len 3 | --alignments | --coverage-penalty 0.2 | --beam 2 --at-limit free-end --max-len 4";
 
-/// Flags that get foolish values.
+/// Flags to set to foolish values.
 const FLAGS: &str =
     "--beam | --max-len | --min-len | --n-best | --length-penalty | --coverage-penalty
     | --no-repeat-ngram | --repetition-penalty | --batch-tokens | --max-src-len | --threads
@@ -53,7 +53,7 @@ const SETTINGS: &str = "tokenizer.kind=char | tokenizer.kind=bpe | tokenizer.kin
     | data.max_ratio=2 | data.over_long=cut | data.copies=drop | data.store=disk
     | data.tokenizer_sample=2";
 
-/// Draws a part of a list in one text.
+/// Draws a part of a list in a string.
 pub(crate) fn one_of(list: &'static str) -> Select<&'static str> {
     select(parts(list))
 }
