@@ -37,7 +37,7 @@ impl JsonReader {
     ///
     /// # Errors
     ///
-    /// Returns no error: all come from the iterator.
+    /// Never fails: all errors come from the iterator.
     pub fn new(
         name: String,
         input: impl Read + Send + 'static,

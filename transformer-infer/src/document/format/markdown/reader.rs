@@ -29,7 +29,7 @@ impl MarkdownReader {
     ///
     /// # Errors
     ///
-    /// Returns no error: all come from the iterator.
+    /// Never fails: all errors come from the iterator.
     pub fn new(name: String, input: impl Read + Send + 'static) -> Result<Self, DocumentError> {
         let lines = SourceLines::new(name, input);
         Ok(Self(Parts::new(Markdown { lines })))

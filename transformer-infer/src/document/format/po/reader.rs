@@ -40,7 +40,7 @@ impl PoReader {
     ///
     /// # Errors
     ///
-    /// Returns no error: all come from the iterator.
+    /// Never fails: all errors come from the iterator.
     pub fn new(
         name: String,
         input: impl Read + Send + 'static,
