@@ -85,7 +85,7 @@ fn in_table<'a>(settings: &'a Table, key: &Key) -> Option<&'a Value> {
     settings.get(&key.section)?.get(&key.name)
 }
 
-/// Checks that a refusal names the setting or its text, and that nothing is lost.
+/// Checks that a refusal names the setting, its line or its text, and that nothing is lost.
 fn check_refused(
     case: &Case<'_>,
     ended: &Ended,
@@ -98,7 +98,10 @@ fn check_refused(
     let texts = ["text", "standard input", "`a.src`", &value];
     let names_text = is_text && texts.iter().any(|it| stderr.contains(it));
     let words = key.name.replace('_', " ");
-    let is_named = stderr.contains(&key.name) || stderr.contains(&words) || names_text;
+    // A value of the wrong kind in a file is named with its line.
+    let names_line = stderr.contains(".toml`, line ");
+    let is_named =
+        stderr.contains(&key.name) || stderr.contains(&words) || names_text || names_line;
     ensure!(is_named, "refused without naming {}: {stderr}", key.path());
     let is_same = saved(&case.path("run"))? == *before;
     ensure!(is_same, "refused, but checkpoints or model are changed");
