@@ -72,7 +72,7 @@ const PARITY: [(&str, &str, &str); 2] = [
         "--test=it",
         "goldens backends attention mixed_precision recomputation",
     ),
-    ("transformer-infer", "--lib", "scorer"),
+    ("transformer-translate", "--lib", "scorer"),
 ];
 
 /// Starts the chore of the archive, which takes the folder above `xtask` for the repository.

@@ -21,6 +21,15 @@ pub(super) fn closed_braces(text: &str, starts: impl Iterator<Item = usize>) -> 
 
 /// Returns the length of the text in the braces at the start of `text`, if they are closed.
 pub(super) fn len_of_braces(text: &str) -> Option<usize> {
-    let closed = closed_braces(text, std::iter::once(0)).pop()?;
-    Some(closed.end)
+    let mut depth = 0_usize;
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            b'{' => depth += 1,
+            b'}' if depth <= 1 => return (depth == 1).then_some(at + 1),
+            b'}' => depth -= 1,
+            _ if depth == 0 => return None,
+            _ => {}
+        }
+    }
+    None
 }

@@ -66,22 +66,37 @@ macro_rules! after_conversion {
 
 /// A character of an address, or a part of it in brackets.
 macro_rules! of_address {
-    ($not:literal) => {
+    ($not:literal, $ends:literal) => {
         concat!(
-            r"(?:[^\s<>\x22`|\\“”„«»‘’()\[\]{}。，、）",
+            r"(?:[^\s<>\x22“”„«»‘’()\[\]{}。，、）",
+            $ends,
             $not,
-            r"]|\([^\s<>\x22`|\\()]*\)|\[[^\s<>\x22`|\\\[\]]*\]|\{[^\s<>\x22{}]*\}|\{\{[^\n`{}]*\}\})"
+            r"]|\([^\s<>\x22()",
+            $ends,
+            r"]*\)|\[[^\s<>\x22\[\]",
+            $ends,
+            r"]*\]|\{[^\s<>\x22{}]*\}|\{\{[^\n`{}]*\}\})"
         )
     };
 }
 
-/// URLs, as in text and in Markdown.
-pub(super) const URL: &str = concat!(
-    r"(?:(?:https?|ftp|file|wss?)://|(?-u:\b)www\.)",
-    of_address!(""),
-    "*",
-    of_address!(".,;:!?'*_~")
-);
+/// The pattern of URLs without certain characters at their ends, and that others end.
+macro_rules! url {
+    ($not:literal, $ends:literal) => {
+        concat!(
+            r"(?:(?:https?|ftp|file|wss?)://|(?-u:\b)www\.)",
+            of_address!("", $ends),
+            "*",
+            of_address!($not, $ends)
+        )
+    };
+}
+
+/// URLs in text.
+pub(super) const URL: &str = url!(".,;:!?'*_", "");
+
+/// URLs in Markdown: code, cells and backslashes end them.
+pub(super) const URL_OF_MARKDOWN: &str = url!(".,;:!?'*_~", r"`|\\");
 
 /// Compiles a pattern of this program.
 pub(super) fn pattern(pattern: &str) -> Regex {

@@ -87,6 +87,16 @@ pub struct PartReader {
 }
 
 impl PartReader {
+    /// Takes the parts of a document in UTF-8, for example those of an [`HtmlReader`](super::HtmlReader).
+    pub fn new(
+        parts: impl IntoIterator<Item = Result<Part, DocumentError>, IntoIter: 'static>,
+    ) -> Self {
+        Self {
+            parts: Box::new(parts.into_iter()),
+            encoding: UTF_8,
+        }
+    }
+
     /// Writes text in the encoding of the document.
     pub(in crate::document) fn encoded<'a>(&self, text: &'a str) -> Cow<'a, [u8]> {
         encoded(text, self.encoding)

@@ -66,8 +66,7 @@ impl Value {
             let start = search + found;
             let rest = &self.text[start..];
             let markup = match rest.as_bytes()[0] {
-                // `%<name>s` is a placeholder.
-                b'<' if self.text[..start].ends_with('%') => None,
+                b'<' if is_in_placeholder(&self.text, start) => None,
                 b'<' => tag(rest),
                 b'{' => message_len(rest).map(|len| (ItemKind::Point, len)),
                 b'&' => character(rest),
@@ -202,6 +201,24 @@ pub(super) fn tag(text: &str) -> Option<(ItemKind, usize)> {
         (false, false) => ItemKind::Open(name),
     };
     is_tag.then_some((kind, len))
+}
+
+/// Returns whether a `<` belongs to a placeholder, such as `%<name>s` of Ruby and `%<PRIu64>` of C, and not to a tag.
+fn is_in_placeholder(text: &str, at: usize) -> bool {
+    let (before, rest) = (&text[..at], &text[at + 1..]);
+    let Some((name, after)) = rest.split_once('>') else {
+        return false;
+    };
+    let is_name = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_');
+    let has_conversion = name.starts_with("PRI")
+        || after.starts_with(|c: char| c.is_ascii_alphanumeric() || "-+.#".contains(c));
+    before
+        .strip_suffix('%')
+        .is_some_and(|it| !it.ends_with(|c: char| c.is_ascii_digit()))
+        && is_name
+        && has_conversion
+        && name != "br"
+        && !after.contains(&format!("</{name}>"))
 }
 
 #[cfg(test)]

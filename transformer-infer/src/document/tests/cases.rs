@@ -369,3 +369,31 @@ fn an_amount_that_the_model_drops_is_put_back() {
     let parts = read("txt", source).expect("it is text");
     assert_eq!(written(&lines, parts), source);
 }
+
+#[test]
+fn tags_after_percent_signs_are_tags() {
+    let texts: [(&str, &[&str]); 3] = [
+        (
+            r#"{"a":"A dog saves <b>50%</b> of the food."}"#,
+            &["<b>", "</b>"],
+        ),
+        (r#"{"a":"A man saves 20%<br>on two dogs."}"#, &["<br>"]),
+        (r#"{"a":"Only %<b>two</b> dogs run."}"#, &["<b>", "</b>"]),
+    ];
+    for (text, tags) in texts {
+        let written = written(&Reverses, read("json", text).expect("it is JSON"));
+        for tag in tags {
+            assert_eq!(written.matches(tag).count(), 1, "{written}");
+        }
+    }
+}
+
+#[test]
+fn spaces_outside_of_pairs_are_kept() {
+    let page = read("html", "<p><img src=a>&#32;A dog runs.</p>").expect("it is UTF-8");
+    let written = written(&Reverses, page);
+    let (_, words) = written
+        .split_once("<img src=a>")
+        .expect("the picture is kept");
+    assert!(!words.starts_with('R'), "{written}");
+}

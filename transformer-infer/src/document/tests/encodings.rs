@@ -89,3 +89,19 @@ fn a_page_that_is_not_in_the_encoding_that_it_declares_is_refused() {
         "{message}"
     );
 }
+
+#[test]
+fn the_mark_and_the_first_declaration_win_over_later_ones() {
+    for page in [
+        "\u{feff}<meta charset=iso-8859-1><p>Größe</p>",
+        "<meta charset=utf-8><meta charset=iso-8859-1><p>Größe</p>",
+    ] {
+        assert_eq!(copied(page.as_bytes()), page.as_bytes());
+    }
+}
+
+#[test]
+fn a_page_in_an_encoding_with_shifts_is_refused() {
+    let page = b"<meta charset=iso-2022-jp><p>\x1b$B$\"\x1b(B</p>";
+    assert!(translated(&Copies { most: 1000 }, page).is_err());
+}

@@ -1,6 +1,6 @@
 //! The attributes of tags: settings for translation and encoding, and text to translate.
 
-use encoding_rs::{Encoding, UTF_8};
+use encoding_rs::{Encoding, ISO_2022_JP, UTF_8};
 use htmlize::unescape_attribute;
 
 use super::notation::Position;
@@ -32,7 +32,9 @@ pub(super) fn keeps_line_ends(tag: &Tag, source: &str) -> Option<bool> {
     let style = value("style").unwrap_or_default();
     let declared = style.split(';').filter_map(|it| it.split_once(':'));
     let mut declared = declared.filter(|(name, _)| name.trim() == "white-space");
-    match declared.next_back().map(|(_, spaces)| spaces.trim()) {
+    let declared = declared.next_back().map(|(_, spaces)| spaces.trim());
+    let inherited = ["inherit", "unset", "revert"];
+    match declared.filter(|it| !inherited.iter().any(|word| it.starts_with(word))) {
         Some(spaces) => Some(
             ["pre", "break-spaces"]
                 .iter()
@@ -81,7 +83,8 @@ pub(super) fn declared_encoding(tag: &Tag, source: &str) -> Option<Declared> {
     };
     Some(Declared {
         label: declared,
-        encoding: encoding.filter(|it| it.output_encoding() == *it),
+        // Documents are written in pieces, which an encoding with shifts would end in ASCII.
+        encoding: encoding.filter(|it| it.output_encoding() == *it && *it != ISO_2022_JP),
     })
 }
 

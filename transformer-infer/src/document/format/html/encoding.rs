@@ -26,18 +26,18 @@ const MAX_BYTES: u64 = 1 << 24;
 pub(super) fn decoded(
     name: &str,
     mut input: impl Read + Send + 'static,
-) -> Result<(Box<dyn Read + Send>, &'static Encoding), DocumentError> {
+) -> Result<(Box<dyn Read + Send>, Option<&'static Encoding>), DocumentError> {
     let read_error = |error| LineError::of_read(name, 0, error);
     let mut bytes = Vec::new();
     let mut head = input.by_ref().take(HEAD_BYTES);
     head.read_to_end(&mut bytes).map_err(read_error)?;
     let encoding = match Encoding::for_bom(&bytes) {
-        Some((encoding, _)) => encoding,
+        Some((encoding, _)) => Some(encoding),
         None => encoding_of(&bytes),
     };
-    if encoding == UTF_8 {
+    let Some(encoding) = encoding.filter(|encoding| *encoding != UTF_8) else {
         return Ok((Box::new(Cursor::new(bytes).chain(input)), encoding));
-    }
+    };
     let mut rest = input.take(MAX_BYTES + 1);
     rest.read_to_end(&mut bytes).map_err(read_error)?;
     let is_small = bytes.len() as u64 <= MAX_BYTES;
@@ -53,7 +53,7 @@ pub(super) fn decoded(
         ),
         remedy: super::reader::CONVERT,
     })?;
-    Ok((Box::new(Cursor::new(text.into_owned())), encoding))
+    Ok((Box::new(Cursor::new(text.into_owned())), Some(encoding)))
 }
 
 /// Writes text in an encoding, with references for characters that the encoding lacks.
@@ -70,8 +70,8 @@ pub(in crate::document) fn encoded<'a>(
     }
 }
 
-/// Returns the encoding in the first `meta` tag that declares one; UTF-8 if there is none.
-fn encoding_of(head: &[u8]) -> &'static Encoding {
+/// Returns the encoding in the first `meta` tag that declares one, if it is known.
+fn encoding_of(head: &[u8]) -> Option<&'static Encoding> {
     let ascii = |byte: &u8| char::from(if byte.is_ascii() { *byte } else { b'?' });
     let head: String = head.iter().map(ascii).collect();
     let mut rest = head.as_str();
@@ -82,7 +82,7 @@ fn encoding_of(head: &[u8]) -> &'static Encoding {
         mode = match &token.kind {
             TokenKind::Start(tag) => {
                 if let Some(declared) = declared_encoding(tag, rest) {
-                    return declared.encoding.unwrap_or(UTF_8);
+                    return declared.encoding;
                 }
                 text_mode(&tag.name)
             }
@@ -91,5 +91,5 @@ fn encoding_of(head: &[u8]) -> &'static Encoding {
         };
         rest = &rest[token.len..];
     }
-    UTF_8
+    None
 }

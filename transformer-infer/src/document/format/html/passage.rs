@@ -192,10 +192,20 @@ impl PassageBuilder {
 
     /// Moves whitespace between the tags at both edges into these tags, so that pairs begin and end with words.
     fn trim_edges(&mut self) {
-        let start = n_leading_spaces(&self.text);
-        let end = self.text.len() - n_trailing_spaces(&self.text);
-        let is_at_edge = |mark: &Mark| mark.range.start < start || mark.range.end > end;
         let is_point = |mark: &Mark| !matches!(mark.kind, MarkKind::Pair { .. });
+        let is_in_pair = |at: usize| {
+            let mut pairs = self.marks.iter().filter(|mark| !is_point(mark));
+            pairs.any(|mark| mark.range.contains(&at))
+        };
+        // Whitespace outside of all pairs stays in the text.
+        let (mut start, mut end) = (0, self.text.len());
+        if is_in_pair(0) {
+            start = n_leading_spaces(&self.text);
+        }
+        if end > 0 && is_in_pair(end - 1) {
+            end -= n_trailing_spaces(&self.text);
+        }
+        let is_at_edge = |mark: &Mark| mark.range.start < start || mark.range.end > end;
         if self
             .marks
             .iter()

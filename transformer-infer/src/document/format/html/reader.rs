@@ -84,8 +84,8 @@ impl HtmlReader {
     ) -> Result<(Self, &'static Encoding), DocumentError> {
         let (input, encoding) = decoded(&name, input)?;
         let mut reader = Self::new(name, input, options)?;
-        reader.is_decoded = encoding != UTF_8;
-        Ok((reader, encoding))
+        reader.is_decoded = encoding.is_some();
+        Ok((reader, encoding.unwrap_or(UTF_8)))
     }
 
     /// Starts reading UTF-8. `name` is the document in error messages.

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use crate::document::braces::len_of_braces;
-use crate::document::kinds::{URL, pattern};
+use crate::document::kinds::{URL_OF_MARKDOWN, pattern};
 
 /// A document of the same length, with letters or spaces in place of copied ranges.
 #[derive(Debug)]
@@ -20,7 +20,8 @@ pub(super) struct Masked {
 const MAX_POINT_BYTES: usize = 2048;
 
 /// Addresses, and the starts of other copied ranges inside a line.
-static POINT: LazyLock<Regex> = LazyLock::new(|| pattern(&format!(r"\{{|\\\\[(\[]|{URL}")));
+static POINT: LazyLock<Regex> =
+    LazyLock::new(|| pattern(&format!(r"\{{|\\\\[(\[]|{URL_OF_MARKDOWN}")));
 
 /// Lines that do not belong to text: fences of containers (`:::`), the first lines of admonitions and tabs, and the
 /// kinds of alerts (`> [!NOTE]`).
