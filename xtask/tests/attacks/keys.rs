@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use serde_json::Value;
-use toml::Table;
+use toml::{Table, Value as Toml};
 
 /// A key of the settings.
 #[derive(Clone, Debug, Default)]
@@ -116,10 +116,25 @@ pub(crate) fn parsed(value: &str) -> Option<toml::Value> {
     table.get("key").cloned()
 }
 
-/// Returns whether two values are equal; an integer equals the same float.
-pub(crate) fn is_equal(given: &toml::Value, effective: &toml::Value) -> bool {
-    let number = |it: &toml::Value| it.as_float().or(it.as_integer().map(|it| it as f64));
-    given == effective || number(given).is_some_and(|given| Some(given) == number(effective))
+/// Returns whether two values are equal; an integer equals the same float, and a table may have defaults added.
+pub(crate) fn is_equal(given: &Toml, effective: &Toml) -> bool {
+    let number = |it: &Toml| it.as_float().or(it.as_integer().map(|it| it as f64));
+    match (given, effective) {
+        (Toml::Array(given), Toml::Array(now)) => {
+            given.len() == now.len()
+                && given
+                    .iter()
+                    .zip(now)
+                    .all(|(given, now)| is_equal(given, now))
+        }
+        (Toml::Table(given), Toml::Table(now)) => given
+            .iter()
+            .all(|(key, given)| now.get(key).is_some_and(|now| is_equal(given, now))),
+        _ => {
+            given == effective
+                || number(given).is_some_and(|given| Some(given) == number(effective))
+        }
+    }
 }
 
 /// Returns settings with a key set to a value, which need not be valid.
