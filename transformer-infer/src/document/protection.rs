@@ -156,7 +156,7 @@ impl Rule {
         let with_end = |range: Range<usize>| (range.clone(), range.end);
         let mut found: Vec<(Range<usize>, usize)> = if self.regex.as_str() == MESSAGE_START {
             let closed = closed_braces(text, whole().map(|it| it.start));
-            closed.into_iter().map(with_end).collect()
+            closed.map(with_end).collect()
         } else if self.has_groups {
             let captures = self.regex.captures_iter(text);
             let first = captures.filter_map(|it| {

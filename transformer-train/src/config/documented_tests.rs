@@ -25,15 +25,18 @@ fn uncommented(text: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
+fn documented(experiment: &Experiment) -> String {
+    let text = experiment.to_documented_toml();
+    text.expect("TOML has these values")
+}
+
 fn sections(experiment: &Experiment) -> Table {
     Table::try_from(experiment).expect("TOML has these values")
 }
 
 #[test]
 fn the_defaults_are_read_back() {
-    let text = Experiment::default()
-        .to_documented_toml()
-        .expect("TOML has these values");
+    let text = documented(&Experiment::default());
     let read = Experiment::from_toml_text(&text, "all.toml");
     assert_eq!(read, Ok(Experiment::default()));
 }
@@ -42,9 +45,7 @@ fn the_defaults_are_read_back() {
 fn every_preset_is_read_back() {
     for preset in Preset::ALL {
         let experiment = Experiment::for_preset(preset);
-        let text = experiment
-            .to_documented_toml()
-            .expect("TOML has these values");
+        let text = documented(&experiment);
         assert_eq!(
             Experiment::from_toml_text(&text, "all.toml"),
             Ok(experiment)
@@ -56,9 +57,7 @@ fn every_preset_is_read_back() {
 fn every_task_is_read_back() {
     for task in Task::ALL {
         let experiment = Experiment::for_task(task);
-        let text = experiment
-            .to_documented_toml()
-            .expect("TOML has these values");
+        let text = documented(&experiment);
         assert_eq!(
             Experiment::from_toml_text(&text, "all.toml"),
             Ok(experiment)
@@ -66,7 +65,7 @@ fn every_task_is_read_back() {
     }
 }
 
-/// serde writes every field that is set, so this finds a field that the generated table lacks.
+/// serde writes every field that is set, so this finds a field that is not documented.
 #[test]
 fn every_key_that_is_written_is_documented() {
     let keys = read::keys();
@@ -87,9 +86,7 @@ fn every_key_that_is_written_is_documented() {
 #[test]
 fn naming_another_preset_in_the_written_file_selects_its_recipe() {
     for preset in Preset::ALL {
-        let text = Experiment::for_preset(preset)
-            .to_documented_toml()
-            .expect("TOML has these values");
+        let text = documented(&Experiment::for_preset(preset));
         let named = format!("preset = \"{preset}\"");
         let text = text.replace(&named, "preset = \"multi30k\"");
         let read = Experiment::from_toml_text(&text, "all.toml");
@@ -100,9 +97,7 @@ fn naming_another_preset_in_the_written_file_selects_its_recipe() {
 #[test]
 fn the_first_line_names_the_preset_or_the_task() {
     let first = |experiment: &Experiment| {
-        let text = experiment
-            .to_documented_toml()
-            .expect("TOML has these values");
+        let text = documented(experiment);
         text.lines().next().unwrap_or_default().to_owned()
     };
     let preset = first(&Experiment::for_preset(Preset::Iwslt));
@@ -114,11 +109,7 @@ fn the_first_line_names_the_preset_or_the_task() {
 /// The reader refuses unknown keys, so every documented name is a real one.
 #[test]
 fn every_documented_key_can_be_read() {
-    let text = uncommented(
-        &Experiment::default()
-            .to_documented_toml()
-            .expect("TOML has these values"),
-    );
+    let text = uncommented(&documented(&Experiment::default()));
     let read = Experiment::from_toml_text(&text, "all.toml").map(|_| ());
     assert_eq!(read, Ok(()));
     let table: Table = toml::from_str(&text).expect("it was just read");
@@ -171,9 +162,7 @@ fn the_schema_has_the_keys_that_are_read() {
 /// With `UPDATE=1` in the environment, this writes the files.
 #[test]
 fn the_documents_of_the_settings_are_up_to_date() {
-    let printed = Experiment::default()
-        .to_documented_toml()
-        .expect("TOML has these values");
+    let printed = documented(&Experiment::default());
     let schema = serde_json::to_string_pretty(&schema::settings()).expect("JSON has these values");
     let documents = [
         (
