@@ -79,11 +79,13 @@ mod weights;
 
 pub use config::{ConfigError, Preset, TransformerConfig};
 pub use cpu::seed_dropout;
-pub use directory::{LoadError, ModelDirectory, QuantizeError};
+#[doc(hidden)]
+pub use directory::QuantizeError;
+pub use directory::{LoadError, ModelDirectory};
 pub use model::{AttentionMaps, AttentionMasks, DecoderState, Mask, Memory, Transformer};
 pub use packed::{ComputePrecision, PackedTransformer};
 pub use padded::Padded;
-#[doc(inline)]
+#[doc(no_inline)]
 pub use transformer_text as text;
 #[doc(hidden)]
 pub use transformer_text::{json, lines, random, regular_file};

@@ -41,14 +41,19 @@ pub mod document;
 #[cfg(feature = "serve")]
 pub mod serve;
 
+#[doc(hidden)]
 pub use transformer_core::text::{escape_xml, one_line};
-#[doc(inline)]
+#[doc(no_inline)]
 pub use transformer_metrics as metrics;
-#[doc(inline)]
+#[doc(no_inline)]
 pub use transformer_search as search;
+#[doc(hidden)]
 pub use transformer_translate::{
-    BatchLimits, Candidate, Glossary, GlossaryError, Input, ModelOrigin, OpenOptions, PackedScorer,
-    PairScore, Scorer, Source, Term, TotalScore, Translation, Translator, TranslatorError, Warning,
-    allocator, attention, batches_within, marian_search, scheduler, score_ids, translate_ids,
+    BatchLimits, ModelOrigin, PackedScorer, Source, TotalScore, batches_within, marian_search,
     translate_packed, translate_sources,
+};
+pub use transformer_translate::{
+    Candidate, Glossary, GlossaryError, Input, OpenOptions, PairScore, Scorer, Term, Translation,
+    Translator, TranslatorError, Warning, allocator, attention, scheduler, score_ids,
+    translate_ids,
 };

@@ -10,10 +10,8 @@
 //! - [`train`](fn@train): a whole run; [`dry_run`]: a forecast of it.
 //! - [`config::Experiment`]: everything that a run depends on, in one TOML file.
 //! - [`tasks`]: text made in code, for trying things out.
-//! - [`batching`]: the sentences of every update, a pure function of their lengths and a seed.
 //! - [`step`]: label-smoothed cross-entropy, fused with the projection onto the vocabulary; threads
 //!   that share an update.
-//! - [`step::ranks`]: processes that share an update, on several machines.
 //! - [`optim`]: the optimizer, its learning rate, and clipping by the global norm.
 //!
 //! # Example
@@ -36,6 +34,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+#[doc(hidden)]
 pub mod batching;
 pub mod config;
 #[doc(hidden)]
@@ -54,12 +53,21 @@ mod validation;
 #[expect(dead_code, reason = "only the tests of transformer-core use the rest")]
 mod weights;
 
-pub use batching::{Batch, BatchSize, IntervalTiming, ShardSpec, Update};
-pub use checkpoint::{CheckpointError, Misfit};
+pub use batching::{Batch, BatchSize};
+#[doc(hidden)]
+pub use batching::{IntervalTiming, ShardSpec, Update};
+pub use checkpoint::CheckpointError;
+#[doc(hidden)]
+pub use checkpoint::Misfit;
 pub use corpus::SentencePair;
-pub use progress::{Interrupt, LogFn, Stage, StatusFn};
+pub use progress::Interrupt;
+#[doc(hidden)]
+pub use progress::{LogFn, Stage, StatusFn};
+#[doc(hidden)]
+pub use run::{CheckpointChoice, Display, Existing, ThreadCount, follow, is_unfinished};
 pub use run::{
-    CheckpointChoice, Display, Existing, Outcome, RunEnvironment, TestScore, ThreadCount,
-    TrainError, average_checkpoints, dry_run, follow, is_unfinished, train,
+    Outcome, RunEnvironment, TestScore, TrainError, average_checkpoints, dry_run, train,
 };
-pub use validation::{CorpusScores, Sample, ScoreError, TextScores};
+pub use validation::{CorpusScores, TextScores};
+#[doc(hidden)]
+pub use validation::{Sample, ScoreError};

@@ -8,10 +8,13 @@ mod presets;
 mod presets_tests;
 mod transformer;
 
+#[doc(hidden)]
 pub use adapters::{AdapterConfig, AdapterTarget};
 pub use error::ConfigError;
 pub(crate) use parameters::{Linear, Part, Place, Stack, SubLayer, Vector};
-pub use presets::{Preset, PresetError};
+pub use presets::Preset;
+#[doc(hidden)]
+pub use presets::PresetError;
 pub use transformer::{
     Activation, Initialization, NormPlacement, Positions, TransformerConfig, Tying,
 };

@@ -21,7 +21,9 @@ mod probe;
 pub use backend::Backend;
 pub use choose::{choose, describe, has_collectives, several};
 pub(crate) use cpu_memory::{CpuBackend, CpuOp, DispatchTo, run_on_cpu};
+#[doc(hidden)]
 pub use cpu_memory::{is_cpu_memory, is_rust_cpu};
 pub use error::DeviceError;
+#[doc(hidden)]
 pub use libtorch::limit_libtorch_to_one_thread;
 pub(crate) use libtorch::{is_libtorch_cpu, update_libtorch};

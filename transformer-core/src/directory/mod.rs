@@ -36,19 +36,30 @@ mod write;
 #[cfg(test)]
 mod tests;
 
+#[doc(hidden)]
 pub use atomic::{check_link, create_folder, replace_file, undo_on_failure, write_file};
-pub use error::{DirectoryError, LoadError};
+#[doc(hidden)]
+pub use error::DirectoryError;
+pub use error::LoadError;
+#[doc(hidden)]
 pub use extend_vocabulary::{ExtendVocabularyError, ExtendedVocabulary, NewPieces, VocabularySide};
+#[doc(hidden)]
 pub use file_entry::FileEntry;
 pub(crate) use format::MANIFEST;
+#[doc(hidden)]
 pub use format::{SRC_TOKENIZER, TGT_TOKENIZER, TOKENIZER};
 pub(crate) use int8::{ChannelAxis, quantize_matrix};
 pub use languages::Languages;
-pub use manifest::{Files, Manifest};
+#[doc(hidden)]
+pub use manifest::Files;
+pub use manifest::Manifest;
 pub use model_directory::ModelDirectory;
+#[doc(hidden)]
 pub use parameter_ids::with_named_ids;
 pub use precision::Precision;
+#[doc(hidden)]
 pub use quantize::QuantizeError;
+#[doc(hidden)]
 pub use run_folder::belongs_to_a_run;
 pub(crate) use stored_tensors::{StoredTensor, StoredTensors};
 pub use tokenizers::Tokenizers;

@@ -1,16 +1,21 @@
 //! Import of weights: PyTorch state dicts, Marian's models and word vectors.
 //!
-//! - [`state_dict`]: [`StateDict`], the named tensors of a `.pt` or `.safetensors` file.
+//! - [`StateDict`]: the named tensors of a `.pt` or `.safetensors` file.
 //!   [`StateDict::from_model`], in [`export`](crate::export), collects those of a model.
-//! - [`names`]: [`Names`], the naming conventions of other programs.
-//! - [`fit`]: [`StateDict::to_transformer`], which builds a model from a state dict or lists all differences.
-//! - [`marian`]: [`Marian`], a model with its tokenizers.
-//! - [`word_vectors`]: [`WordVectors`], in the text formats of word2vec and GloVe.
+//! - [`Names`]: the naming conventions of other programs.
+//! - [`StateDict::to_transformer`]: builds a model from a state dict or lists all differences.
+//! - [`Marian`]: a model with its tokenizers.
+//! - [`WordVectors`]: vectors in the text formats of word2vec and GloVe.
 
+#[doc(hidden)]
 pub mod fit;
+#[doc(hidden)]
 pub mod marian;
+#[doc(hidden)]
 pub mod names;
+#[doc(hidden)]
 pub mod state_dict;
+#[doc(hidden)]
 pub mod word_vectors;
 
 #[cfg(feature = "pytorch")]
@@ -20,9 +25,16 @@ mod pytorch;
 mod pytorch;
 mod state_dict_error;
 
-pub use fit::{ImportError, Misfit};
+pub use fit::ImportError;
+#[doc(hidden)]
+pub use fit::Misfit;
 pub use marian::{Marian, MarianError};
-pub use names::{Names, PytorchNames};
-pub use state_dict::{NonFinite, StateDict};
+pub use names::Names;
+#[doc(hidden)]
+pub use names::PytorchNames;
+#[doc(hidden)]
+pub use state_dict::NonFinite;
+pub use state_dict::StateDict;
 pub use state_dict_error::StateDictError;
+#[doc(hidden)]
 pub use word_vectors::{WordVectors, WordVectorsError};

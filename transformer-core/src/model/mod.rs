@@ -34,22 +34,29 @@ mod trained_rows;
 mod trained_tokens;
 mod transformer;
 
-pub use attention::{AttentionConfig, MultiHeadAttention, ProjectionActivations};
+#[doc(hidden)]
+pub use attention::ProjectionActivations;
+pub use attention::{AttentionConfig, MultiHeadAttention};
 pub use decoder::Decoder;
-pub use embedding::{MatrixParts, VocabularyMatrix};
+#[doc(hidden)]
+pub use embedding::MatrixParts;
+pub use embedding::VocabularyMatrix;
 pub use encoder::{Encoder, EncoderLayer};
 pub use feed_forward::FeedForward;
 pub use key_values::KeyValues;
 pub use language_model::LanguageModel;
 pub use mask::{AttentionMasks, Mask};
+#[doc(hidden)]
 pub use matmul::MatmulPrecision;
 pub use memory::Memory;
 pub(crate) use named_parameters::named_parameters;
 pub use norm::LayerNorm;
 pub(crate) use position::sinusoid_table;
 pub use position::{PositionalEncoding, sinusoids};
+#[doc(hidden)]
 pub use recomputation::RecomputedPass;
 pub use recording::AttentionMaps;
+#[doc(hidden)]
 pub use residual::Residual;
 pub use state::DecoderState;
 pub use transformer::Transformer;

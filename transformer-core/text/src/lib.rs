@@ -3,14 +3,13 @@
 //! Programs use it through `transformer-core`, which exports all of it.
 //!
 //! - [`special`]: the four special tokens, constants of the format.
-//! - [`config`]: [`TokenizerConfig`], the settings for training.
-//! - [`tokenizer`]: [`Tokenizer`], which encodes, decodes, reads and writes.
-//! - [`extend`]: more pieces for a vocabulary.
+//! - [`TokenizerConfig`]: the settings for training.
+//! - [`Tokenizer`]: encodes, decodes, reads and writes.
 //! - [`LanguageCode`]: the language of a text.
-//! - [`sentencepiece`]: SentencePiece models, the tokenizers of imported models.
-//! - [`one_line`], [`escape_xml`]: text for a terminal and for markup.
 
+#[doc(hidden)]
 pub mod config;
+#[doc(hidden)]
 pub mod extend;
 #[doc(hidden)]
 pub mod json;
@@ -20,8 +19,10 @@ pub mod lines;
 pub mod random;
 #[doc(hidden)]
 pub mod regular_file;
+#[doc(hidden)]
 pub mod sentencepiece;
 pub mod special;
+#[doc(hidden)]
 pub mod tokenizer;
 
 mod bpe;
@@ -53,11 +54,20 @@ mod user_symbols_tests;
 
 pub use config::{Case, TokenizerConfig, TokenizerKind};
 pub use error::TokenizerError;
+#[doc(hidden)]
 pub use extend::{AddedToken, ExtendError, ExtendedTokenizer, PiecePosition};
-pub use language::{LanguageCode, LanguageCodeError};
+pub use language::LanguageCode;
+#[doc(hidden)]
+pub use language::LanguageCodeError;
+#[doc(hidden)]
 pub use link::Link;
+#[doc(hidden)]
 pub use one_line::{one_line, printable};
-pub use special::{BOS, EOS, N_SPECIAL, PAD, SPECIAL_TOKENS, UNK};
+pub use special::{BOS, EOS, PAD, UNK};
+#[doc(hidden)]
+pub use special::{N_SPECIAL, SPECIAL_TOKENS};
 pub use tokenizer::Tokenizer;
+#[doc(hidden)]
 pub use writing::is_without_spaces;
+#[doc(hidden)]
 pub use xml::escape_xml;

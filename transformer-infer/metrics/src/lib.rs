@@ -18,12 +18,25 @@ mod ter;
 mod ter_words;
 mod tokenization;
 
-pub use bleu::{Bleu, BleuScore, BleuStatistics, Orders, Smoothing};
+pub use bleu::{Bleu, BleuScore, Smoothing};
+#[doc(hidden)]
+pub use bleu::{BleuStatistics, Orders};
+#[doc(hidden)]
 pub use case::Case;
-pub use chrf::{Chrf, ChrfScore, ChrfStatistics};
-pub use metric::{CorpusCounts, Metric};
+#[doc(hidden)]
+pub use chrf::ChrfStatistics;
+pub use chrf::{Chrf, ChrfScore};
+#[doc(hidden)]
+pub use metric::CorpusCounts;
+pub use metric::Metric;
+#[doc(hidden)]
 pub use sacrebleu::SACREBLEU_VERSION;
-pub use significance::{Compared, PairedTest, PairedTestKind};
-pub use ter::{Ter, TerScore, TerStatistics};
+pub use significance::PairedTest;
+#[doc(hidden)]
+pub use significance::{Compared, PairedTestKind};
+#[doc(hidden)]
+pub use ter::TerStatistics;
+pub use ter::{Ter, TerScore};
+#[doc(hidden)]
 pub use ter_words::{Normalization, Punctuation, Scripts};
 pub use tokenization::Tokenization;

@@ -35,19 +35,27 @@ mod stop_rule;
 #[cfg(test)]
 mod tests;
 
+#[doc(hidden)]
 pub use at_limit::AtLimit;
 pub use beam::beam_search;
 pub use config::Search;
+#[doc(hidden)]
 pub use ensemble::{Ensemble, EnsembleMean};
 pub use error::SearchError;
 pub use greedy::greedy_search;
 pub use hypothesis::Hypothesis;
 pub use length_limit::LengthLimit;
-pub use next_token::{NEVER_GENERATED, NextToken, ScoredToken};
+pub use next_token::NextToken;
+#[doc(hidden)]
+pub use next_token::{NEVER_GENERATED, ScoredToken};
 pub use penalty::LengthPenalty;
+#[doc(hidden)]
 pub use phrase::{Phrase, Position, TokenEdges, Variant};
+#[doc(hidden)]
 pub use prefix_scorer::PrefixScorer;
+#[doc(hidden)]
 pub use recorder::{Recorder, SearchStep};
+#[doc(hidden)]
 pub use request::Request;
 #[doc(hidden)]
 pub use running::{Found, RunningSearch};

@@ -25,5 +25,9 @@ mod tests;
 mod translate;
 mod v1;
 
-pub use config::{Limits, Network, NetworkError, ServeError, ServeOptions};
-pub use server::{Server, ServerSignal, os_signals};
+pub use config::{Limits, ServeError, ServeOptions};
+#[doc(hidden)]
+pub use config::{Network, NetworkError};
+pub use server::Server;
+#[doc(hidden)]
+pub use server::{ServerSignal, os_signals};

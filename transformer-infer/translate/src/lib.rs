@@ -14,11 +14,15 @@ mod translator;
 #[expect(dead_code, reason = "only the tests of transformer-core use the rest")]
 mod weights;
 
-pub use batch::{
-    BatchLimits, Source, batches_within, translate_ids, translate_packed, translate_sources,
-};
-pub use scorer::{PackedScorer, Scorer};
+pub use batch::translate_ids;
+#[doc(hidden)]
+pub use batch::{BatchLimits, Source, batches_within, translate_packed, translate_sources};
+#[doc(hidden)]
+pub use scorer::PackedScorer;
+pub use scorer::Scorer;
 pub use translator::{
-    Candidate, Glossary, GlossaryError, Input, ModelOrigin, OpenOptions, PairScore, Term,
-    TotalScore, Translation, Translator, TranslatorError, Warning, marian_search, score_ids,
+    Candidate, Glossary, GlossaryError, Input, OpenOptions, PairScore, Term, Translation,
+    Translator, TranslatorError, Warning, score_ids,
 };
+#[doc(hidden)]
+pub use translator::{ModelOrigin, TotalScore, marian_search};

@@ -33,23 +33,36 @@ mod user_settings;
 mod validation;
 
 pub(crate) use check::check_tokenizer;
-pub use corpora::{CorpusSettings, CorpusSource, TaggedCorpus, Tags, ValidationSource};
-pub use data::{DataSettings, DataSource, Store};
+pub use corpora::CorpusSettings;
+#[doc(hidden)]
+pub use corpora::{CorpusSource, TaggedCorpus, Tags, ValidationSource};
+pub use data::DataSettings;
+#[doc(hidden)]
+pub use data::{DataSource, Store};
+#[doc(hidden)]
 pub use embeddings::EmbeddingSettings;
 pub use error::ConfigError;
 pub use experiment::Experiment;
+#[doc(hidden)]
 pub use filter::{Copies, Duplicates, Empty, Filter, LineLimit, LongLines, OverLong};
 pub use finetune::FinetuneSettings;
 pub use model::ModelSettings;
 pub(crate) use model::check_positions;
+#[doc(hidden)]
 pub use noise::Noise;
 #[cfg(test)]
 pub(crate) use read::keys as setting_keys;
-pub use report::{ReportSettings, TensorBoard};
+pub use report::ReportSettings;
+#[doc(hidden)]
+pub use report::TensorBoard;
+#[doc(hidden)]
 pub use score_command::{CommandFailure, ScoreCommand, ScoreCommandError};
-pub use tokenizer::{TokenizerSettings, Vocabularies, Vocabulary};
-pub use training::{
-    BestBy, Checkpointing, ComputePrecision, ScheduleKind, SmoothingForm, TrainingSettings,
-};
+pub use tokenizer::TokenizerSettings;
+#[doc(hidden)]
+pub use tokenizer::{Vocabularies, Vocabulary};
+pub use training::TrainingSettings;
+#[doc(hidden)]
+pub use training::{BestBy, Checkpointing, ComputePrecision, ScheduleKind, SmoothingForm};
+#[doc(hidden)]
 pub use user_settings::UserSettings;
 pub use validation::ValidationSettings;

@@ -3,6 +3,7 @@
 mod devices;
 mod loss;
 mod objective;
+#[doc(hidden)]
 pub mod ranks;
 mod sum;
 mod threads;
@@ -11,10 +12,11 @@ mod weight_check;
 
 pub(crate) use devices::{have_collectives, strategy};
 pub(crate) use loss::chunk_len;
-pub use loss::{
-    LabelSmoothing, LossSums, Projection, projected_loss, projected_loss_with_gradient,
-};
+pub use loss::{LabelSmoothing, projected_loss, projected_loss_with_gradient};
+#[doc(hidden)]
+pub use loss::{LossSums, Projection};
 pub(crate) use objective::Objective;
+#[doc(hidden)]
 pub use threads::Threads;
 pub(crate) use train_report::{GradientNorm, HostScalars, Scalars, TrainReport};
 pub(crate) use weight_check::WeightCheck;

@@ -7,7 +7,12 @@ mod split;
 mod task;
 
 pub(crate) use nearest::nearest;
+#[doc(hidden)]
 pub use numbers::{And, NumberStyle, Tens, english};
+#[doc(hidden)]
 pub use sequences::MAX_SEQUENCE_LEN;
+#[doc(hidden)]
 pub use split::Split;
-pub use task::{Task, TaskError};
+pub use task::Task;
+#[doc(hidden)]
+pub use task::TaskError;

@@ -24,5 +24,7 @@ pub(crate) mod weights;
 
 pub use error::MarianError;
 pub use folder::Marian;
+#[doc(hidden)]
 pub use reference::{Difference, Reference};
+#[doc(hidden)]
 pub use settings::{EarlyStopping, Generation};

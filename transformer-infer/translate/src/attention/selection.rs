@@ -4,6 +4,7 @@ use super::{Kind, LayerHead};
 
 /// The map that a figure shows, or that a page shows first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[doc(hidden)]
 pub struct Selection {
     /// The kind of attention.
     pub kind: Kind,
@@ -17,6 +18,7 @@ pub struct Selection {
 
 /// The form in which a map is drawn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[doc(hidden)]
 pub enum View {
     /// A heat map: a row for each query, a column for each key.
     #[default]
@@ -30,6 +32,7 @@ pub enum View {
 
 /// The mapping of weights to the colors of a heat map; the legend names it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[doc(hidden)]
 pub enum ColorScale {
     /// By the square root of the weight, so that small weights are visible.
     #[default]

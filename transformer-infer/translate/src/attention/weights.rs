@@ -8,6 +8,7 @@ use super::Kind;
 /// The weights of one head: `map[query][key]`.
 ///
 /// Each row sums to 1, or to 0 if the masks hide every key.
+#[doc(hidden)]
 pub type Map = Vec<Vec<f32>>;
 
 /// The attention weights of all layers and heads for one sentence and its translation.

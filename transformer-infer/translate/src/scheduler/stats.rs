@@ -9,6 +9,7 @@ pub const ROW_BORDERS: [u64; 9] = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 /// The current state of a scheduler, and its totals so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
+#[doc(hidden)]
 pub struct SchedulerStats {
     /// Number of waiting lines.
     pub n_queued_lines: usize,
@@ -25,6 +26,7 @@ pub struct SchedulerStats {
 /// The totals of a scheduler since it was created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
+#[doc(hidden)]
 pub struct SchedulerTotals {
     /// Number of lines translated.
     pub n_translated: u64,

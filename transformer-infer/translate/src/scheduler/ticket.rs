@@ -12,6 +12,7 @@ use super::worker::Shared;
 /// thread while the ticket is dropped.
 #[derive(Debug)]
 #[must_use = "dropping a ticket cancels its job"]
+#[doc(hidden)]
 pub struct Ticket {
     caller: u64,
     /// Not the job itself, because that owns the callback.
