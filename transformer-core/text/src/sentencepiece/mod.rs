@@ -13,7 +13,6 @@
 //! - `extend`: more pieces.
 //! - `vocabulary`: [`PieceVocabulary`], pieces with the ids of the translation model.
 
-mod base64;
 mod extend;
 mod model;
 mod normalizer;

@@ -6,7 +6,7 @@ use std::ops::Range;
 use thiserror::Error;
 
 use super::normalizer::{Normalizer, SPACE_MARK};
-use super::proto::{ModelKind, ModelProto, Piece, PieceKind};
+use super::proto::{ModelKind, ModelProto, PieceKind};
 use super::segmenter::Segmenter;
 use super::trie::Trie;
 use crate::special::byte_of;
@@ -77,40 +77,45 @@ impl SentencePiece {
         let proto = ModelProto::parse(file).filter(|proto| !proto.pieces.is_empty());
         let proto = proto.ok_or(SentencePieceError::Damaged)?;
         let unsupported = match proto {
-            _ if proto.kind == ModelKind::Word => Some("splits text into words"),
-            _ if proto.kind == ModelKind::Char => Some("splits text into characters"),
-            _ if proto.has_denormalizer => Some("rewrites text when decoding"),
+            _ if proto.trainer.kind() == ModelKind::Word => Some("splits text into words"),
+            _ if proto.trainer.kind() == ModelKind::Char => Some("splits text into characters"),
+            _ if !proto.denormalizer.charsmap.is_empty() => Some("rewrites text when decoding"),
             _ => None,
         };
         if let Some(what) = unsupported {
             return Err(SentencePieceError::Unsupported { what });
         }
         let mut kinds = HashMap::new();
-        for (index, Piece { text, kind, .. }) in proto.pieces.iter().enumerate() {
-            if text.is_empty() || kinds.insert(text.clone(), *kind).is_some() {
-                let text = text.clone();
+        for (index, piece) in proto.pieces.iter().enumerate() {
+            let text = piece.text.clone();
+            if text.is_empty() || kinds.insert(text.clone(), piece.kind()).is_some() {
                 return Err(SentencePieceError::Piece { index, text });
             }
         }
-        let of_kind = |kind| proto.pieces.iter().filter(move |piece| piece.kind == kind);
+        let of_kind = |kind| {
+            proto
+                .pieces
+                .iter()
+                .filter(move |piece| piece.kind() == kind)
+        };
         let n_found = of_kind(PieceKind::Unknown).count();
         if n_found != 1 {
             return Err(SentencePieceError::Unknown { n_found });
         }
         let symbols = of_kind(PieceKind::UserDefined).map(|piece| (piece.text.as_str(), 0));
         let symbols = Trie::new(symbols);
-        let segmenter = Segmenter::new(proto.kind, &proto.pieces, symbols.clone());
+        let segmenter = Segmenter::new(proto.trainer.kind(), &proto.pieces, symbols.clone());
         let spec = proto.normalizer;
         let drops_first_mark = spec.add_dummy_prefix || spec.remove_extra_whitespaces;
-        let normalizer = Normalizer::new(spec, proto.treat_whitespace_as_suffix, symbols)
+        let normalizer = Normalizer::new(spec, proto.trainer.treat_whitespace_as_suffix, symbols)
             .ok_or(SentencePieceError::CharacterMap)?;
         Ok(Self {
             file: file.to_vec(),
             normalizer,
             segmenter,
             kinds,
-            unk_surface: proto.unk_surface,
-            byte_fallback: proto.byte_fallback,
+            unk_surface: proto.trainer.unk_surface,
+            byte_fallback: proto.trainer.byte_fallback,
             drops_first_mark,
         })
     }

@@ -1,268 +1,102 @@
 //! [`ModelProto`]: the content of a SentencePiece model file.
 //!
-//! Parses the relevant fields of `sentencepiece_model.proto` from protobuf's wire format
-//! (<https://protobuf.dev/programming-guides/encoding/>). Unknown fields are skipped, as protobuf requires.
+//! The fields of `sentencepiece_model.proto` that affect encoding or decoding. Unknown fields are skipped, as protobuf
+//! requires.
+
+use prost::{Enumeration, Message};
 
 /// The kind of a piece.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Enumeration)]
+#[repr(i32)]
 pub(super) enum PieceKind {
-    Normal,
-    Unknown,
-    Control,
-    UserDefined,
-    Unused,
-    Byte,
+    Normal = 1,
+    Unknown = 2,
+    Control = 3,
+    UserDefined = 4,
+    Unused = 5,
+    Byte = 6,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, PartialEq, Message)]
 pub(super) struct Piece {
+    #[prost(string, required, tag = "1")]
     pub(super) text: String,
     /// A log-probability in unigram models, minus the rank of the merge in BPE.
+    #[prost(float, required, tag = "2")]
     pub(super) score: f32,
-    pub(super) kind: PieceKind,
+    #[prost(enumeration = "PieceKind", required, tag = "3")]
+    pub(super) kind: i32,
 }
 
 /// The segmentation algorithm.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Enumeration)]
+#[repr(i32)]
 pub(super) enum ModelKind {
-    Unigram,
-    Bpe,
-    Word,
-    Char,
+    Unigram = 1,
+    Bpe = 2,
+    Word = 3,
+    Char = 4,
+}
+
+/// Settings of training.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct TrainerSpec {
+    #[prost(enumeration = "ModelKind", required, tag = "3")]
+    kind: i32,
+    #[prost(bool, required, tag = "24")]
+    pub(super) treat_whitespace_as_suffix: bool,
+    #[prost(bool, required, tag = "35")]
+    pub(super) byte_fallback: bool,
+    #[prost(string, required, tag = "44", default = " \u{2047} ")]
+    pub(super) unk_surface: String,
 }
 
 /// Settings of the normalizer.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Message)]
 pub(super) struct NormalizerSpec {
+    #[prost(bytes = "vec", required, tag = "2")]
     pub(super) charsmap: Vec<u8>,
+    #[prost(bool, required, tag = "3", default = "true")]
     pub(super) add_dummy_prefix: bool,
+    #[prost(bool, required, tag = "4", default = "true")]
     pub(super) remove_extra_whitespaces: bool,
+    #[prost(bool, required, tag = "5", default = "true")]
     pub(super) escape_whitespaces: bool,
 }
 
-/// The settings in a model file that affect encoding or decoding.
-#[derive(Clone, Debug, PartialEq)]
+/// A model file.
+#[derive(Clone, PartialEq, Message)]
 pub(super) struct ModelProto {
+    #[prost(message, repeated, tag = "1")]
     pub(super) pieces: Vec<Piece>,
-    pub(super) kind: ModelKind,
-    pub(super) treat_whitespace_as_suffix: bool,
-    pub(super) byte_fallback: bool,
-    pub(super) unk_surface: String,
+    #[prost(message, required, tag = "2")]
+    pub(super) trainer: TrainerSpec,
+    #[prost(message, required, tag = "3")]
     pub(super) normalizer: NormalizerSpec,
-    /// True if the model rewrites decoded text.
-    pub(super) has_denormalizer: bool,
-}
-
-/// A value of the wire format.
-enum Wire<'a> {
-    Varint(u64),
-    Bytes(&'a [u8]),
-    Fixed32([u8; 4]),
-    Fixed64,
-}
-
-impl Default for NormalizerSpec {
-    fn default() -> Self {
-        Self {
-            charsmap: Vec::new(),
-            add_dummy_prefix: true,
-            remove_extra_whitespaces: true,
-            escape_whitespaces: true,
-        }
-    }
+    /// Rewrites decoded text, unless its map is empty.
+    #[prost(message, required, tag = "5")]
+    pub(super) denormalizer: NormalizerSpec,
 }
 
 impl ModelProto {
     /// Parses a file; `None` if it is not protobuf, a text is not UTF-8 or a kind is unknown.
     pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
-        let mut proto = Self {
-            pieces: Vec::new(),
-            kind: ModelKind::Unigram,
-            treat_whitespace_as_suffix: false,
-            byte_fallback: false,
-            unk_surface: " \u{2047} ".to_owned(),
-            normalizer: NormalizerSpec::default(),
-            has_denormalizer: false,
-        };
-        fields(bytes, |number, value| {
-            match (number, value) {
-                (1, Wire::Bytes(piece)) => proto.pieces.push(read_piece(piece)?),
-                (2, Wire::Bytes(trainer)) => proto.read_trainer(trainer)?,
-                (3, Wire::Bytes(spec)) => proto.normalizer.read(spec)?,
-                (5, Wire::Bytes(spec)) => {
-                    let mut denormalizer = NormalizerSpec::default();
-                    denormalizer.read(spec)?;
-                    proto.has_denormalizer = !denormalizer.charsmap.is_empty();
-                }
-                _ => {}
-            }
-            Some(())
-        })?;
-        Some(proto)
-    }
-
-    fn read_trainer(&mut self, bytes: &[u8]) -> Option<()> {
-        fields(bytes, |number, value| {
-            match (number, value) {
-                (3, Wire::Varint(kind)) => {
-                    self.kind = match kind {
-                        1 => ModelKind::Unigram,
-                        2 => ModelKind::Bpe,
-                        3 => ModelKind::Word,
-                        4 => ModelKind::Char,
-                        _ => return None,
-                    };
-                }
-                (24, Wire::Varint(value)) => self.treat_whitespace_as_suffix = value != 0,
-                (35, Wire::Varint(value)) => self.byte_fallback = value != 0,
-                (44, Wire::Bytes(surface)) => self.unk_surface = text(surface)?,
-                _ => {}
-            }
-            Some(())
-        })
-    }
-}
-
-impl NormalizerSpec {
-    fn read(&mut self, bytes: &[u8]) -> Option<()> {
-        fields(bytes, |number, value| {
-            match (number, value) {
-                (2, Wire::Bytes(charsmap)) => self.charsmap = charsmap.to_vec(),
-                (3, Wire::Varint(value)) => self.add_dummy_prefix = value != 0,
-                (4, Wire::Varint(value)) => self.remove_extra_whitespaces = value != 0,
-                (5, Wire::Varint(value)) => self.escape_whitespaces = value != 0,
-                _ => {}
-            }
-            Some(())
-        })
+        let proto = Self::decode(bytes).ok()?;
+        let mut kinds = proto.pieces.iter().map(|piece| piece.kind);
+        let are_known = kinds.all(PieceKind::is_valid) && ModelKind::is_valid(proto.trainer.kind);
+        are_known.then_some(proto)
     }
 }
 
 /// Appends a piece to a model file.
 pub(super) fn append_piece(file: &mut Vec<u8>, text: &str, score: f32, kind: PieceKind) {
-    let kind = match kind {
-        PieceKind::Normal => 1,
-        PieceKind::Unknown => 2,
-        PieceKind::Control => 3,
-        PieceKind::UserDefined => 4,
-        PieceKind::Unused => 5,
-        PieceKind::Byte => 6,
-    };
-    // Number of the field · 8 + type of the value.
-    let mut piece = vec![1 << 3 | 2];
-    push_varint(&mut piece, text.len() as u64);
-    piece.extend(text.as_bytes());
-    piece.push(2 << 3 | 5);
-    piece.extend(score.to_le_bytes());
-    piece.extend([3 << 3, kind]);
-    file.push(1 << 3 | 2);
-    push_varint(file, piece.len() as u64);
-    file.extend(piece);
-}
-
-fn push_varint(bytes: &mut Vec<u8>, mut value: u64) {
-    while value >= 0x80 {
-        bytes.push(value as u8 | 0x80);
-        value >>= 7;
-    }
-    bytes.push(value as u8);
-}
-
-fn read_piece(bytes: &[u8]) -> Option<Piece> {
-    let mut piece = Piece {
-        text: String::new(),
-        score: 0.0,
-        kind: PieceKind::Normal,
-    };
-    fields(bytes, |number, value| {
-        match (number, value) {
-            (1, Wire::Bytes(bytes)) => piece.text = text(bytes)?,
-            (2, Wire::Fixed32(bytes)) => piece.score = f32::from_le_bytes(bytes),
-            (3, Wire::Varint(kind)) => {
-                piece.kind = match kind {
-                    1 => PieceKind::Normal,
-                    2 => PieceKind::Unknown,
-                    3 => PieceKind::Control,
-                    4 => PieceKind::UserDefined,
-                    5 => PieceKind::Unused,
-                    6 => PieceKind::Byte,
-                    _ => return None,
-                };
-            }
-            _ => {}
-        }
-        Some(())
-    })?;
-    Some(piece)
-}
-
-fn text(bytes: &[u8]) -> Option<String> {
-    String::from_utf8(bytes.to_vec()).ok()
-}
-
-/// Calls `read` with the number and the value of every field of a message. Returns `None` if the bytes are not a
-/// message, or as soon as `read` does.
-fn fields<'a>(
-    mut bytes: &'a [u8],
-    mut read: impl FnMut(u64, Wire<'a>) -> Option<()>,
-) -> Option<()> {
-    while !bytes.is_empty() {
-        let key = varint(&mut bytes)?;
-        let value = match key & 7 {
-            0 => Wire::Varint(varint(&mut bytes)?),
-            1 => {
-                let (_, rest) = bytes.split_first_chunk::<8>()?;
-                bytes = rest;
-                Wire::Fixed64
-            }
-            2 => {
-                let len = usize::try_from(varint(&mut bytes)?).ok()?;
-                let (value, rest) = bytes.split_at_checked(len)?;
-                bytes = rest;
-                Wire::Bytes(value)
-            }
-            5 => {
-                let (value, rest) = bytes.split_first_chunk::<4>()?;
-                bytes = rest;
-                Wire::Fixed32(*value)
-            }
-            _ => return None,
-        };
-        read(key >> 3, value)?;
-    }
-    Some(())
-}
-
-/// Parses a varint at the front: seven bits per byte, lowest bits first.
-fn varint(bytes: &mut &[u8]) -> Option<u64> {
-    let mut value = 0;
-    for shift in (0..64).step_by(7) {
-        let (byte, rest) = bytes.split_first()?;
-        *bytes = rest;
-        value |= u64::from(byte & 0x7F) << shift;
-        if byte & 0x80 == 0 {
-            return Some(value);
-        }
-    }
-    None
+    let (text, kind) = (text.to_owned(), kind.into());
+    prost::encoding::message::encode(1, &Piece { text, score, kind }, file);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_varint_is_read_as_the_specification_writes_it() {
-        let mut bytes: &[u8] = &[0x96, 0x01, 0x07];
-        assert_eq!(varint(&mut bytes), Some(150));
-        assert_eq!(bytes, [7]);
-    }
-
-    #[test]
-    fn an_unterminated_varint_is_none() {
-        assert_eq!(varint(&mut [0xFF; 11].as_slice()), None);
-        assert_eq!(varint(&mut [0x80].as_slice()), None);
-    }
 
     #[test]
     fn unknown_fields_are_skipped() {
@@ -277,10 +111,10 @@ mod tests {
         let expected = Piece {
             text: "ab".to_owned(),
             score: -1.5,
-            kind: PieceKind::Control,
+            kind: PieceKind::Control.into(),
         };
         assert_eq!(proto.pieces, [expected]);
-        assert_eq!(proto.kind, ModelKind::Unigram);
+        assert_eq!(proto.trainer.kind(), ModelKind::Unigram);
     }
 
     #[test]
@@ -293,7 +127,7 @@ mod tests {
         let found: Vec<_> = proto
             .pieces
             .iter()
-            .map(|it| (&*it.text, it.score, it.kind))
+            .map(|it| (&*it.text, it.score, it.kind()))
             .collect();
         let expected = [
             ("▁b", -2.25, PieceKind::UserDefined),

@@ -62,13 +62,13 @@ impl Segmenter {
     pub(super) fn new(kind: ModelKind, pieces: &[Piece], user_defined: Trie) -> Self {
         let is_text = |piece: &Piece| {
             matches!(
-                piece.kind,
+                piece.kind(),
                 PieceKind::Normal | PieceKind::UserDefined | PieceKind::Unused
             )
         };
         let of_text = pieces.iter().enumerate().filter(|(_, it)| is_text(it));
         let of_text = of_text.map(|(id, piece)| (piece.text.as_str(), id));
-        let normal = pieces.iter().filter(|it| it.kind == PieceKind::Normal);
+        let normal = pieces.iter().filter(|it| it.kind() == PieceKind::Normal);
         // As in SentencePiece: the maximum starts at the smallest positive float, not at the lowest.
         let extremes = (f32::MAX, f32::MIN_POSITIVE);
         let (min_score, max_score) = normal.fold(extremes, |(min, max), piece| {
@@ -77,7 +77,7 @@ impl Segmenter {
         Self {
             is_bpe: kind == ModelKind::Bpe,
             scores: pieces.iter().map(|piece| piece.score).collect(),
-            kinds: pieces.iter().map(|piece| piece.kind).collect(),
+            kinds: pieces.iter().map(Piece::kind).collect(),
             pieces: Trie::new(of_text.clone()),
             by_text: of_text.map(|(text, id)| (text.to_owned(), id)).collect(),
             user_defined,

@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use base64::prelude::{BASE64_STANDARD, Engine as _};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::base64;
 use super::model::{PieceSpan, SentencePiece, SentencePieceError};
 use super::normalizer::SPACE_MARK;
 use crate::json;
@@ -276,7 +276,7 @@ impl PieceVocabulary {
                 kind: KIND.to_owned(),
                 special: self.special,
                 vocab: self.tokens.clone(),
-                spm: base64::encode(self.model.file()),
+                spm: BASE64_STANDARD.encode(self.model.file()),
             },
         };
         serde_json::to_string_pretty(&file)
@@ -300,7 +300,8 @@ impl PieceVocabulary {
     }
 
     fn from_file(File { model: file }: File) -> Result<Self, PieceVocabularyError> {
-        let spm = base64::decode(&file.spm).ok_or(PieceVocabularyError::Base64)?;
+        let spm = BASE64_STANDARD.decode(&file.spm);
+        let spm = spm.map_err(|_| PieceVocabularyError::Base64)?;
         Self::new(SentencePiece::parse(&spm)?, file.vocab, file.special)
     }
 }

@@ -69,12 +69,12 @@ impl EventLog {
     /// Writes numbers of a step under their tags.
     pub(crate) fn write_scalars(&self, step: u64, scalars: impl Iterator<Item = (String, f64)>) {
         let values = scalars.map(|(tag, value)| Value::scalar(tag, value));
-        self.write(step, &values.collect::<Vec<_>>());
+        self.write(step, values.collect());
     }
 
     /// Writes a text, which is shown unchanged.
     pub(crate) fn write_text(&self, step: u64, tag: &str, text: &str) {
-        self.write(step, &[Value::text(tag.to_owned(), as_code(text))]);
+        self.write(step, vec![Value::text(tag.to_owned(), as_code(text))]);
     }
 
     /// Writes translated sentences.
@@ -89,18 +89,17 @@ impl EventLog {
                 format!("source       {src}\nreference    {reference}\ntranslation  {translation}");
             Value::text(format!("samples/{}", index + 1), as_code(&text))
         };
-        let values: Vec<Value> = samples.iter().enumerate().map(value).collect();
-        self.write(step, &values);
+        self.write(step, samples.iter().enumerate().map(value).collect());
     }
 
     /// Writes a histogram of every parameter of a model.
     pub(crate) fn write_histograms(&self, step: u64, model: &Transformer) {
         let mut histograms = Histograms::default();
         model.visit(&mut histograms);
-        self.write(step, &histograms.values);
+        self.write(step, histograms.values);
     }
 
-    fn write(&self, step: u64, values: &[Value]) {
+    fn write(&self, step: u64, values: Vec<Value>) {
         if values.is_empty() {
             return;
         }

@@ -3,7 +3,6 @@
 mod event;
 mod event_log;
 mod histogram;
-mod protobuf;
 mod record;
 
 pub(crate) use event_log::{EventLog, is_event_file};
