@@ -4,21 +4,38 @@ use axum::body::Bytes;
 use axum::extract::{FromRequest, Multipart, Request};
 use axum::http::header::CONTENT_TYPE;
 use percent_encoding::percent_decode;
+use serde::de::{DeserializeOwned, Error as _, IgnoredAny};
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
 use crate::serve::http::ApiError;
 
-/// The parameters of a request, from a JSON object, a form, or the query.
+/// The parameters of an operation: a JSON object, a form, or the query.
 ///
-/// Other servers accept all these forms, and clients use all of them. The body takes precedence over the query.
+/// Other servers accept all these forms, and clients use all of them. The body takes precedence over the query. The
+/// functions [`text`], [`texts`], [`list`], [`number`] and [`flag`] read a field in the notation of JSON and of forms.
+pub(crate) trait Parameters: DeserializeOwned {
+    /// Reads the parameters of a request. The body is limited.
+    async fn of(request: Request) -> Result<Self, ApiError> {
+        Fields::of(request).await?.parse()
+    }
+
+    /// Returns the key of the caller, if it is among the parameters.
+    fn key(&self) -> Option<&str>;
+
+    /// Takes the file of a form.
+    fn set_file(&mut self, _: UploadedFile) {}
+}
+
+/// The fields of a request, before their types are known.
 #[derive(Debug, Default)]
-pub(crate) struct Parameters {
+struct Fields {
     values: Map<String, Value>,
     file: Option<UploadedFile>,
 }
 
 /// The file of a form.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct UploadedFile {
     /// The name given by the client; may be empty.
     pub(crate) name: String,
@@ -66,14 +83,13 @@ impl BodyKind {
     }
 }
 
-impl Parameters {
-    /// Reads the parameters of a request. The body is limited.
-    pub(crate) async fn of(request: Request) -> Result<Self, ApiError> {
+impl Fields {
+    async fn of(request: Request) -> Result<Self, ApiError> {
         let query = request.uri().query().unwrap_or_default().to_owned();
         let content_type = request.headers().get(CONTENT_TYPE);
         let content_type = content_type.and_then(|it| it.to_str().ok());
         let content_type = content_type.unwrap_or_default().to_owned();
-        let mut parameters = match BodyKind::of(&content_type) {
+        let mut fields = match BodyKind::of(&content_type) {
             BodyKind::Multipart => Self::of_multipart(request).await?,
             kind => {
                 let body = Bytes::from_request(request, &()).await;
@@ -82,15 +98,15 @@ impl Parameters {
             }
         };
         for (name, value) in pairs(query.as_bytes(), None)? {
-            if !parameters.values.contains_key(&*name) {
-                parameters.push(&name, &value);
+            if !fields.values.contains_key(&*name) {
+                fields.push(&name, &value);
             }
         }
-        Ok(parameters)
+        Ok(fields)
     }
 
     fn of_body(kind: BodyKind, charset: Option<&str>, body: &[u8]) -> Result<Self, ApiError> {
-        let mut parameters = Self::default();
+        let mut fields = Self::default();
         match kind {
             // Some clients say so with `GET`, too.
             BodyKind::Json if body.is_empty() => {}
@@ -101,27 +117,27 @@ impl Parameters {
                 let Value::Object(values) = found else {
                     return Err(ApiError::request("Invalid JSON format: expected an object"));
                 };
-                parameters.values = values;
+                fields.values = values;
             }
             BodyKind::Form => {
                 for (name, value) in pairs(body, charset)? {
-                    parameters.push(&name, &value);
+                    fields.push(&name, &value);
                 }
             }
             BodyKind::Multipart | BodyKind::Other => {}
         }
-        Ok(parameters)
+        Ok(fields)
     }
 
     async fn of_multipart(request: Request) -> Result<Self, ApiError> {
         let broken = |text| ApiError::request(format!("the multipart form is malformed: {text}"));
         let form = Multipart::from_request(request, &()).await;
         let mut form = form.map_err(|error| broken(error.body_text()))?;
-        let mut parameters = Self::default();
+        let mut fields = Self::default();
         loop {
             let field = form.next_field().await;
             let Some(field) = field.map_err(|error| broken(error.body_text()))? else {
-                return Ok(parameters);
+                return Ok(fields);
             };
             let name = field.name().unwrap_or_default().to_owned();
             let file_name = field.file_name().map(str::to_owned);
@@ -132,14 +148,14 @@ impl Parameters {
             match file_name {
                 None if name != "file" => {
                     let text = utf8(&bytes, charset)?;
-                    parameters.push(&name, text.strip_prefix('\u{feff}').unwrap_or(text));
+                    fields.push(&name, text.strip_prefix('\u{feff}').unwrap_or(text));
                 }
                 name => {
                     if charset.is_some() {
                         utf8(&bytes, charset)?;
                     }
                     let name = name.unwrap_or_default();
-                    parameters.file = Some(UploadedFile { name, bytes });
+                    fields.file = Some(UploadedFile { name, bytes });
                 }
             }
         }
@@ -158,100 +174,93 @@ impl Parameters {
         }
     }
 
-    /// Returns the file of a form.
-    pub(crate) fn file(&self) -> Option<&UploadedFile> {
-        self.file.as_ref()
-    }
-
-    /// Returns a text, if it is not empty.
-    pub(crate) fn text(&self, name: &str) -> Option<&str> {
-        let value = self.values.get(name)?;
-        let value = match value {
-            Value::Array(values) => values.first()?,
-            value => value,
-        };
-        value.as_str().filter(|text| !text.is_empty())
-    }
-
-    /// Returns the texts of a name: one, or a list; `None` if the name is missing.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error for any other type.
-    pub(crate) fn texts(&self, name: &str) -> Result<Option<Texts>, ApiError> {
-        let wrong = || {
-            ApiError::request(format!(
-                "Invalid request: {name} must be a string or an array of strings"
-            ))
-        };
-        match self.values.get(name) {
-            None | Some(Value::Null) => Ok(None),
-            Some(Value::String(text)) => Ok(Some(Texts::One(text.clone()))),
-            Some(Value::Array(values)) => {
-                let texts = values.iter().map(|value| value.as_str().map(str::to_owned));
-                let texts: Option<Vec<String>> = texts.collect();
-                Ok(Some(Texts::Many(texts.ok_or_else(wrong)?)))
-            }
-            Some(_) => Err(wrong()),
+    /// Parses the fields.
+    fn parse<P: Parameters>(self) -> Result<P, ApiError> {
+        let parsed = serde_path_to_error::deserialize(Value::Object(self.values));
+        let mut parsed: P = parsed.map_err(|error| {
+            let (name, error) = (error.path().to_string(), error.into_inner());
+            ApiError::request(format!("Invalid request: {name} {error}"))
+        })?;
+        if let Some(file) = self.file {
+            parsed.set_file(file);
         }
+        Ok(parsed)
     }
+}
 
-    /// Returns a list of texts, separated by commas in forms; empty if it is missing.
-    pub(crate) fn list(&self, name: &str) -> Vec<String> {
-        let of_text = |text: &str| -> Vec<String> {
-            let parts = text
-                .split(',')
-                .map(str::trim)
-                .filter(|part| !part.is_empty());
-            parts.map(str::to_owned).collect()
-        };
-        match self.values.get(name) {
-            Some(Value::String(text)) => of_text(text),
-            Some(Value::Array(values)) => values
-                .iter()
-                .filter_map(Value::as_str)
-                .flat_map(of_text)
-                .collect(),
-            _ => Vec::new(),
+/// Leaves out the field of a file: [`Parameters::set_file`] takes it from its part of the form.
+pub(crate) fn no_file<'de, D: Deserializer<'de>>(
+    value: D,
+) -> Result<Option<UploadedFile>, D::Error> {
+    IgnoredAny::deserialize(value).map(|_| None)
+}
+
+/// Reads a text; `None` if it is empty or another type.
+pub(crate) fn text<'de, D: Deserializer<'de>>(value: D) -> Result<Option<String>, D::Error> {
+    let value = match Value::deserialize(value)? {
+        Value::Array(values) => values.into_iter().next().unwrap_or_default(),
+        value => value,
+    };
+    Ok(match value {
+        Value::String(text) if !text.is_empty() => Some(text),
+        _ => None,
+    })
+}
+
+/// Reads a text, or a list of texts.
+pub(crate) fn texts<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Texts>, D::Error> {
+    let wrong = || D::Error::custom("must be a string or an array of strings");
+    match Value::deserialize(value)? {
+        Value::Null => Ok(None),
+        Value::String(text) => Ok(Some(Texts::One(text))),
+        values @ Value::Array(_) => {
+            let texts = serde_json::from_value(values).map_err(|_| wrong())?;
+            Ok(Some(Texts::Many(texts)))
         }
+        _ => Err(wrong()),
     }
+}
 
-    /// Returns a number, which is text in forms; `None` if it is missing.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error for any other type.
-    pub(crate) fn number(&self, name: &str) -> Result<Option<usize>, ApiError> {
-        let number = match self.values.get(name) {
-            None | Some(Value::Null) => return Ok(None),
-            Some(Value::Number(number)) => number.as_u64(),
-            Some(Value::String(text)) if text.is_empty() => return Ok(None),
-            Some(Value::String(text)) => text.trim().parse().ok(),
-            Some(_) => None,
-        };
-        let number = number.and_then(|number| usize::try_from(number).ok());
-        let wrong = || {
-            ApiError::request(format!(
-                "Invalid request: {name} must be a number, 0 or more"
-            ))
-        };
-        number.map(Some).ok_or_else(wrong)
-    }
+/// Reads a list of texts, separated by commas in forms.
+pub(crate) fn list<'de, D: Deserializer<'de>>(value: D) -> Result<Vec<String>, D::Error> {
+    let values = match Value::deserialize(value)? {
+        Value::Array(values) => values,
+        value => vec![value],
+    };
+    let texts = values.iter().filter_map(Value::as_str);
+    let parts = texts.flat_map(|text| text.split(',')).map(str::trim);
+    Ok(parts
+        .filter(|it| !it.is_empty())
+        .map(str::to_owned)
+        .collect())
+}
 
-    /// Returns whether a flag is true, in the notation of JSON and of forms; `None` if it is missing or neither true
-    /// nor false.
-    pub(crate) fn flag(&self, name: &str) -> Option<bool> {
-        match self.values.get(name)? {
-            Value::Bool(flag) => Some(*flag),
-            Value::String(text) => match text.as_str() {
-                "1" | "true" => Some(true),
-                "0" | "false" => Some(false),
-                _ => None,
-            },
-            Value::Number(number) => number.as_u64().map(|number| number != 0),
+/// Reads a number, which is text in forms.
+pub(crate) fn number<'de, D: Deserializer<'de>>(value: D) -> Result<Option<usize>, D::Error> {
+    let number = match Value::deserialize(value)? {
+        Value::Null => return Ok(None),
+        Value::Number(number) => number.as_u64(),
+        Value::String(text) if text.is_empty() => return Ok(None),
+        Value::String(text) => text.trim().parse().ok(),
+        _ => None,
+    };
+    let number = number.and_then(|number| usize::try_from(number).ok());
+    let wrong = || D::Error::custom("must be a number, 0 or more");
+    number.map(Some).ok_or_else(wrong)
+}
+
+/// Reads a flag, in the notation of JSON and of forms; `None` if it is neither true nor false.
+pub(crate) fn flag<'de, D: Deserializer<'de>>(value: D) -> Result<Option<bool>, D::Error> {
+    Ok(match Value::deserialize(value)? {
+        Value::Bool(flag) => Some(flag),
+        Value::String(text) => match text.as_str() {
+            "1" | "true" => Some(true),
+            "0" | "false" => Some(false),
             _ => None,
-        }
-    }
+        },
+        Value::Number(number) => number.as_u64().map(|number| number != 0),
+        _ => None,
+    })
 }
 
 /// Returns the character encoding that a media type names, if any.

@@ -10,27 +10,58 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::error::DeeplError;
-use super::request::{admitted, check_options, of_languages, target};
+use super::request::{Common, admitted};
 use super::usage::Usage;
 use crate::serve::files::{FileState, Upload, download};
 use crate::serve::http::ApiError;
-use crate::serve::parameters::{Parameters, UploadedFile};
+use crate::serve::parameters::{Parameters, UploadedFile, no_file, text};
 use crate::serve::state::{Caller, Shared};
 
 /// A document to translate.
 #[derive(Debug, Deserialize, ToSchema)]
 #[schema(as = deepl::DocumentRequest)]
-#[expect(dead_code, reason = "only documents what the parameters are")]
 pub(super) struct DocumentRequest {
     /// The file. The extension of its name says its format.
-    #[schema(content_media_type = "application/octet-stream")]
-    file: String,
+    #[serde(default, deserialize_with = "no_file")]
+    #[schema(required, value_type = String, content_media_type = "application/octet-stream")]
+    file: Option<UploadedFile>,
     /// The name of the file, instead of the one in its part's header.
+    #[serde(default, deserialize_with = "text")]
     filename: Option<String>,
-    /// The code of the target language.
-    target_lang: String,
-    /// The code of the source language; detected if missing.
-    source_lang: Option<String>,
+    /// The extension of the file: documents are not converted to another format.
+    #[serde(default, deserialize_with = "text")]
+    output_format: Option<String>,
+    #[serde(flatten)]
+    common: Common,
+}
+
+/// A request about an uploaded document.
+#[derive(Debug, Deserialize, ToSchema)]
+#[schema(as = deepl::StatusRequest)]
+pub(super) struct StatusRequest {
+    /// The `document_key` of the reply to the upload.
+    #[serde(default, deserialize_with = "text")]
+    #[schema(required, nullable = false)]
+    document_key: Option<String>,
+    /// The key, instead of the one in the header `Authorization`.
+    #[serde(default, deserialize_with = "text")]
+    auth_key: Option<String>,
+}
+
+impl Parameters for DocumentRequest {
+    fn key(&self) -> Option<&str> {
+        self.common.auth_key.as_deref()
+    }
+
+    fn set_file(&mut self, file: UploadedFile) {
+        self.file = Some(file);
+    }
+}
+
+impl Parameters for StatusRequest {
+    fn key(&self) -> Option<&str> {
+        self.auth_key.as_deref()
+    }
 }
 
 /// A document that is being translated.
@@ -77,7 +108,7 @@ pub(super) async fn upload(
     request: Request,
 ) -> Result<Json<DocumentReply>, ApiError> {
     let (caller, parameters) = admitted(&shared, request).await?;
-    let upload = checked(&shared, &caller, &parameters)?;
+    let upload = checked(&shared, &caller, parameters)?;
     let file = shared.files.accept(caller.id, &upload.name)?;
     let reply = DocumentReply {
         document_id: file.id.clone(),
@@ -99,20 +130,21 @@ pub(super) async fn upload(
     Ok(Json(reply))
 }
 
-fn checked(shared: &Shared, caller: &Caller, parameters: &Parameters) -> Result<Upload, ApiError> {
-    check_options(parameters)?;
-    let file = parameters
-        .file()
-        .ok_or_else(|| ApiError::request("Parameter 'file' not specified."))?;
-    let file = UploadedFile {
-        name: parameters.text("filename").unwrap_or(&file.name).to_owned(),
-        bytes: file.bytes.clone(),
-    };
-    let (source, target) = (parameters.text("source_lang"), target(parameters)?);
+fn checked(
+    shared: &Shared,
+    caller: &Caller,
+    parameters: DocumentRequest,
+) -> Result<Upload, ApiError> {
+    let common = &parameters.common;
+    common.check_options()?;
+    let missing = || ApiError::request("Parameter 'file' not specified.");
+    let mut file = parameters.file.ok_or_else(missing)?;
+    file.name = parameters.filename.unwrap_or(file.name);
+    let (source, target) = (common.source_lang.as_deref(), common.target()?);
     let upload = Upload::new(shared, caller, &file, source, target);
-    let upload = upload.map_err(|error| of_languages(error, parameters))?;
+    let upload = upload.map_err(|error| common.of_languages(error))?;
     let extension = upload.name.rsplit('.').next().unwrap_or_default();
-    match parameters.text("output_format") {
+    match parameters.output_format {
         Some(other) if !other.eq_ignore_ascii_case(extension) => Err(ApiError::request(
             "documents cannot be converted to another format; omit `output_format`",
         )),
@@ -126,6 +158,10 @@ fn checked(shared: &Shared, caller: &Caller, parameters: &Parameters) -> Result<
     path = "/v2/document/{id}",
     tag = "DeepL",
     params(("id" = String, Path, description = "`document_id`")),
+    request_body(content(
+        (StatusRequest = "application/json"),
+        (StatusRequest = "application/x-www-form-urlencoded"),
+    )),
     responses(
         (status = 200, description = "The status of the document", body = DocumentStatus),
         (status = 404, description = "There is no such document, or the key is wrong", body = DeeplError),
@@ -156,6 +192,10 @@ pub(super) async fn status(
     path = "/v2/document/{id}/result",
     tag = "DeepL",
     params(("id" = String, Path, description = "`document_id`")),
+    request_body(content(
+        (StatusRequest = "application/json"),
+        (StatusRequest = "application/x-www-form-urlencoded"),
+    )),
     responses(
         (status = 200, description = "The document", content_type = "application/octet-stream", body = Vec<u8>),
         (status = 404, description = "There is no such document, or the key is wrong", body = DeeplError),
@@ -178,7 +218,7 @@ pub(super) async fn result(
 }
 
 async fn state(shared: &Shared, id: &str, request: Request) -> Result<FileState, ApiError> {
-    let (_, parameters) = admitted(shared, request).await?;
-    let key = parameters.text("document_key").unwrap_or_default();
+    let (_, parameters): (_, StatusRequest) = admitted(shared, request).await?;
+    let key = parameters.document_key.as_deref().unwrap_or_default();
     shared.files.state(id, Some(key)).ok_or(ApiError::NotFound)
 }

@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::{Request, State};
 use serde_json::{Value, json};
 
-use super::request::admitted;
+use super::request::{KeyOnly, admitted};
 use crate::serve::http::ApiError;
 use crate::serve::state::Shared;
 
@@ -21,7 +21,7 @@ pub(super) async fn glossaries(
     State(shared): State<Arc<Shared>>,
     request: Request,
 ) -> Result<Json<Value>, ApiError> {
-    admitted(&shared, request).await?;
+    let _: (_, KeyOnly) = admitted(&shared, request).await?;
     Ok(Json(json!({ "glossaries": [] })))
 }
 
@@ -30,6 +30,6 @@ pub(super) async fn language_pairs(
     State(shared): State<Arc<Shared>>,
     request: Request,
 ) -> Result<Json<Value>, ApiError> {
-    admitted(&shared, request).await?;
+    let _: (_, KeyOnly) = admitted(&shared, request).await?;
     Ok(Json(json!({ "supported_languages": [] })))
 }

@@ -5,15 +5,16 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::{Request, State};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use transformer_core::text::LanguageCode;
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 
 use super::error::{DeeplError, unsupported};
 use super::request::admitted;
 use crate::serve::http::ApiError;
 use crate::serve::languages::pairs;
 use crate::serve::models::LanguageNames;
+use crate::serve::parameters::{Parameters, text};
 use crate::serve::state::Shared;
 
 /// Languages that DeepL's clients accept as targets only as variants: the code, and the variants with their names.
@@ -34,6 +35,24 @@ const VARIANTS: [(&str, [(&str, &str); 2]); 2] = [
     ),
 ];
 
+/// The parameters of [`languages`].
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(super) struct LanguagesRequest {
+    /// `source`, the default, or `target`.
+    #[serde(rename = "type", default, deserialize_with = "text")]
+    kind: Option<String>,
+    /// The key, instead of the one in the header `Authorization`.
+    #[serde(default, deserialize_with = "text")]
+    auth_key: Option<String>,
+}
+
+impl Parameters for LanguagesRequest {
+    fn key(&self) -> Option<&str> {
+        self.auth_key.as_deref()
+    }
+}
+
 /// A language.
 #[derive(Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[schema(as = deepl::Language)]
@@ -52,7 +71,7 @@ pub(super) struct Language {
     get,
     path = "/v2/languages",
     tag = "DeepL",
-    params(("type" = Option<String>, Query, description = "`source`, the default, or `target`")),
+    params(LanguagesRequest),
     responses(
         (status = 200, description = "The languages", body = Vec<Language>),
         (status = 403, description = "The key is missing or wrong", body = DeeplError),
@@ -62,10 +81,10 @@ pub(super) async fn languages(
     State(shared): State<Arc<Shared>>,
     request: Request,
 ) -> Result<Json<Vec<Language>>, ApiError> {
-    let (_, parameters) = admitted(&shared, request).await?;
+    let (_, parameters): (_, LanguagesRequest) = admitted(&shared, request).await?;
     let models = shared.models()?;
     let targets = pairs(&models);
-    Ok(Json(match parameters.text("type") {
+    Ok(Json(match parameters.kind.as_deref() {
         None | Some("source") => {
             let sources = targets.keys().filter_map(|code| code.parse().ok());
             // Sources have no regions here.

@@ -8,38 +8,49 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::error::{DeeplError, unsupported};
-use super::request::{admitted, check_options, of_languages, target};
+use super::request::{Common, admitted};
 use super::usage::Usage;
 use crate::document::Split;
 use crate::document::format::XmlOptions;
 use crate::serve::http::ApiError;
 use crate::serve::languages::{Answer, Asked, AskedFormat, answer};
-use crate::serve::parameters::Parameters;
+use crate::serve::parameters::{Parameters, Texts, flag, list, text, texts};
 use crate::serve::state::Shared;
 
 /// A request for translations.
 #[derive(Debug, Deserialize, ToSchema)]
 #[schema(as = deepl::TranslateRequest)]
-#[expect(dead_code, reason = "only documents what the parameters are")]
 pub(super) struct TranslateRequest {
     /// The texts. Forms repeat the name.
-    text: Vec<String>,
-    /// The code of the target language, such as `DE` or `EN-US`.
-    target_lang: String,
-    /// The code of the source language; detected if missing.
-    source_lang: Option<String>,
+    #[serde(default, deserialize_with = "texts")]
+    #[schema(required, value_type = Vec<String>)]
+    text: Option<Texts>,
     /// `html` or `xml`, if the texts have tags.
+    #[serde(default, deserialize_with = "text")]
     tag_handling: Option<String>,
+    /// `0`: texts are not split into sentences, as far as the model allows. `1` and `nonewlines`: they are; the default.
+    #[serde(default, deserialize_with = "text")]
+    split_sentences: Option<String>,
     /// For XML: elements that are not translated.
-    ignore_tags: Option<Vec<String>>,
+    #[serde(default, deserialize_with = "list")]
+    ignore_tags: Vec<String>,
     /// For XML: elements with tags that end a sentence.
-    splitting_tags: Option<Vec<String>>,
+    #[serde(default, deserialize_with = "list")]
+    splitting_tags: Vec<String>,
     /// For XML: elements with tags that do not end a sentence.
-    non_splitting_tags: Option<Vec<String>>,
+    #[serde(default, deserialize_with = "list")]
+    non_splitting_tags: Vec<String>,
     /// For XML: if true, the structure of a document ends sentences; the default.
+    #[serde(default, deserialize_with = "flag")]
     outline_detection: Option<bool>,
-    /// Formal translations: `more` and `less` are refused, preferences are ignored.
-    formality: Option<String>,
+    #[serde(flatten)]
+    common: Common,
+}
+
+impl Parameters for TranslateRequest {
+    fn key(&self) -> Option<&str> {
+        self.common.auth_key.as_deref()
+    }
 }
 
 /// Translations.
@@ -83,26 +94,23 @@ pub(super) async fn translate(
     Extension(usage): Extension<Arc<Usage>>,
     request: Request,
 ) -> Result<Json<TranslateReply>, ApiError> {
-    let (caller, parameters) = admitted(&shared, request).await?;
-    let texts = parameters.texts("text")?;
-    let texts = texts
-        .as_ref()
-        .map(|texts| texts.as_slice())
-        .unwrap_or_default();
+    let (caller, parameters): (_, TranslateRequest) = admitted(&shared, request).await?;
+    let (texts, common) = (parameters.text.as_ref(), &parameters.common);
+    let texts = texts.map(Texts::as_slice).unwrap_or_default();
     if texts.is_empty() {
         return Err(ApiError::request("Parameter 'text' not specified."));
     }
-    check_options(&parameters)?;
+    common.check_options()?;
     let asked = Asked {
         texts,
-        source: parameters.text("source_lang"),
-        target: target(&parameters)?,
-        format: format(&parameters)?,
-        split: split(&parameters)?,
+        source: common.source_lang.as_deref(),
+        target: common.target()?,
+        format: parameters.format()?,
+        split: parameters.split()?,
         n_best: 1,
     };
     let answers = answer(&shared, &caller, &asked).await;
-    let answers = answers.map_err(|error| of_languages(error, &parameters))?;
+    let answers = answers.map_err(|error| common.of_languages(error))?;
     usage.add(
         &shared,
         &caller,
@@ -117,27 +125,29 @@ pub(super) async fn translate(
     Ok(Json(TranslateReply { translations }))
 }
 
-/// Returns the format of the texts.
-fn format(parameters: &Parameters) -> Result<AskedFormat, ApiError> {
-    Ok(match parameters.text("tag_handling") {
-        None => AskedFormat::Text,
-        Some("html") => AskedFormat::Html,
-        Some("xml") => AskedFormat::Xml(Arc::new(XmlOptions {
-            splitting_tags: parameters.list("splitting_tags"),
-            non_splitting_tags: parameters.list("non_splitting_tags"),
-            ignored_tags: parameters.list("ignore_tags"),
-            has_outline: parameters.flag("outline_detection") != Some(false),
-        })),
-        Some(_) => return Err(unsupported("tag_handling")),
-    })
-}
+impl TranslateRequest {
+    /// Returns the format of the texts.
+    fn format(&self) -> Result<AskedFormat, ApiError> {
+        Ok(match self.tag_handling.as_deref() {
+            None => AskedFormat::Text,
+            Some("html") => AskedFormat::Html,
+            Some("xml") => AskedFormat::Xml(Arc::new(XmlOptions {
+                splitting_tags: self.splitting_tags.clone(),
+                non_splitting_tags: self.non_splitting_tags.clone(),
+                ignored_tags: self.ignore_tags.clone(),
+                has_outline: self.outline_detection != Some(false),
+            })),
+            Some(_) => return Err(unsupported("tag_handling")),
+        })
+    }
 
-/// Returns the splitting of texts: `0` keeps them whole, as far as the model allows.
-fn split(parameters: &Parameters) -> Result<Split, ApiError> {
-    match parameters.text("split_sentences") {
-        None | Some("1" | "nonewlines") => Ok(Split::Sentences),
-        Some("0") => Ok(Split::None),
-        Some(_) => Err(unsupported("split_sentences")),
+    /// Returns the splitting of texts.
+    fn split(&self) -> Result<Split, ApiError> {
+        match self.split_sentences.as_deref() {
+            None | Some("1" | "nonewlines") => Ok(Split::Sentences),
+            Some("0") => Ok(Split::None),
+            Some(_) => Err(unsupported("split_sentences")),
+        }
     }
 }
 

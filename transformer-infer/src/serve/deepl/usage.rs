@@ -9,7 +9,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::error::DeeplError;
-use super::request::admitted;
+use super::request::{KeyOnly, admitted};
 use crate::serve::http::ApiError;
 use crate::serve::state::{Caller, Shared};
 
@@ -64,7 +64,7 @@ pub(super) async fn usage(
     Extension(usage): Extension<Arc<Usage>>,
     request: Request,
 ) -> Result<Json<UsageReply>, ApiError> {
-    let (caller, _) = admitted(&shared, request).await?;
+    let (caller, _): (_, KeyOnly) = admitted(&shared, request).await?;
     Ok(Json(UsageReply {
         character_count: usage.of(&shared, &caller),
         character_limit: NO_LIMIT,

@@ -10,6 +10,7 @@ use utoipa::ToSchema;
 use super::request::{admitted, missing};
 use crate::serve::http::{ApiError, ErrorBody};
 use crate::serve::languages::{Detection, detector, pairs};
+use crate::serve::parameters::{Parameters, Texts, text, texts};
 use crate::serve::state::Shared;
 
 /// The language of a text.
@@ -35,12 +36,20 @@ impl DetectedLanguage {
 /// A request to detect a language.
 #[derive(Debug, Deserialize, ToSchema)]
 #[schema(as = libretranslate::DetectRequest)]
-#[expect(dead_code, reason = "only documents what the parameters are")]
 pub(super) struct DetectRequest {
     /// The text.
-    q: String,
+    #[serde(default, deserialize_with = "texts")]
+    #[schema(required, value_type = String)]
+    q: Option<Texts>,
     /// The key, if the server requires one.
+    #[serde(default, deserialize_with = "text")]
     api_key: Option<String>,
+}
+
+impl Parameters for DetectRequest {
+    fn key(&self) -> Option<&str> {
+        self.api_key.as_deref()
+    }
 }
 
 /// Detects the language of a text, among those of the models.
@@ -64,12 +73,9 @@ pub(super) async fn detect(
     State(shared): State<Arc<Shared>>,
     request: Request,
 ) -> Result<Json<Vec<DetectedLanguage>>, ApiError> {
-    let (caller, parameters) = admitted(&shared, request).await?;
-    let texts = parameters.texts("q")?;
-    let texts = texts
-        .as_ref()
-        .map(|texts| texts.as_slice())
-        .unwrap_or_default();
+    let (caller, parameters): (_, DetectRequest) = admitted(&shared, request).await?;
+    let texts = parameters.q.as_ref().map(Texts::as_slice);
+    let texts = texts.unwrap_or_default();
     if texts.iter().all(String::is_empty) {
         return Err(missing("q"));
     }

@@ -10,25 +10,41 @@ use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::request::{admitted, language, missing};
+use super::request::{admitted, languages, missing};
 use crate::serve::files::{FileState, Upload, download};
 use crate::serve::http::{ApiError, ErrorBody};
+use crate::serve::parameters::{Parameters, UploadedFile, no_file, text};
 use crate::serve::state::Shared;
 
 /// A file to translate.
 #[derive(Debug, Deserialize, ToSchema)]
 #[schema(as = libretranslate::FileRequest)]
-#[expect(dead_code, reason = "only documents what the parameters are")]
 pub(super) struct FileRequest {
     /// The file. The extension of its name says its format.
-    #[schema(content_media_type = "application/octet-stream")]
-    file: String,
+    #[serde(default, deserialize_with = "no_file")]
+    #[schema(required, value_type = String, content_media_type = "application/octet-stream")]
+    file: Option<UploadedFile>,
     /// The code of the source language, or `auto`.
-    source: String,
+    #[serde(default, deserialize_with = "text")]
+    #[schema(required, nullable = false)]
+    source: Option<String>,
     /// The code of the target language.
-    target: String,
+    #[serde(default, deserialize_with = "text")]
+    #[schema(required, nullable = false)]
+    target: Option<String>,
     /// The key, if the server requires one.
+    #[serde(default, deserialize_with = "text")]
     api_key: Option<String>,
+}
+
+impl Parameters for FileRequest {
+    fn key(&self) -> Option<&str> {
+        self.api_key.as_deref()
+    }
+
+    fn set_file(&mut self, file: UploadedFile) {
+        self.file = Some(file);
+    }
 }
 
 /// The address of the translated file.
@@ -58,14 +74,13 @@ pub(super) async fn translate_file(
     headers: HeaderMap,
     request: Request,
 ) -> Result<Json<FileReply>, ApiError> {
-    let (caller, parameters) = admitted(&shared, request).await?;
-    let file = parameters.file().ok_or_else(|| missing("file"))?;
+    let (caller, parameters): (_, FileRequest) = admitted(&shared, request).await?;
+    let file = parameters.file.ok_or_else(|| missing("file"))?;
     if file.name.is_empty() {
         return Err(ApiError::request("Invalid request: empty file"));
     }
-    let source = Some(language(&parameters, "source")?).filter(|code| *code != "auto");
-    let target = language(&parameters, "target")?;
-    let upload = Upload::new(&shared, &caller, file, source, target)?;
+    let (source, target) = languages(parameters.source.as_ref(), parameters.target.as_ref())?;
+    let upload = Upload::new(&shared, &caller, &file, source, target)?;
     let (name, n_chars) = (upload.name.clone(), upload.n_chars);
     let accepted = shared.files.accept(caller.id, &name)?;
     let translated = upload.translate(&caller, &accepted).await?;

@@ -7,14 +7,14 @@ use crate::serve::parameters::Parameters;
 use crate::serve::state::{Caller, Shared};
 
 /// Reads the parameters of a request, and checks and counts its caller.
-pub(super) async fn admitted(
+pub(super) async fn admitted<P: Parameters>(
     shared: &Shared,
     request: Request,
-) -> Result<(Caller, Parameters), ApiError> {
+) -> Result<(Caller, P), ApiError> {
     let (mut parts, body) = request.into_parts();
     let Ok(client) = Client::from_request_parts(&mut parts, &()).await;
-    let parameters = Parameters::of(Request::from_parts(parts, body)).await?;
-    let key = parameters.text("api_key").or(client.key.as_deref());
+    let parameters = P::of(Request::from_parts(parts, body)).await?;
+    let key = parameters.key().or(client.key.as_deref());
     let caller = shared.admit(client.address, key)?;
     Ok((caller, parameters))
 }
@@ -24,7 +24,12 @@ pub(super) fn missing(name: &str) -> ApiError {
     ApiError::request(format!("Invalid request: missing {name} parameter"))
 }
 
-/// Returns the code of a language.
-pub(super) fn language<'a>(parameters: &'a Parameters, name: &str) -> Result<&'a str, ApiError> {
-    parameters.text(name).ok_or_else(|| missing(name))
+/// Returns the codes of the source language, unless it is to be detected, and of the target language.
+pub(super) fn languages<'a>(
+    source: Option<&'a String>,
+    target: Option<&'a String>,
+) -> Result<(Option<&'a str>, &'a str), ApiError> {
+    let source = source.ok_or_else(|| missing("source"))?;
+    let target = target.ok_or_else(|| missing("target"))?;
+    Ok((Some(&**source).filter(|code| *code != "auto"), target))
 }

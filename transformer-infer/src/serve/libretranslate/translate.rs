@@ -8,31 +8,45 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::detect::DetectedLanguage;
-use super::request::{admitted, language, missing};
+use super::request::{admitted, languages, missing};
 use crate::document::Split;
 use crate::serve::config::Limits;
 use crate::serve::http::{ApiError, ErrorBody};
 use crate::serve::languages::{Answer, Asked, AskedFormat, answer};
-use crate::serve::parameters::Texts;
+use crate::serve::parameters::{Parameters, Texts, number, text, texts};
 use crate::serve::state::Shared;
 
 /// A request for translations.
 #[derive(Debug, Deserialize, ToSchema)]
 #[schema(as = libretranslate::TranslateRequest)]
-#[expect(dead_code, reason = "only documents what the parameters are")]
 pub(super) struct TranslateRequest {
     /// The text, or an array of texts.
-    q: OneOrMany<String>,
+    #[serde(default, deserialize_with = "texts")]
+    #[schema(required, value_type = OneOrMany<String>)]
+    q: Option<Texts>,
     /// The code of the source language, or `auto`.
-    source: String,
+    #[serde(default, deserialize_with = "text")]
+    #[schema(required, nullable = false)]
+    source: Option<String>,
     /// The code of the target language.
-    target: String,
+    #[serde(default, deserialize_with = "text")]
+    #[schema(required, nullable = false)]
+    target: Option<String>,
     /// `text`, the default, or `html`.
+    #[serde(default, deserialize_with = "text")]
     format: Option<String>,
     /// Number of further translations of each text, at most 31; for HTML there are none.
+    #[serde(default, deserialize_with = "number")]
     alternatives: Option<usize>,
     /// The key, if the server requires one.
+    #[serde(default, deserialize_with = "text")]
     api_key: Option<String>,
+}
+
+impl Parameters for TranslateRequest {
+    fn key(&self) -> Option<&str> {
+        self.api_key.as_deref()
+    }
 }
 
 /// Translations. All fields are arrays if `q` was one.
@@ -93,15 +107,14 @@ pub(super) async fn translate(
     State(shared): State<Arc<Shared>>,
     request: Request,
 ) -> Result<Json<TranslateReply>, ApiError> {
-    let (caller, parameters) = admitted(&shared, request).await?;
-    let texts = parameters.texts("q")?.filter(|texts| match texts {
+    let (caller, parameters): (_, TranslateRequest) = admitted(&shared, request).await?;
+    let texts = parameters.q.filter(|texts| match texts {
         Texts::One(text) => !text.is_empty(),
         Texts::Many(texts) => !texts.is_empty(),
     });
     let texts = texts.ok_or_else(|| missing("q"))?;
-    let source = language(&parameters, "source")?;
-    let target = language(&parameters, "target")?;
-    let format = match parameters.text("format") {
+    let (source, target) = languages(parameters.source.as_ref(), parameters.target.as_ref())?;
+    let format = match parameters.format.as_deref() {
         None | Some("text") => AskedFormat::Text,
         Some("html") => AskedFormat::Html,
         Some(other) => {
@@ -111,7 +124,7 @@ pub(super) async fn translate(
             )));
         }
     };
-    let n_alternatives = parameters.number("alternatives")?.unwrap_or(0);
+    let n_alternatives = parameters.alternatives.unwrap_or(0);
     let limit = Limits::MOST_HYPOTHESES - 1;
     if n_alternatives > limit {
         let text = format!("Invalid request: alternatives parameter must be <= {limit}");
@@ -119,7 +132,7 @@ pub(super) async fn translate(
     }
     let asked = Asked {
         texts: texts.as_slice(),
-        source: Some(source).filter(|code| *code != "auto"),
+        source,
         target,
         format,
         split: Split::Sentences,
@@ -130,7 +143,7 @@ pub(super) async fn translate(
     Ok(Json(reply(
         answers,
         is_one,
-        source == "auto",
+        source.is_none(),
         n_alternatives > 0,
     )))
 }
