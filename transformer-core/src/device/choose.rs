@@ -161,7 +161,7 @@ mod tests {
         assert!(
             error
                 .to_string()
-                .starts_with("`gpu` names no backend; choose one of cuda")
+                .starts_with("unknown backend `gpu`; choose one of cuda")
         );
     }
 

@@ -14,7 +14,7 @@ pub enum DeviceError {
     NoBackend,
     /// No backend has this name.
     #[error(
-        "`{name}` names no backend; choose one of cuda, rocm, metal, vulkan, wgpu, tch, ndarray, flex"
+        "unknown backend `{name}`; choose one of cuda, rocm, metal, vulkan, wgpu, tch, ndarray, flex"
     )]
     UnknownBackend {
         /// The given name.

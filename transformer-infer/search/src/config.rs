@@ -278,7 +278,7 @@ mod tests {
     fn a_minimum_above_the_maximum_of_every_source_is_refused() {
         assert_eq!(
             refusal(&with_lengths("50", "5")),
-            "`min_len` is 50 and `max_len` is 5, so that no length is allowed; lower `min_len`, or raise `max_len`"
+            "`min_len` is 50 and `max_len` is 5, so no length is allowed; lower `min_len`, or raise `max_len`"
         );
         for (min_len, max_len) in [("2x", "1x"), ("1x+51", "1x+50"), ("0.5x+1", "0.5x")] {
             let message = refusal(&with_lengths(min_len, max_len));
@@ -309,13 +309,13 @@ mod tests {
     fn a_maximum_that_allows_no_word_is_refused() {
         assert_eq!(
             refusal(&with_lengths("0", "0")),
-            "`max_len` is 0, so that every translation is empty; raise it: EOS is a token, too"
+            "`max_len` is 0, so every translation is empty; raise it: EOS counts as a token"
         );
         let ends = Search {
             at_limit: AtLimit::End,
             ..with_lengths("0", "1")
         };
-        assert!(refusal(&ends).starts_with("`max_len` is 1, so that every translation is empty"));
+        assert!(refusal(&ends).starts_with("`max_len` is 1, so every translation is empty"));
         assert_eq!(with_lengths("0", "1").validate(), Ok(()));
     }
 

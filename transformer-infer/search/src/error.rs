@@ -60,7 +60,7 @@ pub enum SearchError {
     },
     /// The minimum length is above the maximum length for every source.
     #[error(
-        "`min_len` is {min_len} and `max_len` is {max_len}, so that no length is allowed; lower `min_len`, or raise \
+        "`min_len` is {min_len} and `max_len` is {max_len}, so no length is allowed; lower `min_len`, or raise \
          `max_len`"
     )]
     Lengths {
@@ -71,7 +71,7 @@ pub enum SearchError {
     },
     /// The maximum length allows no token, or only EOS, for every source.
     #[error(
-        "`max_len` is {max_len}, so that every translation is empty; raise it: EOS is a token, too"
+        "`max_len` is {max_len}, so every translation is empty; raise it: EOS counts as a token"
     )]
     NoWords {
         /// The maximum length.
@@ -137,7 +137,7 @@ pub enum SearchError {
     },
     /// Phrases are required of samples.
     #[error(
-        "sampling cannot be made to draw given phrases or terms; leave out the phrases, or search instead of sampling"
+        "sampling cannot be combined with phrases or terms; leave them out, or search instead of sampling"
     )]
     SampledPhrases,
     /// The temperature is not positive or not finite.

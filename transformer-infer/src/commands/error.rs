@@ -68,7 +68,7 @@ pub(crate) enum CommandError {
         source: ExtendVocabularyError,
     },
     /// More pieces are given than any vocabulary needs.
-    #[error("there are more than {max} pieces to add; give the most frequent ones")]
+    #[error("more than {max} pieces to add; give only the most frequent ones")]
     TooManyPieces {
         /// Maximum number of pieces.
         max: usize,
@@ -118,19 +118,15 @@ pub(crate) enum CommandError {
         counterpart: &'static str,
     },
     /// Standard input was given more than once.
-    #[error(
-        "`-` stands for standard input, which can be read only once; give files for the others"
-    )]
+    #[error("`-` is standard input, which can be read only once; give files for the others")]
     StandardInputTwice,
     /// `-` was given together with text.
-    #[error(
-        "`-` stands for standard input and must come alone; leave it out, or leave out the text"
-    )]
+    #[error("`-` is standard input and cannot be combined with text; leave out one of them")]
     DashAmongText,
     /// The text to ban cannot be tokenized.
     #[error(
-        "`{text}` of `--ban` is blank or has characters that the vocabulary lacks, so that it is never \
-         generated; leave it out"
+        "`{text}` of `--ban` is blank or has characters that the vocabulary lacks, so it is never generated; \
+         leave it out"
     )]
     Ban {
         /// The text.
@@ -138,8 +134,8 @@ pub(crate) enum CommandError {
     },
     /// The token to ban is not in the vocabulary.
     #[error(
-        "`{token}` of `--ban-token` is not in the vocabulary; `--ban` takes text, and \
-         `--json --token-scores` shows tokens"
+        "`{token}` of `--ban-token` is not in the vocabulary; ban text with `--ban`, or see tokens with \
+         `--json --token-scores`"
     )]
     BanToken {
         /// The given token.
@@ -147,7 +143,7 @@ pub(crate) enum CommandError {
     },
     /// The numbers of prefixes and lines differ.
     #[error(
-        "`{}` has {n_prefixes} lines, and the text has {}; every line needs its prefix, a blank one for none",
+        "`{}` has {n_prefixes} lines, but the text has {}; give each line a prefix, or a blank line for none",
         path.display(), if *has_more { "fewer" } else { "more" }
     )]
     Prefixes {
@@ -159,7 +155,9 @@ pub(crate) enum CommandError {
         has_more: bool,
     },
     /// A value was given for a smoothing that takes none.
-    #[error("`--smooth-value` belongs to `--smooth floor` or `--smooth add-k`; give one of these")]
+    #[error(
+        "`--smooth-value` applies only to `--smooth floor` and `--smooth add-k`; give one of these"
+    )]
     SmoothValue,
     /// The file to score is empty.
     #[error("`{}` has no line to score", path.display())]
@@ -168,7 +166,7 @@ pub(crate) enum CommandError {
         path: PathBuf,
     },
     /// Only one translation was given to compare.
-    #[error("there is only one translation to compare; give `--hyp` at least twice")]
+    #[error("only one translation to compare; give `--hyp` at least twice")]
     OneSystem,
     /// A file cannot be written.
     #[error("cannot write `{}`", path.display())]
@@ -184,13 +182,13 @@ pub(crate) enum CommandError {
     )]
     OutIsDash,
     /// The format of a document from standard input is unknown.
-    #[error("a document from standard input has no extension; give its --format")]
+    #[error("the format of a document from standard input is unknown; give --format")]
     NoFormat,
     /// The format of a document is unknown.
     #[error(transparent)]
     Format(#[from] FormatError),
     /// A flag for another format was given.
-    #[error("`{flag}` does not apply to documents of the format {format}; leave it out")]
+    #[error("`{flag}` does not apply to documents in the format {format}; leave it out")]
     FormatFlag {
         /// The flag.
         flag: &'static str,
@@ -212,7 +210,7 @@ pub(crate) enum CommandError {
         source: io::Error,
     },
     /// The output file is one of the inputs.
-    #[error("`{}` is both input and output; give --out another file", path.display())]
+    #[error("`{}` is both input and output; write to another file with --out", path.display())]
     OutIsInput {
         /// The file.
         path: PathBuf,

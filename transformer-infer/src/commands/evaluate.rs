@@ -27,7 +27,7 @@ const ROWS_AT_ONCE: usize = 10_000;
 
 /// Translates a test set and scores the translations: BLEU and chrF, equal to sacreBLEU's.
 ///
-/// It combines `translate` and `bleu`. The time, and lines and tokens per second, are printed to standard error.
+/// This combines `translate` and `bleu`. The time, and the lines and tokens per second, are printed to standard error.
 #[derive(Debug, Args)]
 pub(crate) struct Evaluate {
     /// Directory of the model, or of the training run that trained it.

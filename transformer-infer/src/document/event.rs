@@ -55,7 +55,7 @@ impl std::fmt::Display for DocumentEvent {
             Self::Progress { n_sentences } => write!(f, "{n_sentences} sentences were translated"),
             Self::Split { start, n_parts } => write!(
                 f,
-                "the sentence that begins `{}` is too long, and was translated in {n_parts} parts",
+                "the sentence that begins `{}` is too long and was translated in {n_parts} parts",
                 printable(start)
             ),
             Self::Limited { start, warning } => {

@@ -19,7 +19,7 @@ pub struct Protection {
 
 /// An invalid regular expression.
 #[derive(Clone, Debug, thiserror::Error)]
-#[error("`{pattern}` is no regular expression of the crate `regex`; correct it")]
+#[error("`{pattern}` is not a regular expression that the crate `regex` accepts; correct it")]
 pub struct ProtectionError {
     /// The pattern.
     pub pattern: String,
@@ -359,7 +359,7 @@ mod tests {
         assert!(
             error
                 .to_string()
-                .starts_with("`(` is no regular expression"),
+                .starts_with("`(` is not a regular expression"),
             "{error}"
         );
     }

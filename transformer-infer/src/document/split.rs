@@ -21,7 +21,7 @@ pub enum Split {
 
 /// An unknown way to split.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{name}` is no way to split text; choose sentences, lines or none")]
+#[error("unknown unit `{name}`; choose sentences, lines or none")]
 pub struct SplitError {
     /// The name given.
     pub name: String,

@@ -154,7 +154,7 @@ fn lines_beyond_the_limit_are_cut_with_a_warning() {
     let model = model();
     let output = translate(model.path(), &["--max-src-len", "4"], b"d\nbadbad\n");
     assert_eq!(stdout(&output).len(), 2);
-    let expected = "warning: line 2: the line has more than 4 tokens, of which only the first 4 were \
+    let expected = "warning: line 2: the line has more than 4 tokens, and only the first 4 were \
                     translated; split it";
     assert_eq!(stderr(&output).lines().last(), Some(expected));
 }
@@ -310,5 +310,5 @@ fn bleu_refuses_files_of_different_length() {
 fn bleu_refuses_to_read_standard_input_twice() {
     let output = bleu(&[], &["--hyp", "-", "--ref", "-"]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).starts_with("error: `-` stands for standard input"));
+    assert!(stderr(&output).starts_with("error: `-` is standard input"));
 }

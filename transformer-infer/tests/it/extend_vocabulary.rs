@@ -139,9 +139,9 @@ fn a_piece_that_cannot_be_added_is_named_with_its_line() {
     let pieces = folder.path().join("pieces.txt");
     for (content, line, reason) in [
         ("new\nheart attack\n", 2, "is blank or has spaces"),
-        ("heart\n", 1, "is in the vocabulary already, as `▁heart`"),
+        ("heart\n", 1, "is already in the vocabulary, as `▁heart`"),
         ("\nnew\nolder\nnew\n", 4, "`new` is given twice"),
-        ("C++\n", 1, "it first divides it into `C`, `++`"),
+        ("C++\n", 1, "this tokenizer splits `C++` into `C`, `++`"),
     ] {
         fs::write(&pieces, content).expect("there is room");
         let said = extend(&old, &new, &["--add", text(&pieces)]);

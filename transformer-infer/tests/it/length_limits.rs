@@ -13,7 +13,7 @@ fn length_limits_that_exclude_each_other_are_refused() {
     let error = refusal(model.path(), &["--min-len", "50"], 2);
     assert_eq!(
         error,
-        "error: `min_len` is 50 and `max_len` is 9, so that no length is allowed; lower `min_len`, or raise `max_len`"
+        "error: `min_len` is 50 and `max_len` is 9, so no length is allowed; lower `min_len`, or raise `max_len`"
     );
     let flags = ["translate", "--min-len", "100000", "--model"];
     let output = run(&flags, model.path());
@@ -21,9 +21,7 @@ fn length_limits_that_exclude_each_other_are_refused() {
     assert!(stderr(&output).contains("`min_len` is 100000 and `max_len` is 1x+50"));
     let output = run(&["translate", "--max-len", "0", "--model"], model.path());
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
-    assert!(
-        stderr(&output).starts_with("error: `max_len` is 0, so that every translation is empty")
-    );
+    assert!(stderr(&output).starts_with("error: `max_len` is 0, so every translation is empty"));
 }
 
 /// Runs the program with a model as the last flag, and a line of text.

@@ -68,7 +68,7 @@ fn a_file_of_prefixes_has_one_for_each_line() {
         assert_eq!(output.status.code(), Some(1));
         let n_lines = output.stdout.iter().filter(|byte| **byte == b'\n').count();
         assert_eq!(n_lines, input.lines().count().min(3));
-        let expected = format!("has 3 lines, and the text has {has}; every line needs its prefix");
+        let expected = format!("has 3 lines, but the text has {has}; give each line a prefix");
         assert!(stderr(&output).contains(&expected), "{}", stderr(&output));
     }
 }
@@ -89,8 +89,8 @@ fn a_prefix_at_the_length_limit_is_reported_with_its_line() {
     let error = refusal(model.path(), &["--prefix", "fed a bad"], 1);
     assert_eq!(
         error,
-        "error: the prefix for line 1 has at least 9 tokens, the most that its translation may have; raise --max-len, \
-         or shorten it"
+        "error: the prefix for line 1 has at least 9 tokens, but its translation may have at most 9; raise --max-len, \
+         or shorten the prefix"
     );
     assert!(line_of(model.path(), &["--prefix", "fed a ba"]).starts_with("fed a ba"));
 }
@@ -257,7 +257,7 @@ fn an_ensemble_with_different_tokenizers_is_refused_in_one_line() {
     assert_eq!(
         error,
         format!(
-            "error: `{path}` has another tokenizer than `{}`; an ensemble needs models with the same one",
+            "error: `{path}` and `{}` have different tokenizers; an ensemble needs models with the same one",
             model.path().display()
         )
     );
@@ -269,9 +269,9 @@ fn a_dash_is_standard_input_and_must_be_alone() {
     let dash = translate(model.path(), &["-"], b"bad\n");
     assert_eq!(dash.stdout, translate(model.path(), &[], b"bad\n").stdout);
     let error = refusal(model.path(), &["bad", "-"], 2);
-    assert!(error.starts_with("error: `-` stands for standard input and must come alone;"));
+    assert!(error.starts_with("error: `-` is standard input and cannot be combined with text;"));
     let error = refusal(model.path(), &["--prefixes", "-"], 2);
-    assert!(error.starts_with("error: `-` stands for standard input, which can be read only once"));
+    assert!(error.starts_with("error: `-` is standard input, which can be read only once"));
 }
 
 /// Starts `translate --quiet` with all streams piped.

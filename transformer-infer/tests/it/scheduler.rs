@@ -271,7 +271,7 @@ fn more_tokens_than_may_wait_are_refused_until_some_are_translated() {
     let message = refused.expect_err("6 and 6 are 12").to_string();
     assert_eq!(
         message,
-        "6 tokens wait already, and 6 more would exceed the limit of 10; try again when some are translated"
+        "6 tokens are waiting, and 6 more would exceed the limit of 10; try again when some are translated"
     );
     drop(release);
     let (_ticket, translated) = first.expect("6 tokens are within the limit");

@@ -13,7 +13,7 @@ use crate::config::ConfigError;
 #[non_exhaustive]
 pub enum Misfit {
     /// A tensor, or its moments, have another shape.
-    #[error("`{tensor}` has the shape {found:?} in the file, and {expected:?} in the model")]
+    #[error("`{tensor}` has the shape {found:?} in the file, but {expected:?} in the model")]
     Shape {
         /// The parameter.
         tensor: String,
@@ -29,7 +29,7 @@ pub enum Misfit {
         tensor: String,
     },
     /// The record has a tensor that is not a parameter.
-    #[error("`{tensor}` in the file is no parameter of the model")]
+    #[error("`{tensor}` in the file is not a parameter of the model")]
     Unknown {
         /// The tensor.
         tensor: String,
@@ -101,8 +101,8 @@ pub enum CheckpointError {
     },
     /// A checkpoint of another version of the program.
     #[error(
-        "`{}` is a checkpoint of another version of the program (format {format}, and this one reads 2); resume with \
-         that version, or train in another folder with --out", path.display()
+        "`{}` is a checkpoint of another version of the program (format {format}; this one reads format 2); resume \
+         with that version, or train in another folder with --out", path.display()
     )]
     OtherFormat {
         /// The state of the checkpoint.

@@ -42,16 +42,16 @@ pub(crate) struct Arguments {
     /// Target lines to train on, one for each source line
     #[arg(long, value_name = "FILE", requires = "src")]
     tgt: Option<PathBuf>,
-    /// Lines of source, tab, target to train on, instead of two files
+    /// File of lines to train on, each with a source, a tab and a target, instead of two files
     #[arg(long, value_name = "FILE", conflicts_with = "src")]
     tsv: Option<PathBuf>,
-    /// Source lines to validate on; without, some of the training pairs are held out
+    /// Source lines to validate on [default: some training pairs are held out]
     #[arg(long, value_name = "FILE", requires = "valid_tgt")]
     valid_src: Option<PathBuf>,
     /// Target lines to validate on
     #[arg(long, value_name = "FILE", requires = "valid_src")]
     valid_tgt: Option<PathBuf>,
-    /// Lines of source, tab, target to validate on, instead of two files
+    /// File of lines to validate on, each with a source, a tab and a target, instead of two files
     #[arg(long, value_name = "FILE", conflicts_with = "valid_src")]
     valid_tsv: Option<PathBuf>,
     /// Language of the source, such as en or pt-BR (BCP 47); stored with the model
@@ -60,23 +60,22 @@ pub(crate) struct Arguments {
     /// Language of the target
     #[arg(long, value_name = "CODE")]
     tgt_lang: Option<LanguageCode>,
-    /// Model, and the recipe that goes with it. By the size of the data: tiny or multi30k (tens of
-    /// thousands of pairs), iwslt (hundreds of thousands), base or big (millions). Also numbers, a
-    /// row of Table 3 (a-h4 for example), pytorch, annotated or bias-free [default: tiny; base
-    /// beside --config]
+    /// Model with its training recipe, by the size of the data: tiny or multi30k (tens of thousands of pairs), iwslt
+    /// (hundreds of thousands), base or big (millions). Other presets: numbers, a row of Table 3 (for example a-h4),
+    /// pytorch, annotated, bias-free [default: tiny; base with --config]
     #[arg(long, value_name = "NAME")]
     preset: Option<Preset>,
-    /// Train a trained model further: a model directory, or the folder of a run. Its tokenizers and
-    /// its shape are kept; the preset is then only the recipe
+    /// Model to train further: a model directory, or the folder of a run. Its tokenizers and its shape are kept, so
+    /// the preset is only the recipe
     #[arg(long, value_name = "DIR")]
     finetune: Option<PathBuf>,
-    /// Folder of the run; if it holds the same run, that one is resumed [default: runs/ and the
-    /// name of the task or of the source file]
+    /// Folder of the run; if it contains the same run, that run is resumed [default: runs/ and the name of the task or
+    /// of the source file]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Resume the run in this folder, with its settings; its length can be changed, unless its
-    /// learning rate falls to zero at the end. --set can change settings without effect on the
-    /// weights, for example training.patience
+    /// Resume the run in this folder, with its settings. --updates can change its length, unless its learning rate
+    /// falls to zero at the end. --set can change settings without effect on the weights, for example
+    /// training.patience
     #[arg(
         long,
         value_name = "DIR",
@@ -87,7 +86,7 @@ pub(crate) struct Arguments {
     /// label smoothing, Adam, clipping, weight decay
     #[arg(long, requires = "folder", conflicts_with = "overwrite")]
     pub(crate) allow_changes: bool,
-    /// Replace the run in the folder, unless it is this one, unfinished; other files in it are kept
+    /// Replace the run in the folder, unless it is this same run, unfinished; other files in the folder are kept
     #[arg(long, requires = "out")]
     pub(crate) overwrite: bool,
     /// Length of the training, in updates
@@ -96,19 +95,18 @@ pub(crate) struct Arguments {
     /// Seed of all random numbers
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Any setting; overrides the file and other arguments, for example training.clip_norm=1.0
+    /// Any setting, for example training.clip_norm=1.0; overrides the file and other arguments
     #[arg(long, value_name = "SECTION.KEY=VALUE")]
     set: Vec<String>,
-    /// Print every setting of this run with its meaning, as a file for --config, and end. With a preset its recipe,
-    /// without data; without any argument the settings of the task `numbers`
+    /// Print every setting of this run with its meaning, as a file for --config, and exit. With a preset, print its
+    /// recipe, without data; without any argument, the settings of the task `numbers`
     #[arg(long)]
     pub(crate) print_config: bool,
     /// Read text and train tokenizers as a run would, forecast its length, memory and disk space, warn if it is
     /// unlikely to succeed, and write nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Threads that share an update on the CPU; on a GPU there is one [default: all cores, up to
-    /// 16]
+    /// Threads that share an update on the CPU; a GPU uses one [default: all cores, up to 16]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=512))]
     threads: Option<u16>,
     /// Devices that share an update, each with its own batch [default: 1]

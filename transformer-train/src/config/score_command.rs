@@ -32,7 +32,7 @@ pub enum ScoreCommandError {
     #[error("the command is empty; give a program, for example `score.sh {{src}} {{hyp}} {{ref}}`")]
     Empty,
     /// A double quote has no partner.
-    #[error("the command `{text}` has a double quote without a second one; close it")]
+    #[error("the command `{text}` has an unclosed double quote; close it")]
     OpenQuote {
         /// The command.
         text: String,

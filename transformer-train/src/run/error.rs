@@ -188,7 +188,9 @@ pub enum TrainError {
         path: PathBuf,
     },
     /// The number of devices differs from the settings.
-    #[error("`training.devices` is {requested}, and {given} devices are given; give as many")]
+    #[error(
+        "`training.devices` is {requested}, but {given} devices are given; make the numbers equal"
+    )]
     OtherDevices {
         /// Number of devices in the settings.
         requested: u64,

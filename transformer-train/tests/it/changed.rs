@@ -233,7 +233,7 @@ fn weights_that_do_not_fit_the_model_are_refused_by_name() {
         (
             "d_model = 16",
             "d_model = 32",
-            "`model.src_vocabulary.weight` has the shape [12, 16] in the file, and [12, 32] in the model",
+            "`model.src_vocabulary.weight` has the shape [12, 16] in the file, but [12, 32] in the model",
         ),
         (
             "n_encoder_layers = 1",
@@ -248,7 +248,7 @@ fn weights_that_do_not_fit_the_model_are_refused_by_name() {
         (
             "attention_bias = true",
             "attention_bias = false",
-            "`model.decoder.layers.0.cross_attention.key.bias` in the file is no parameter of the model",
+            "`model.decoder.layers.0.cross_attention.key.bias` in the file is not a parameter of the model",
         ),
         (
             "ema_decay = \"none\"",

@@ -254,7 +254,7 @@ fn an_unknown_backend_is_refused_with_the_known_ones() {
     let ended = Ended::new(output);
     let message = ended.failure();
     assert!(
-        message.starts_with("`nonsense` names no backend;"),
+        message.starts_with("unknown backend `nonsense`;"),
         "{message}"
     );
     assert!(message.contains("flex"), "{message}");

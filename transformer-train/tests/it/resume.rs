@@ -174,7 +174,7 @@ fn a_run_of_an_earlier_format_is_refused_and_not_changed() {
     workplace.write("run/checkpoints/state-2.json", state);
     let ended = workplace.train("run", &["--updates", "40"]);
     let message = ended.failure();
-    let start = "`run/checkpoints/state-2.json` is a checkpoint of another version of the program (format 1,";
+    let start = "`run/checkpoints/state-2.json` is a checkpoint of another version of the program (format 1;";
     assert!(message.starts_with(start), "{message}");
     assert!(workplace.weights("run") == before);
 }

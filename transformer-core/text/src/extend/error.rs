@@ -10,11 +10,11 @@ use crate::sentencepiece::PieceVocabularyError;
 #[non_exhaustive]
 pub enum ExtendError {
     /// No piece was given.
-    #[error("there is no piece to add; give at least one")]
+    #[error("no piece to add; give at least one")]
     NoPieces,
     /// A piece is blank or has spaces.
     #[error(
-        "`{piece}` is blank or has spaces, but a piece is a word or a part of one; give every word by itself"
+        "`{piece}` is blank or has spaces, but a piece is a word or a part of a word; give each word separately"
     )]
     Space {
         /// The piece.
@@ -29,13 +29,13 @@ pub enum ExtendError {
         max: usize,
     },
     /// A piece has the spelling of a special token or of the token of a byte.
-    #[error("`{piece}` is the spelling of a token with a meaning of its own; leave it out")]
+    #[error("`{piece}` is reserved for a special token or a byte; leave it out")]
     Special {
         /// The piece.
         piece: String,
     },
     /// A piece is in the vocabulary.
-    #[error("`{piece}` is in the vocabulary already, as `{token}`; leave it out")]
+    #[error("`{piece}` is already in the vocabulary, as `{token}`; leave it out")]
     Known {
         /// The piece.
         piece: String,
@@ -43,14 +43,14 @@ pub enum ExtendError {
         token: String,
     },
     /// A piece is given twice.
-    #[error("`{piece}` is given twice; leave one out")]
+    #[error("`{piece}` is given twice; give it once")]
     Twice {
         /// The piece.
         piece: String,
     },
     /// The tokenizer splits the piece before it looks for tokens.
     #[error(
-        "this tokenizer never finds `{piece}` in one piece: it first divides it into `{}`; give these instead",
+        "this tokenizer splits `{piece}` into `{}` before it looks for pieces; give these instead",
         parts.join("`, `")
     )]
     Divided {
@@ -66,20 +66,22 @@ pub enum ExtendError {
         piece: String,
     },
     /// A tokenizer with the piece does not use it.
-    #[error("this tokenizer would not use `{piece}`: its other tokens come first; leave it out")]
+    #[error(
+        "this tokenizer would never use `{piece}`, because it tries other tokens first; leave it out"
+    )]
     Unused {
         /// The piece.
         piece: String,
     },
     /// The tokenizer is of another program.
     #[error(
-        "this kind of tokenizer cannot be extended; those that transformer-train makes, and those of SentencePiece, can"
+        "this kind of tokenizer cannot be extended; use one of transformer-train or SentencePiece"
     )]
     Kind,
     /// The extended file is not a tokenizer.
-    #[error("the tokenizer with the new pieces cannot be used")]
+    #[error("the extended tokenizer cannot be used")]
     Tokenizer(#[from] TokenizerError),
     /// The extended SentencePiece model cannot be used.
-    #[error("the tokenizer with the new pieces cannot be used")]
+    #[error("the extended tokenizer cannot be used")]
     Pieces(#[from] PieceVocabularyError),
 }

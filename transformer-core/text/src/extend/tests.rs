@@ -144,18 +144,12 @@ fn refusal(tokenizer: &Tokenizer, pieces: &[&str]) -> String {
 fn pieces_that_cannot_be_tokens_are_refused() {
     for tokenizer in tokenizers() {
         for (pieces, expected) in [
-            (&[][..], "there is no piece"),
+            (&[][..], "no piece to add"),
             (&["a b"], "`a b` is blank or has spaces"),
             (&["\u{a0}"], "is blank or has spaces"),
             (&["heartache", "heartache"], "`heartache` is given twice"),
-            (
-                &["</s>"],
-                "`</s>` is the spelling of a token with a meaning",
-            ),
-            (
-                &["<0x0A>"],
-                "`<0x0A>` is the spelling of a token with a meaning",
-            ),
+            (&["</s>"], "`</s>` is reserved for a special token"),
+            (&["<0x0A>"], "`<0x0A>` is reserved for a special token"),
         ] {
             let message = refusal(&tokenizer, pieces);
             assert!(message.contains(expected), "{message}");
@@ -168,7 +162,7 @@ fn pieces_that_cannot_be_tokens_are_refused() {
 #[test]
 fn a_piece_of_the_vocabulary_is_refused_with_its_token() {
     let message = refusal(&trained(TokenizerKind::Bpe, false), &["the"]);
-    let expected = "`the` is in the vocabulary already, as `▁the`; leave it out";
+    let expected = "`the` is already in the vocabulary, as `▁the`; leave it out";
     assert_eq!(message, expected);
 }
 
@@ -176,7 +170,7 @@ fn a_piece_of_the_vocabulary_is_refused_with_its_token() {
 fn letters_and_punctuation_are_refused_with_their_parts() {
     for kind in [TokenizerKind::Bpe, TokenizerKind::Unigram] {
         let message = refusal(&trained(kind, false), &["C++"]);
-        assert!(message.ends_with("it first divides it into `C`, `++`; give these instead"));
+        assert!(message.ends_with("into `C`, `++` before it looks for pieces; give these instead"));
     }
     let message = refusal(&trained(TokenizerKind::Char, false), &["ab"]);
     assert!(message.contains("`a`, `b`"), "{message}");

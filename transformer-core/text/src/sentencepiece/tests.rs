@@ -292,8 +292,8 @@ fn pieces_that_a_model_has_or_divides_are_refused() {
         let extended = tokenizer.extended(&[piece], PiecePosition::WordStart);
         extended.expect_err("it is refused").to_string()
     };
-    let known = "`ab` is in the vocabulary already, as `▁ab`; leave it out";
+    let known = "`ab` is already in the vocabulary, as `▁ab`; leave it out";
     assert_eq!(refusal("ab"), known);
-    assert!(refusal("a▁b").contains("it first divides it into `a`, `b`"));
+    assert!(refusal("a▁b").contains("into `a`, `b` before it looks for pieces"));
     assert!(refusal("▁").contains("drops all characters"));
 }

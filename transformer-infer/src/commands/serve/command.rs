@@ -23,9 +23,9 @@ const MAX_WAITING_THREADS: usize = 512;
 
 /// Serves models over HTTP.
 ///
-/// It listens at once, and answers 503 to everything until the models are loaded. A model has the name of its folder,
-/// or of the link to it, and the languages of its manifest. SIGHUP reloads the models and the API keys. SIGTERM and
-/// SIGINT end the server after the requests that have arrived are answered, and a second one ends it at once.
+/// The server listens at once, and answers 503 to everything until the models are loaded. A model has the name of its
+/// folder, or of the link to it, and the languages of its manifest. SIGHUP reloads the models and the API keys. SIGTERM
+/// and SIGINT end the server after the requests that have arrived are answered; a second signal ends it at once.
 /// docs/serving.md describes the interfaces.
 #[derive(Debug, Args)]
 #[command(name = "serve")]
@@ -33,20 +33,20 @@ pub(crate) struct Serve {
     /// Directory of a model, or of the training run that trained it; for several models, give it several times.
     #[arg(long, value_name = "DIR", required = true)]
     model: Vec<PathBuf>,
-    /// IP address to listen on; 0.0.0.0 is all of this machine.
+    /// IP address to listen on; 0.0.0.0 means all addresses of this machine.
     #[arg(long, value_name = "ADDRESS", default_value_t = Ipv4Addr::LOCALHOST.into())]
     host: IpAddr,
     /// Port to listen on; 0 lets the system choose. The address is printed.
     #[arg(long, value_name = "PORT", default_value_t = 5000)]
     port: u16,
-    /// Third language through which to translate if no model translates between the two of a request, such as `en`.
+    /// Third language, such as `en`, through which to translate if no model translates between the two of a request.
     #[arg(long, value_name = "CODE")]
     pivot: Option<LanguageCode>,
     /// File with the accepted API keys, one per line [default: none is required].
     #[arg(long, value_name = "FILE")]
     api_keys: Option<PathBuf>,
-    /// Origin of pages that may call, such as https://example.org, or `*`; repeat the flag for several [default: only
-    /// the pages of the server itself].
+    /// Origin of pages that may call this server, such as https://example.org, or `*`; repeat the flag for several
+    /// [default: only the server's own page].
     #[arg(long, value_name = "ORIGIN")]
     cors_origin: Vec<String>,
     /// Name of this server that requests may use on a loopback address, besides localhost; repeat the flag for several.

@@ -68,7 +68,7 @@ pub(super) struct DocumentFlags {
     /// Copy numbers and their units.
     #[arg(long, requires = "document")]
     protect_numbers: bool,
-    /// Translate placeholders, URLs and codes of emoji like other words.
+    /// Translate placeholders, URLs and emoji codes like other words.
     #[arg(long, requires = "document")]
     no_placeholders: bool,
     #[command(flatten)]

@@ -21,7 +21,7 @@ use crate::serve::state::{Caller, Shared};
 #[derive(Debug, Deserialize, ToSchema)]
 #[schema(as = deepl::DocumentRequest)]
 pub(super) struct DocumentRequest {
-    /// The file. The extension of its name says its format.
+    /// The file. The extension of its name determines the format.
     #[serde(default, deserialize_with = "no_file")]
     #[schema(required, value_type = String, content_media_type = "application/octet-stream")]
     file: Option<UploadedFile>,
@@ -97,8 +97,8 @@ pub(super) struct DocumentStatus {
     request_body(content = DocumentRequest, content_type = "multipart/form-data"),
     responses(
         (status = 200, description = "The document is being translated", body = DocumentReply),
-        (status = 400, description = "A parameter is missing or wrong", body = DeeplError),
-        (status = 403, description = "The key is missing or wrong", body = DeeplError),
+        (status = 400, description = "A parameter is missing or not valid", body = DeeplError),
+        (status = 403, description = "The API key is missing or not valid", body = DeeplError),
         (status = 429, description = "Too many documents or requests; see Retry-After", body = DeeplError),
     )
 )]
@@ -164,7 +164,7 @@ fn checked(
     )),
     responses(
         (status = 200, description = "The status of the document", body = DocumentStatus),
-        (status = 404, description = "There is no such document, or the key is wrong", body = DeeplError),
+        (status = 404, description = "The document does not exist, or its key is not valid", body = DeeplError),
     )
 )]
 pub(super) async fn status(
@@ -198,7 +198,7 @@ pub(super) async fn status(
     )),
     responses(
         (status = 200, description = "The document", content_type = "application/octet-stream", body = Vec<u8>),
-        (status = 404, description = "There is no such document, or the key is wrong", body = DeeplError),
+        (status = 404, description = "The document does not exist, or its key is not valid", body = DeeplError),
         (status = 503, description = "The document is not translated yet", body = DeeplError),
     )
 )]

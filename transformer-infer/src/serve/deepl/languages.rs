@@ -66,7 +66,7 @@ pub(super) struct Language {
     supports_formality: Option<bool>,
 }
 
-/// Lists the languages of sources, or with `type=target` those of translations.
+/// Lists the source languages, or with `type=target` the target languages.
 #[utoipa::path(
     get,
     path = "/v2/languages",
@@ -74,7 +74,7 @@ pub(super) struct Language {
     params(LanguagesRequest),
     responses(
         (status = 200, description = "The languages", body = Vec<Language>),
-        (status = 403, description = "The key is missing or wrong", body = DeeplError),
+        (status = 403, description = "The API key is missing or not valid", body = DeeplError),
     )
 )]
 pub(super) async fn languages(

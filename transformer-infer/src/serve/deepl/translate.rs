@@ -83,8 +83,8 @@ struct Translation {
     )),
     responses(
         (status = 200, description = "The translations", body = TranslateReply),
-        (status = 400, description = "A parameter is missing or wrong", body = DeeplError),
-        (status = 403, description = "The key is missing or wrong", body = DeeplError),
+        (status = 400, description = "A parameter is missing or not valid", body = DeeplError),
+        (status = 403, description = "The API key is missing or not valid", body = DeeplError),
         (status = 413, description = "The texts are too long", body = DeeplError),
         (status = 429, description = "Too many requests; see Retry-After", body = DeeplError),
     )

@@ -56,7 +56,7 @@ fn account(shared: &Shared, caller: &Caller) -> u64 {
     tag = "DeepL",
     responses(
         (status = 200, description = "The number of characters", body = UsageReply),
-        (status = 403, description = "The key is missing or wrong", body = DeeplError),
+        (status = 403, description = "The API key is missing or not valid", body = DeeplError),
     )
 )]
 pub(super) async fn usage(

@@ -7,7 +7,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// The reason why a request is refused.
+/// The reason for refusing a request.
 ///
 /// The texts contain no path of this machine and nothing about a model, and only as much of the request as is needed to
 /// find the fault. The reply has the error among its extensions, so that another interface can rewrite it.
@@ -19,7 +19,7 @@ pub(crate) enum ApiError {
         /// The given and the expected value.
         text: String,
     },
-    /// The type of the body is another.
+    /// The body has another content type.
     #[error("expected a JSON body with `Content-Type: application/json`")]
     MediaType,
     /// No model knows the language.
@@ -97,7 +97,7 @@ pub(crate) enum ApiError {
         /// Seconds until the next request is accepted.
         retry_after: u64,
     },
-    /// Too much work waits.
+    /// Too much work is waiting.
     #[error("the server is busy; try again in {retry_after} seconds")]
     Busy {
         /// Seconds until the load is probably lower.
@@ -117,7 +117,7 @@ pub(crate) enum ApiError {
         /// The limit.
         seconds: u64,
     },
-    /// The name of the server in the request is another.
+    /// The request names another server.
     #[error("unknown host `{host}`; allow it with --allow-host")]
     Host {
         /// The given name.

@@ -64,8 +64,8 @@ impl Parameters for DetectRequest {
     )),
     responses(
         (status = 200, description = "The language", body = Vec<DetectedLanguage>),
-        (status = 400, description = "The text or the key is missing", body = ErrorBody),
-        (status = 403, description = "The key is wrong", body = ErrorBody),
+        (status = 400, description = "The text or the API key is missing", body = ErrorBody),
+        (status = 403, description = "The API key is not valid", body = ErrorBody),
         (status = 429, description = "Too many requests; see Retry-After", body = ErrorBody),
     )
 )]

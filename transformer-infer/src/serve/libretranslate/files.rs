@@ -20,7 +20,7 @@ use crate::serve::state::Shared;
 #[derive(Debug, Deserialize, ToSchema)]
 #[schema(as = libretranslate::FileRequest)]
 pub(super) struct FileRequest {
-    /// The file. The extension of its name says its format.
+    /// The file. The extension of its name determines the format.
     #[serde(default, deserialize_with = "no_file")]
     #[schema(required, value_type = String, content_media_type = "application/octet-stream")]
     file: Option<UploadedFile>,
@@ -56,16 +56,16 @@ pub(super) struct FileReply {
     translated_file_url: String,
 }
 
-/// Translates a file, and returns an address where it can be fetched for half an hour.
+/// Translates a file, and returns the address at which it can be fetched for half an hour.
 #[utoipa::path(
     post,
     path = "/translate_file",
     tag = "LibreTranslate",
     request_body(content = FileRequest, content_type = "multipart/form-data"),
     responses(
-        (status = 200, description = "Where the translated file is", body = FileReply),
-        (status = 400, description = "A parameter is missing or wrong", body = ErrorBody),
-        (status = 403, description = "The key is wrong", body = ErrorBody),
+        (status = 200, description = "The address of the translated file", body = FileReply),
+        (status = 400, description = "A parameter is missing or not valid", body = ErrorBody),
+        (status = 403, description = "The API key is not valid", body = ErrorBody),
         (status = 429, description = "Too many requests; see Retry-After", body = ErrorBody),
     )
 )]
@@ -113,7 +113,7 @@ fn origin(headers: &HeaderMap) -> String {
     params(("file" = String, Path, description = "The last part of `translatedFileUrl`")),
     responses(
         (status = 200, description = "The file", content_type = "application/octet-stream", body = Vec<u8>),
-        (status = 404, description = "There is no such file", body = ErrorBody),
+        (status = 404, description = "The file does not exist", body = ErrorBody),
     )
 )]
 pub(super) async fn download_file(

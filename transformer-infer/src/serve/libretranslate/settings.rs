@@ -63,7 +63,7 @@ struct SettingsLanguage {
     path = "/frontend/settings",
     tag = "LibreTranslate",
     responses(
-        (status = 200, description = "What the server offers", body = Settings),
+        (status = 200, description = "The settings and features", body = Settings),
         (status = 503, description = "The models are not loaded yet", body = ErrorBody),
     )
 )]

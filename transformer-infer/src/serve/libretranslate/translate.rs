@@ -98,8 +98,8 @@ impl<T> OneOrMany<T> {
     )),
     responses(
         (status = 200, description = "The translations", body = TranslateReply),
-        (status = 400, description = "A parameter is missing or wrong", body = ErrorBody),
-        (status = 403, description = "The key is wrong", body = ErrorBody),
+        (status = 400, description = "A parameter is missing or not valid", body = ErrorBody),
+        (status = 403, description = "The API key is not valid", body = ErrorBody),
         (status = 429, description = "Too many requests; see Retry-After", body = ErrorBody),
     )
 )]

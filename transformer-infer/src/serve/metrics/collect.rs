@@ -54,21 +54,21 @@ impl Default for Metrics {
             refused_connections: Counter::default(),
         };
         let registry = &mut metrics.registry;
-        let help = "Requests that were answered";
+        let help = "Answered requests";
         registry.register("requests", help, metrics.requests.clone());
-        let help = "Requests that were refused, by reason";
+        let help = "Refused requests, by reason";
         registry.register("refused_requests", help, metrics.refusals.clone());
-        let help = "Time from the head of a request to the head of its reply";
+        let help = "Time from the headers of a request to those of its response";
         registry.register_with_unit("latency", help, Unit::Seconds, metrics.latency.clone());
-        let help = "Reloads of models and keys";
+        let help = "Reloads of models and API keys";
         registry.register("reloads", help, metrics.reloads.clone());
-        let help = "Characters of texts to translate";
+        let help = "Characters in the texts of requests";
         registry.register("characters", help, metrics.chars.clone());
-        let help = "Requests whose client hung up before the reply";
+        let help = "Requests that the client ended before the response";
         registry.register("hang_ups", help, metrics.hang_ups.clone());
         let help = "Open connections";
         registry.register("connections", help, metrics.connections.clone());
-        let help = "Connections that were refused because there were too many";
+        let help = "Connections refused because too many were open";
         registry.register(
             "refused_connections",
             help,
@@ -108,7 +108,7 @@ impl Metrics {
         let mut now = Registry::with_prefix(PREFIX);
         let in_flight = Gauge::<i64>::default();
         in_flight.set(i64::try_from(n_in_flight).unwrap_or(i64::MAX));
-        now.register("in_flight_requests", "Requests being answered", in_flight);
+        now.register("in_flight_requests", "Requests in progress", in_flight);
         of_models(&mut now, models);
         let mut text = String::new();
         // Writing to a string does not fail.

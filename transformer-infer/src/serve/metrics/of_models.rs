@@ -18,32 +18,36 @@ type Metric<T> = (&'static str, &'static str, fn(&SchedulerStats) -> T);
 
 /// Values that go up and down.
 const GAUGES: [Metric<usize>; 4] = [
-    ("queued_lines", "Lines that wait for a model", |stats| {
+    ("queued_lines", "Lines waiting for a model", |stats| {
         stats.n_queued_lines
     }),
-    ("queued_tokens", "Source tokens that wait", |stats| {
-        stats.n_queued_tokens
-    }),
+    (
+        "queued_tokens",
+        "Source tokens waiting for a model",
+        |stats| stats.n_queued_tokens,
+    ),
     ("running_sentences", "Sentences being translated", |stats| {
         stats.n_running_lines
     }),
-    ("running_rows", "Hypotheses of these sentences", |stats| {
-        stats.n_running_rows
-    }),
+    (
+        "running_rows",
+        "Hypotheses of the sentences being translated",
+        |stats| stats.n_running_rows,
+    ),
 ];
 
 /// Values that only go up.
 const COUNTERS: [Metric<u64>; 4] = [
-    ("source_tokens", "Tokens of sources", |stats| {
+    ("source_tokens", "Source tokens", |stats| {
         stats.totals.n_src_tokens
     }),
-    ("target_tokens", "Tokens of translations", |stats| {
+    ("target_tokens", "Target tokens", |stats| {
         stats.totals.n_tgt_tokens
     }),
     ("steps", "Decoding steps", |stats| stats.totals.n_steps),
     (
         "row_steps",
-        "Rows of all decoding steps: divided by steps, the mean batch",
+        "Rows of all decoding steps; divided by steps, the mean batch size",
         |stats| stats.totals.n_row_steps,
     ),
 ];
@@ -105,7 +109,7 @@ pub(super) fn of_models(registry: &mut Registry, models: &[(&str, SchedulerStats
         .iter()
         .map(|(model, stats)| (label(model), stats.totals));
     let rows = StepRows(totals.collect());
-    registry.register("step_rows", "Rows of a decoding step: the batch", rows);
+    registry.register("step_rows", "Rows of a decoding step, the batch size", rows);
     let family = Family::<StageLabels, Counter<f64, AtomicU64>>::default();
     for (model, stats) in models {
         for (stage, seconds) in STAGES {

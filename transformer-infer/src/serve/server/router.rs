@@ -56,12 +56,12 @@ pub(super) fn router(shared: &Arc<Shared>) -> Result<Router, ServeError> {
         .with_state(shared.clone()))
 }
 
-/// Replies whether the server is ready to translate.
+/// Reports whether the server is ready to translate.
 #[utoipa::path(
     get,
     path = "/health",
     responses(
-        (status = 200, description = "The server translates", body = HealthReply),
+        (status = 200, description = "The server is ready", body = HealthReply),
         (status = 503, description = "The models are still loading, or the server is shutting down", body = HealthReply),
     )
 )]

@@ -165,23 +165,22 @@ impl Finisher {
         let mut warnings = Vec::new();
         if n_parts > 1 {
             warnings.push(format!(
-                "the sentence is too long, and was translated in {n_parts} parts"
+                "the sentence is too long and was translated in {n_parts} parts"
             ));
         }
         match line.translation.warning {
             None => {}
             Some(Warning::Cut { n_kept }) => warnings.push(format!(
-                "the end of the sentence, behind {n_kept} tokens, was not translated"
+                "the sentence has more than {n_kept} tokens; the rest was not translated"
             )),
             Some(Warning::ManyTerms {
                 n_terms,
                 n_required,
             }) => warnings.push(format!(
-                "of {n_terms} terms of the sentence, the first {n_required} were required"
+                "only the first {n_required} of the {n_terms} terms of the sentence were required"
             )),
-            Some(_) => warnings.push(
-                "the limits of the output length allow no translation of the right length".into(),
-            ),
+            Some(_) => warnings
+                .push("the length limits allow no translation of the required length".into()),
         }
         let unmet = line.translation.unmet_terms.iter();
         // Copied text was required after the terms, and is present.

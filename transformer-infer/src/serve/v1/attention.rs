@@ -60,10 +60,10 @@ pub(crate) enum AttentionFormat {
     params(AttentionQuery),
     request_body = AttentionRequest,
     responses(
-        (status = 200, description = "The weights, in ten-thousandths; or the page", body = Object),
-        (status = 400, description = "The request is wrong", body = ErrorBody),
+        (status = 200, description = "The weights in ten-thousandths, or a page that shows them", body = Object),
+        (status = 400, description = "The request is not valid", body = ErrorBody),
         (status = 413, description = "The sentence is too long", body = ErrorBody),
-        (status = 429, description = "Too many requests; `Retry-After` has the seconds", body = ErrorBody),
+        (status = 429, description = "Too many requests; `Retry-After` gives the seconds to wait", body = ErrorBody),
     )
 )]
 pub(super) async fn attention(

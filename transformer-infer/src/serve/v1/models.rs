@@ -33,7 +33,7 @@ pub(crate) struct SourceReply {
 /// A model.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ModelReply {
-    /// Its name.
+    /// The name.
     pub(crate) name: String,
     /// The source language, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -49,7 +49,7 @@ pub(crate) struct ModelReply {
 /// A language.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct LanguageReply {
-    /// The code of BCP 47.
+    /// The BCP 47 code.
     pub(crate) code: String,
     /// The name in English.
     pub(crate) name: String,
@@ -63,7 +63,7 @@ pub(crate) struct LanguageReply {
     path = "/v1/models",
     responses(
         (status = 200, description = "The models", body = ModelsReply),
-        (status = 503, description = "The models are not loaded", body = ErrorBody),
+        (status = 503, description = "The models are not loaded yet", body = ErrorBody),
     )
 )]
 pub(super) async fn models(

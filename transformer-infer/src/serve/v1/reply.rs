@@ -13,7 +13,7 @@ use crate::serve::translate::{SentenceTranslation, TextTranslation};
 /// The translations of a request. Ranges are `[start, end]` in Unicode code points.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct TranslateReply {
-    /// Name of the model; of two for a translation through a third language, with a `+` between them.
+    /// Name of the model, or two names joined by `+` for a translation through a third language.
     pub(crate) model: String,
     /// Code of the source language, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -50,7 +50,7 @@ pub(crate) struct SentenceReply {
     /// The next best translations, if several were requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) alternatives: Option<Vec<AlternativeReply>>,
-    /// The score that translations are ranked by, a log-probability divided by a length penalty, if requested.
+    /// The score by which translations are ranked, if requested: the log-probability divided by the length penalty.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) score: Option<f64>,
     /// Aligned words, if requested.
@@ -60,7 +60,7 @@ pub(crate) struct SentenceReply {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub(crate) attention: Option<Box<RawValue>>,
-    /// A problem of the translation, if any.
+    /// A warning about the translation, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) warning: Option<String>,
 }
@@ -75,7 +75,7 @@ pub(crate) struct AlternativeReply {
     pub(crate) score: Option<f64>,
 }
 
-/// A word of the source with a word that translates it.
+/// A pair of aligned words: one of the source and one of the translation.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct WordPair {
     /// The position of the word in the text of the request.

@@ -42,16 +42,16 @@ pub(crate) struct TranslateRequest {
     pub(crate) n_best: usize,
     /// Number of hypotheses of beam search, 1 to 32; 1 is greedy search. Default: the model's.
     pub(crate) beam_size: Option<usize>,
-    /// If true, the reply has the aligned words.
+    /// If true, the reply contains the aligned words.
     #[serde(default)]
     pub(crate) alignments: bool,
-    /// If true, the reply has the attention weights of all layers and heads, for each sentence.
+    /// If true, the reply contains the attention weights of all layers and heads for each sentence.
     #[serde(default)]
     pub(crate) attention: bool,
-    /// If true, the reply has scores.
+    /// If true, the reply contains scores.
     #[serde(default)]
     pub(crate) scores: bool,
-    /// Terms of the source, each with the term that the translation must contain.
+    /// Source terms, each with the term that the translation must contain.
     #[serde(default)]
     pub(crate) terms: BTreeMap<String, String>,
     /// If true, the reply is a stream of events.

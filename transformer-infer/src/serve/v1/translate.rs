@@ -22,12 +22,12 @@ use crate::serve::translate::{check_texts, translate_texts};
     path = "/v1/translate",
     request_body = TranslateRequest,
     responses(
-        (status = 200, description = "The translations; or events, if they were asked for", body = TranslateReply),
-        (status = 400, description = "The request is wrong", body = ErrorBody),
+        (status = 200, description = "The translations, or a stream of events if requested", body = TranslateReply),
+        (status = 400, description = "The request is not valid", body = ErrorBody),
         (status = 401, description = "A key is missing", body = ErrorBody),
         (status = 403, description = "The key, or the origin of the page, is not accepted", body = ErrorBody),
         (status = 413, description = "The texts are too long", body = ErrorBody),
-        (status = 429, description = "Too many requests, or too much waits; `Retry-After` has the seconds", body = ErrorBody),
+        (status = 429, description = "Too many requests, or too many tokens waiting; `Retry-After` gives the seconds to wait", body = ErrorBody),
         (status = 503, description = "The models are not loaded, or the translation takes too long", body = ErrorBody),
     )
 )]

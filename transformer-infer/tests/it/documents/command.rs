@@ -251,7 +251,7 @@ fn a_flag_of_another_format_is_refused() {
     assert_eq!(output.status.code(), Some(2));
     assert_eq!(
         stderr(&output),
-        "error: `--columns` does not apply to documents of the format txt; leave it out\n"
+        "error: `--columns` does not apply to documents in the format txt; leave it out\n"
     );
 }
 

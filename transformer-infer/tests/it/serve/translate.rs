@@ -131,7 +131,7 @@ fn a_long_sentence_is_translated_in_parts_and_this_is_said() {
     let warning = found[0]["sentences"][0]["warning"].as_str();
     assert_eq!(
         warning,
-        Some("the sentence is too long, and was translated in 3 parts")
+        Some("the sentence is too long and was translated in 3 parts")
     );
 }
 

@@ -10,7 +10,7 @@ use crate::translator::TranslatorError;
 pub enum SchedulerError {
     /// Other jobs wait already.
     #[error(
-        "{n_queued_tokens} tokens wait already, and {n_tokens} more would exceed the limit of {limit}; try again when \
+        "{n_queued_tokens} tokens are waiting, and {n_tokens} more would exceed the limit of {limit}; try again when \
          some are translated"
     )]
     QueueFull {
@@ -36,7 +36,7 @@ pub enum SchedulerError {
     ShutDown,
     /// The operating system cannot start a thread.
     #[error(
-        "the system starts no thread to translate on; raise the limit of processes (`ulimit -u`, or that of the \
+        "the system cannot start a thread to translate on; raise the limit of processes (`ulimit -u`, or that of the \
          container) or of memory"
     )]
     Threads(#[source] io::Error),

@@ -21,8 +21,8 @@ pub enum TranslatorError {
     Load(#[from] LoadError),
     /// The device computes only in its own number format.
     #[error(
-        "the precision {precision} was asked for, which is a choice on CPUs only, and this is {device}; choose a CPU \
-         backend, such as flex, or leave the precision out"
+        "precision {precision} is available only on CPUs, and the device is {device}; choose a CPU backend, such as \
+         flex, or leave the precision out"
     )]
     Precision {
         /// The requested precision.
@@ -48,8 +48,8 @@ pub enum TranslatorError {
     Search(#[from] SearchError),
     /// The manifest of the model has search settings unknown to this program.
     #[error(
-        "`training.search` in `{}` is not the settings of a search that this version knows; use the version that wrote \
-         it, or remove the key", path.join("manifest.json").display()
+        "this version cannot read `training.search` in `{}`; use the version that wrote it, or remove the key",
+        path.join("manifest.json").display()
     )]
     StoredSearch {
         /// The model directory.
@@ -70,7 +70,7 @@ pub enum TranslatorError {
     },
     /// The models of an ensemble have different tokenizers.
     #[error(
-        "`{}` has another tokenizer than `{}`; an ensemble needs models with the same one",
+        "`{}` and `{}` have different tokenizers; an ensemble needs models with the same one",
         other.display(), first.display()
     )]
     Tokenizers {
@@ -91,8 +91,8 @@ pub enum TranslatorError {
     },
     /// The prefix of a translation reaches the length limit.
     #[error(
-        "the prefix for line {line} has at least {most} tokens, the most that its translation may have; raise \
-         --max-len, or shorten it"
+        "the prefix for line {line} has at least {most} tokens, but its translation may have at most {most}; raise \
+         --max-len, or shorten the prefix"
     )]
     LongPrefix {
         /// Number of the line among those given, from 1.
@@ -110,8 +110,8 @@ pub enum TranslatorError {
     },
     /// The translation panicked, because of a bug in this program.
     #[error(
-        "the translation of line {line} ended by an error of this program: {message}; report it with the line, and \
-         leave the line out"
+        "this program failed to translate line {line}: {message}; report this bug with the line, and leave the line \
+         out"
     )]
     Panic {
         /// Number of the line among those given, from 1.

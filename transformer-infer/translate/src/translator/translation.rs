@@ -94,16 +94,15 @@ impl std::fmt::Display for Warning {
         match self {
             Self::Cut { n_kept } => write!(
                 f,
-                "the line has more than {n_kept} tokens, of which only the first {n_kept} were translated; \
-                 split it"
+                "the line has more than {n_kept} tokens, and only the first {n_kept} were translated; split it"
             ),
             Self::ManyTerms {
                 n_terms,
                 n_required,
             } => write!(
                 f,
-                "the line has {n_terms} terms of the glossary, of which only the first {n_required} were required \
-                 of its translation; split it"
+                "the line has {n_terms} terms of the glossary, and only the first {n_required} were required; \
+                 split it"
             ),
             Self::MinLen { min_len, max_len } => write!(
                 f,
@@ -112,7 +111,7 @@ impl std::fmt::Display for Warning {
             ),
             Self::NoWords { max_len } => write!(
                 f,
-                "its translation may have {max_len} tokens, EOS included, and is empty; raise --max-len"
+                "its translation may have {max_len} tokens, including EOS, and is empty; raise --max-len"
             ),
         }
     }

@@ -192,7 +192,7 @@ impl Json {
                 if !digit.is_ascii_hexdigit() {
                     return Err(self
                         .scanner
-                        .error("expected four hexadecimal digits behind `\\u`", REMEDY));
+                        .error("expected four hexadecimal digits after `\\u`", REMEDY));
                 }
                 self.scanner.skip(digit);
                 bytes.push(digit);

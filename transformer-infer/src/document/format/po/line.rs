@@ -60,7 +60,7 @@ impl Line {
             let (text, len) = decode(&source[start..])?;
             let end = start + len;
             if !source[end..].trim().is_empty() {
-                return Err("there is text behind the end of a string".to_owned());
+                return Err("there is text after the end of a string".to_owned());
             }
             let quoted = Quoted { text, start, end };
             match keyword {

@@ -108,13 +108,13 @@ impl Rows {
                 return Ok(());
             } else {
                 let problem = format!(
-                    "expected `{separator}` or the end of the row behind the quotation mark that closes cell {}",
+                    "expected `{separator}` or the end of the row after the quotation mark that closes cell {}",
                     row.cells.len()
                 );
                 return Err(self.lines.syntax(
                     self.lines.n_read(),
                     problem,
-                    "write quotation marks inside of cells twice, or name another separator",
+                    "double the quotation marks inside cells, or give another separator",
                 ));
             }
         }

@@ -150,8 +150,8 @@ fn the_error_of_a_panic_names_the_line_and_the_message() {
     });
     assert_eq!(
         message,
-        "the translation of line 8 ended by an error of this program: a bad source; report it with the line, and \
-         leave the line out"
+        "this program failed to translate line 8: a bad source; report this bug with the line, and leave the line \
+         out"
     );
 }
 
