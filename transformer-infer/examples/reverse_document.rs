@@ -12,26 +12,13 @@ use std::fs::{self, File};
 use transformer_infer::attention::Link;
 use transformer_infer::document::format::{Filled, Format, FormatOptions};
 use transformer_infer::document::{
-    DocumentError, DocumentLine, DocumentTranslator, LineTranslator, Protection, Split, Splitter,
-    TranslatedLine,
+    DocumentRules, LineLimits, Protection, Split, Splitter, TranslatedLine, Window,
 };
 
-/// Returns the words of every line in the opposite order.
+/// Takes lines of any length.
 struct Reverses;
 
-impl LineTranslator for Reverses {
-    fn translate_lines(
-        &self,
-        lines: &[DocumentLine<'_>],
-        _: &mut dyn FnMut(usize),
-    ) -> Result<Vec<TranslatedLine>, DocumentError> {
-        Ok(lines.iter().map(|line| reversed(line.text)).collect())
-    }
-
-    fn longest_start(&self, _: &str) -> Option<usize> {
-        None
-    }
-}
+impl LineLimits for Reverses {}
 
 fn reversed(line: &str) -> TranslatedLine {
     let mut translated = TranslatedLine::default();
@@ -67,14 +54,32 @@ fn main() -> Result<(), Box<dyn Error>> {
     if arguments.iter().any(|it| it == "--retranslate") {
         options.po.filled = Filled::Overwrite;
     }
-    let parts = format.read(format!("`{input}`"), File::open(input)?, &options)?;
+    let mut reader = format.read(format!("`{input}`"), File::open(input)?, &options)?;
     let splitter = Splitter::new(Split::Sentences, "en");
     let protection = Protection::placeholders();
-    let mut translated = Vec::new();
-    DocumentTranslator::new(&Reverses, &splitter, &protection).translate(
-        parts,
-        &mut translated,
-        &mut |_| (),
-    )?;
+    let rules = DocumentRules {
+        limits: &Reverses,
+        splitter: &splitter,
+        protection: &protection,
+    };
+    let (mut translated, mut n_sentences) = (Vec::new(), 0);
+    loop {
+        let parts = reader.window()?;
+        if parts.is_empty() {
+            break;
+        }
+        let mut window = Window::new(parts, n_sentences);
+        while window.begin_level(&rules, |_, _| ()) {
+            while !window.is_level_done() {
+                let sentences = window.sentences();
+                let lines = sentences.iter().map(|line| reversed(line.text)).collect();
+                window.write(lines, &protection);
+            }
+        }
+        n_sentences = window.n_sentences();
+        for text in window.into_texts() {
+            translated.extend_from_slice(&reader.encoded(&text));
+        }
+    }
     Ok(fs::write(output, translated)?)
 }

@@ -5,17 +5,16 @@ use std::ops::Range;
 
 use super::Protection;
 use super::copied::Copied;
-use super::line_translator::{LineTranslator, terms_outside};
+use super::limits::LineLimits;
 use super::marks::{Chunk, Form, Sentence, Unit, put_back, units};
 use super::passage::Passage;
+use super::rules::DocumentRules;
 use super::split::trimmed;
-use super::translate::DocumentTranslator;
 use transformer_core::text::Link;
-use transformer_translate::{Glossary, Term};
 
 /// The sentences of a plain text. The text between them, mostly whitespace, stays in the translation.
 ///
-/// [`DocumentTranslator::translate`] translates whole documents. A draft gives the same translations to callers that
+/// A [`Window`](super::Window) translates whole documents. A draft gives the same translations to callers that
 /// need the translation of each sentence, or several translations of each.
 #[derive(Clone, Debug)]
 pub struct TextDraft {
@@ -44,34 +43,31 @@ pub struct DraftTranslation {
     copied: Vec<Range<usize>>,
 }
 
-impl<L: LineTranslator> DocumentTranslator<'_, L> {
+impl<L: LineLimits> DocumentRules<'_, L> {
     /// Finds the sentences of a plain text and the text to copy in them.
     ///
     /// # Example
     ///
-    /// ```no_run
-    /// use transformer_core::device;
-    /// use transformer_infer::Translator;
-    /// use transformer_infer::document::{
-    ///     DocumentTranslator, Form, ModelLines, Protection, Split, Splitter,
-    /// };
+    /// ```
+    /// use transformer_infer::document::{DocumentRules, Form, LineLimits, Protection, Split, Splitter};
     ///
-    /// let (_, device) = device::choose(None)?;
-    /// let translator = Translator::open("runs/en-de", &device)?;
-    /// let lines = ModelLines::new(&translator, translator.search());
+    /// /// A model of lines of any length.
+    /// struct AnyLength;
+    ///
+    /// impl LineLimits for AnyLength {}
+    ///
     /// let (splitter, protection) = (Splitter::new(Split::Sentences, "en"), Protection::default());
-    /// let documents = DocumentTranslator::new(&lines, &splitter, &protection);
+    /// let rules = DocumentRules { limits: &AnyLength, splitter: &splitter, protection: &protection };
     ///
-    /// let draft = documents.draft("A dog runs.  It is fast.");
+    /// let draft = rules.draft("A dog runs.  It is fast.");
     /// let texts: Vec<&str> = draft.sentences.iter().map(|it| it.line(Form::Shown)).collect();
     /// assert_eq!(texts, ["A dog runs.", "It is fast."]);
     /// assert_eq!(draft.sentences[1].range, 13..24);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn draft(&self, text: &str) -> TextDraft {
         let passage = Passage::plain(text);
         let copied = Copied::find(&passage, self.protection);
-        let can_write = |text: &str| self.lines.can_write(text);
+        let can_write = |text: &str| self.limits.can_write(text);
         let sentences = self.sentences(&passage, &copied).into_iter();
         let sentences = sentences.flat_map(|parts| {
             let n_parts = parts.len();
@@ -102,9 +98,9 @@ impl DraftSentence {
         self.sentence.terms(form)
     }
 
-    /// Returns the terms of a glossary in the sentence, except those inside copied text.
-    pub fn terms_of<'g>(&self, glossary: &'g Glossary) -> Vec<Term<'g>> {
-        terms_outside(glossary, &self.sentence.text, &self.sentence.copied)
+    /// Returns the bytes of the line that are copied; they contain no glossary terms.
+    pub fn copied(&self, form: Form) -> &[Range<usize>] {
+        &self.sentence.in_form(form).copied
     }
 
     /// Returns the form in which to translate the sentence again, if a translation of the line does not keep the copied
@@ -242,35 +238,28 @@ fn word_at(words: &[Unit], at: usize) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::document::{
-        DocumentError, DocumentLine, Protection, Split, Splitter, TranslatedLine,
-    };
+    use crate::document::{Protection, Split, Splitter, TranslatedLine};
 
-    /// A translator of lines with at most so many bytes.
+    /// The limits of lines with at most so many bytes.
     struct AtMost(usize);
 
-    impl LineTranslator for AtMost {
-        fn translate_lines(
-            &self,
-            _: &[DocumentLine<'_>],
-            _: &mut dyn FnMut(usize),
-        ) -> Result<Vec<TranslatedLine>, DocumentError> {
-            Ok(Vec::new())
-        }
-
+    impl LineLimits for AtMost {
         fn longest_start(&self, text: &str) -> Option<usize> {
             (text.len() > self.0).then_some(self.0)
         }
     }
 
     fn sentences(text: &str, most: usize) -> Vec<DraftSentence> {
-        let lines = AtMost(most);
         let (splitter, protection) = (
             Splitter::new(Split::Sentences, "en"),
             Protection::placeholders(),
         );
-        let documents = DocumentTranslator::new(&lines, &splitter, &protection);
-        documents.draft(text).sentences
+        let rules = DocumentRules {
+            limits: &AtMost(most),
+            splitter: &splitter,
+            protection: &protection,
+        };
+        rules.draft(text).sentences
     }
 
     fn link(src: Range<usize>, tgt: Range<usize>) -> Link {

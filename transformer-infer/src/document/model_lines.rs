@@ -1,12 +1,10 @@
 //! [`ModelLines`]: a model as the translator of a document's sentences.
 
-use transformer_core::text::UNK;
-
-use super::DocumentError;
-use super::line_translator::{DocumentLine, LineTranslator, TranslatedLine, terms_outside};
-use crate::attention::LayerHead;
+use crate::attention::{AttentionError, LayerHead};
 use crate::search::Search;
-use transformer_translate::{Glossary, Input, Translation, Translator};
+use transformer_translate::{Glossary, Input, Translation, Translator, Warning};
+
+use super::{DocumentError, DocumentLine, TokenLimits, TranslatedLine};
 
 /// A translator of the sentences of documents by a model.
 ///
@@ -20,11 +18,22 @@ pub struct ModelLines<'a> {
     glossary: Option<&'a Glossary>,
 }
 
+/// The warning and the terms of a translation.
+#[derive(Debug, Default)]
+pub(super) struct Outcome {
+    /// The warning, if the output length limit affected the translation.
+    pub(super) warning: Option<Warning>,
+    /// Number of glossary terms that the translation must contain.
+    pub(super) n_terms: usize,
+    /// Those of the terms that the translation does not contain.
+    pub(super) unmet_terms: Vec<String>,
+}
+
 impl<'a> ModelLines<'a> {
     /// Default maximum number of source tokens in a sentence; [`with_max_tokens`](Self::with_max_tokens) sets another.
     /// A longer sentence is translated in parts: models see few of them in training, and have not learned to translate
     /// them.
-    pub const MAX_TOKENS: usize = 200;
+    pub const MAX_TOKENS: usize = TokenLimits::MAX_TOKENS;
 
     /// Translates with a search. Each sentence gets one translation, whatever the search's `n_best`.
     pub fn new(translator: &'a Translator, search: &Search) -> Self {
@@ -58,83 +67,30 @@ impl<'a> ModelLines<'a> {
         }
     }
 
-    /// Adds the links of the lines that need them.
-    fn add_links(
-        &self,
-        lines: &[DocumentLine<'_>],
-        translations: Vec<Translation>,
-        translated: &mut [TranslatedLine],
-    ) -> Result<(), DocumentError> {
-        let needing = lines.iter().zip(translations).enumerate();
-        let needing = needing.filter(|(_, (line, _))| line.needs_links);
-        let (indices, pairs): (Vec<usize>, Vec<_>) = needing.unzip();
-        let (lines, translations): (Vec<&DocumentLine<'_>>, Vec<Translation>) =
-            pairs.into_iter().unzip();
-        if lines.is_empty() {
-            return Ok(());
-        }
-        let texts: Vec<&str> = lines.iter().map(|line| line.text).collect();
-        let links = self
-            .translator
-            .links(&texts, &translations, LayerHead::default())?;
-        for (index, links) in indices.into_iter().zip(links) {
-            translated[index].links = links.into_iter().next().unwrap_or_default();
-        }
-        Ok(())
+    /// Returns the lines that the model can translate.
+    pub(super) fn limits(&self) -> TokenLimits<'a> {
+        let tokenizers = self.translator.tokenizers();
+        TokenLimits::new(tokenizers.src(), tokenizers.tgt(), self.max_tokens)
     }
 
-    /// Returns the terms that the translation of each line must contain: first those of the glossary, then those of the
-    /// line.
-    pub(crate) fn terms<'l>(&self, lines: &[DocumentLine<'l>]) -> Vec<Vec<&'l str>>
-    where
-        'a: 'l,
-    {
-        let terms = lines.iter().map(|line| {
-            let glossary = self.glossary.into_iter();
-            let of_glossary =
-                glossary.flat_map(|glossary| terms_outside(glossary, line.text, line.copied));
-            // Sampling supports no required terms.
-            let of_line = line.terms.iter().filter(|_| self.search.sampling.is_none());
-            let of_glossary = of_glossary.map(|term| term.target);
-            of_glossary.chain(of_line.map(String::as_str)).collect()
-        });
-        terms.collect()
-    }
-
-    /// Adds the information that a document needs to translations.
-    pub(crate) fn translated(
-        &self,
-        lines: &[DocumentLine<'_>],
-        terms: &[Vec<&str>],
-        translations: Vec<Translation>,
-    ) -> Result<Vec<TranslatedLine>, DocumentError> {
-        let line =
-            |((line, translation), terms): ((&DocumentLine<'_>, &Translation), &Vec<&str>)| {
-                let of_glossary = &terms[..terms.len().saturating_sub(line.terms.len())];
-                let unmet = translation.unmet_terms.iter();
-                let unmet = unmet.filter_map(|index| of_glossary.get(*index));
-                TranslatedLine {
-                    text: translation.text().to_owned(),
-                    links: Vec::new(),
-                    warning: translation.warning,
-                    n_terms: of_glossary.len(),
-                    unmet_terms: unmet.map(|term| (*term).to_owned()).collect(),
-                }
-            };
-        let pairs = lines.iter().zip(&translations).zip(terms);
-        let mut translated: Vec<TranslatedLine> = pairs.map(line).collect();
-        self.add_links(lines, translations, &mut translated)?;
-        Ok(translated)
-    }
-}
-
-impl LineTranslator for ModelLines<'_> {
-    fn translate_lines(
+    /// Translates lines. `on_progress` is called with the number of lines that have been translated since the last
+    /// call.
+    pub(super) fn translate(
         &self,
         lines: &[DocumentLine<'_>],
         on_progress: &mut dyn FnMut(usize),
-    ) -> Result<Vec<TranslatedLine>, DocumentError> {
-        let terms = self.terms(lines);
+    ) -> Result<Vec<(TranslatedLine, Outcome)>, DocumentError> {
+        let of_glossary: Vec<Vec<&str>> = lines.iter().map(|line| self.terms(line)).collect();
+        let terms = lines.iter().zip(&of_glossary).map(|(line, terms)| {
+            // Sampling supports no required terms.
+            let of_line = line.terms.iter().filter(|_| self.search.sampling.is_none());
+            terms
+                .iter()
+                .copied()
+                .chain(of_line.map(String::as_str))
+                .collect()
+        });
+        let terms: Vec<Vec<&str>> = terms.collect();
         let inputs = lines.iter().zip(&terms).map(|(line, terms)| Input {
             text: line.text,
             terms,
@@ -145,25 +101,55 @@ impl LineTranslator for ModelLines<'_> {
         let translations = self
             .translator
             .translate_inputs(&inputs, &self.search, on_progress)?;
-        self.translated(lines, &terms, translations)
+        let outcomes = translations.iter().zip(&of_glossary);
+        let outcomes: Vec<Outcome> = outcomes.map(|(it, terms)| Outcome::of(it, terms)).collect();
+        let translated = translated_lines(self.translator, lines, translations)?;
+        Ok(translated.into_iter().zip(outcomes).collect())
     }
 
-    fn longest_start(&self, text: &str) -> Option<usize> {
-        // A token has at least one byte.
-        if text.len() <= self.max_tokens {
-            return None;
+    /// Returns the terms of the glossary that the translation of a line must contain.
+    fn terms(&self, line: &DocumentLine<'_>) -> Vec<&'a str> {
+        let glossary = self.glossary.into_iter();
+        let terms = glossary.flat_map(|glossary| glossary.terms_outside(line.text, line.copied));
+        terms.map(|term| term.target).collect()
+    }
+}
+
+impl Outcome {
+    /// `terms` are those of the glossary; the translation's first required terms.
+    fn of(translation: &Translation, terms: &[&str]) -> Self {
+        let unmet = translation.unmet_terms.iter();
+        let unmet = unmet.filter_map(|index| terms.get(*index));
+        Self {
+            warning: translation.warning,
+            n_terms: terms.len(),
+            unmet_terms: unmet.map(|term| (*term).to_owned()).collect(),
         }
-        let tokenizer = self.translator.tokenizers().src();
-        let start = tokenizer.start_of_line(text, self.max_tokens);
-        let (_, spans) = tokenizer.encode_spans(start);
-        let last = spans
-            .get(self.max_tokens - 1)
-            .filter(|_| spans.len() > self.max_tokens)?;
-        Some(last.end.max(1))
     }
-    fn can_write(&self, text: &str) -> bool {
-        let tokenizers = self.translator.tokenizers();
-        let (src, tgt) = (tokenizers.src().encode(text), tokenizers.tgt().encode(text));
-        !src.contains(&UNK) && !tgt.contains(&UNK) && tokenizers.tgt().decode(&tgt) == text
+}
+
+/// Returns the translations with the links of the lines that need them.
+pub(crate) fn translated_lines(
+    translator: &Translator,
+    lines: &[DocumentLine<'_>],
+    translations: Vec<Translation>,
+) -> Result<Vec<TranslatedLine>, AttentionError> {
+    let translated = translations.iter().map(|translation| TranslatedLine {
+        text: translation.text().to_owned(),
+        links: Vec::new(),
+    });
+    let mut translated: Vec<TranslatedLine> = translated.collect();
+    let needing = lines.iter().zip(translations).zip(&mut translated);
+    let needing = needing.filter(|((line, _), _)| line.needs_links);
+    let (pairs, needing): (Vec<_>, Vec<&mut TranslatedLine>) = needing.unzip();
+    if !pairs.is_empty() {
+        let (lines, translations): (Vec<&DocumentLine<'_>>, Vec<Translation>) =
+            pairs.into_iter().unzip();
+        let texts: Vec<&str> = lines.iter().map(|line| line.text).collect();
+        let links = translator.links(&texts, &translations, LayerHead::default())?;
+        for (line, links) in needing.into_iter().zip(links) {
+            line.links = links.into_iter().next().unwrap_or_default();
+        }
     }
+    Ok(translated)
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use transformer_core::lines::{LineError, STANDARD_INPUT, Unpacked};
 use transformer_infer::document::format::{Format, PartReader};
 use transformer_infer::document::{
-    DocumentError, DocumentEvent, DocumentTranslator, ModelLines, Splitter,
+    DocumentError, DocumentEvent, DocumentTranslator, ModelLines, ReadError, Splitter,
 };
 use transformer_infer::search::Search;
 use transformer_infer::{Glossary, Translator};
@@ -127,10 +127,11 @@ impl<'a> Document<'a> {
                 (format!("`{}`", path.display()), Box::new(file))
             }
         };
-        let input = Unpacked::new(input)
-            .map_err(|error| DocumentError::from(LineError::of_read(&name, 0, error)))?;
         let options = self.flags.format_options();
-        Ok(self.format.read(name, input, &options)?)
+        let parts = Unpacked::new(input)
+            .map_err(|error| ReadError::from(LineError::of_read(&name, 0, error)))
+            .and_then(|input| self.format.read(name.clone(), input, &options));
+        Ok(parts.map_err(DocumentError::from)?)
     }
 
     fn write(

@@ -11,10 +11,20 @@ use encoding_rs::{Encoding, UTF_8};
 use super::html::encoded;
 use super::{
     HtmlOptions, HtmlReader, JsonOptions, JsonReader, MarkdownReader, Paragraphs, PoOptions,
-    PoReader, SubtitleKind, SubtitleOptions, SubtitleReader, TableKind, TableOptions, TableReader,
-    TextReader,
+    PoReader, ReadError, SubtitleKind, SubtitleOptions, SubtitleReader, TableKind, TableOptions,
+    TableReader, TextReader,
 };
-use crate::document::{DocumentError, Part};
+use crate::document::{Mark, MarkKind, Part, Raw};
+
+/// Number of bytes of text to translate together. Memory grows with it; smaller values make threads wait for each other
+/// more often.
+const WINDOW_BYTES: usize = 1 << 18;
+
+/// Number of bytes of text and markup after which a window ends, even if it is not full.
+const VERBATIM_BYTES: usize = 1 << 22;
+
+/// Number of bytes of a part or a mark, in addition to its text.
+const PART_BYTES: usize = 128;
 
 /// The format of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,14 +92,14 @@ impl Default for FormatOptions {
 
 /// The parts of a document, in order.
 pub struct PartReader {
-    parts: Box<dyn Iterator<Item = Result<Part, DocumentError>>>,
+    parts: Box<dyn Iterator<Item = Result<Part, ReadError>> + Send>,
     encoding: &'static Encoding,
 }
 
 impl PartReader {
     /// Takes the parts of a document in UTF-8, for example those of an [`HtmlReader`](super::HtmlReader).
     pub fn new(
-        parts: impl IntoIterator<Item = Result<Part, DocumentError>, IntoIter: 'static>,
+        parts: impl IntoIterator<Item = Result<Part, ReadError>, IntoIter: Send + 'static>,
     ) -> Self {
         Self {
             parts: Box::new(parts.into_iter()),
@@ -97,14 +107,35 @@ impl PartReader {
         }
     }
 
-    /// Writes text in the encoding of the document.
-    pub(in crate::document) fn encoded<'a>(&self, text: &'a str) -> Cow<'a, [u8]> {
+    /// Returns the parts of the next window, about a quarter of a megabyte of text, or the largest part; none at the end.
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`ReadError`] if the document cannot be read further.
+    pub fn window(&mut self) -> Result<Vec<Part>, ReadError> {
+        let mut window = Vec::new();
+        let (mut n_text, mut n_bytes) = (0, 0);
+        while n_text < WINDOW_BYTES && n_bytes < VERBATIM_BYTES {
+            let Some(part) = self.next().transpose()? else {
+                break;
+            };
+            n_bytes += size(&part);
+            if let Part::Passage(passage) = &part {
+                n_text += passage.text.len();
+            }
+            window.push(part);
+        }
+        Ok(window)
+    }
+
+    /// Returns text in the encoding of the document.
+    pub fn encoded<'a>(&self, text: &'a str) -> Cow<'a, [u8]> {
         encoded(text, self.encoding)
     }
 }
 
 impl Iterator for PartReader {
-    type Item = Result<Part, DocumentError>;
+    type Item = Result<Part, ReadError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         self.parts.next()
@@ -155,15 +186,15 @@ impl Format {
     ///
     /// # Errors
     ///
-    /// Returns a [`DocumentError`] if the first part of the document cannot be read; later errors are among the parts.
+    /// Returns a [`ReadError`] if the first part of the document cannot be read; later errors are among the parts.
     pub fn read(
         self,
         name: String,
         input: impl Read + Send + 'static,
         options: &FormatOptions,
-    ) -> Result<PartReader, DocumentError> {
+    ) -> Result<PartReader, ReadError> {
         let mut encoding = UTF_8;
-        let parts: Box<dyn Iterator<Item = Result<Part, DocumentError>>> = match self {
+        let parts: Box<dyn Iterator<Item = Result<Part, ReadError>> + Send> = match self {
             Self::Text => Box::new(TextReader::new(name, input, options.paragraphs)),
             Self::Markdown => Box::new(MarkdownReader::new(name, input)?),
             Self::Html => {
@@ -216,4 +247,20 @@ impl FromStr for Format {
             name: name.to_owned(),
         })
     }
+}
+
+/// Returns the approximate size of a part, in bytes.
+fn size(part: &Part) -> usize {
+    let of_raw = |raw: &Raw| raw.0.iter().map(size).sum::<usize>();
+    let of_mark = |mark: &Mark| match &mark.kind {
+        MarkKind::Pair { open, close } => PART_BYTES + of_raw(open) + of_raw(close),
+        MarkKind::Point { raw } | MarkKind::Break { raw } => PART_BYTES + of_raw(raw),
+    };
+    PART_BYTES
+        + match part {
+            Part::Verbatim(text) => text.len(),
+            Part::Passage(passage) => {
+                passage.text.len() + passage.marks.iter().map(of_mark).sum::<usize>()
+            }
+        }
 }

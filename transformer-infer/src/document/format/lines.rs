@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Read};
 
 use transformer_core::lines::{LineError, utf8_remedy};
 
-use crate::document::DocumentError;
+use crate::document::ReadError;
 
 /// Maximum size of a record, such as a line, a cue or a row, in bytes: 1 MiB.
 pub(super) const MAX_RECORD_BYTES: usize = 1 << 20;
@@ -49,7 +49,7 @@ impl SourceLines {
     /// # Errors
     ///
     /// Returns an error if reading fails, or if the line is too long or not UTF-8.
-    pub(super) fn next_line(&mut self) -> Result<Option<String>, DocumentError> {
+    pub(super) fn next_line(&mut self) -> Result<Option<String>, ReadError> {
         let mut line = Vec::new();
         let most = (MAX_RECORD_BYTES + 1) as u64;
         let read = self
@@ -64,7 +64,7 @@ impl SourceLines {
         self.n_read += 1;
         self.remedy.get_or_insert_with(|| utf8_remedy(&line));
         if line.len() > MAX_RECORD_BYTES {
-            return Err(DocumentError::Line(LineError::TooLong {
+            return Err(ReadError::Line(LineError::TooLong {
                 name: self.name.clone(),
                 line: self.n_read,
                 max_bytes: MAX_RECORD_BYTES,
@@ -73,7 +73,7 @@ impl SourceLines {
         }
         let remedy = self.remedy.unwrap_or_else(|| utf8_remedy(&[]));
         String::from_utf8(line).map(Some).map_err(|error| {
-            DocumentError::Line(LineError::NotUtf8 {
+            ReadError::Line(LineError::NotUtf8 {
                 name: self.name.clone(),
                 line: self.n_read,
                 byte: error.utf8_error().valid_up_to() + 1,
@@ -88,8 +88,8 @@ impl SourceLines {
         line: u64,
         problem: impl Into<String>,
         remedy: &'static str,
-    ) -> DocumentError {
-        DocumentError::Syntax {
+    ) -> ReadError {
+        ReadError::Syntax {
             name: self.name.clone(),
             line,
             problem: problem.into(),
@@ -98,7 +98,7 @@ impl SourceLines {
     }
 
     /// Makes the error about a record larger than [`MAX_RECORD_BYTES`].
-    pub(super) fn too_large(&self, line: u64, record: &str) -> DocumentError {
+    pub(super) fn too_large(&self, line: u64, record: &str) -> ReadError {
         self.syntax(
             line,
             format!("{record} that begins here has more than {MAX_RECORD_BYTES} bytes, the limit"),

@@ -1,6 +1,7 @@
 //! The formats of documents. Each format is a reader of parts.
 
 mod build;
+mod error;
 mod escapes;
 mod html;
 mod items;
@@ -19,6 +20,7 @@ mod value;
 mod window;
 mod xml;
 
+pub use error::ReadError;
 pub use html::{HtmlOptions, HtmlReader};
 pub use json::{JsonOptions, JsonReader};
 pub use kind::{Format, FormatError, FormatOptions, PartReader};

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::document::{DocumentError, Part, Passage};
+use crate::document::{Part, Passage, ReadError};
 
 /// Maximum size of a verbatim part, in bytes.
 const MAX_VERBATIM_BYTES: usize = 1 << 16;
@@ -10,7 +10,7 @@ const MAX_VERBATIM_BYTES: usize = 1 << 16;
 /// A format: reads a document piece by piece.
 pub(super) trait ReadParts {
     /// Reads some more and adds parts to the queue; returns whether there may be more to read.
-    fn read_parts(&mut self, parts: &mut PartQueue) -> Result<bool, DocumentError>;
+    fn read_parts(&mut self, parts: &mut PartQueue) -> Result<bool, ReadError>;
 }
 
 /// The parts of a document; ends after the first error.
@@ -20,7 +20,7 @@ pub(super) struct Parts<S> {
     queue: PartQueue,
     has_ended: bool,
     /// The error to return after the parts read before it.
-    error: Option<DocumentError>,
+    error: Option<ReadError>,
 }
 
 /// Parts that have been read but not returned.
@@ -40,7 +40,7 @@ impl<S: ReadParts> Parts<S> {
 }
 
 impl<S: ReadParts> Iterator for Parts<S> {
-    type Item = Result<Part, DocumentError>;
+    type Item = Result<Part, ReadError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         while !self.has_ended {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::window::Window;
 use crate::document::list_mark::list_mark;
-use crate::document::{DocumentError, Notation, Part, Passage, Plain};
+use crate::document::{Notation, Part, Passage, Plain, ReadError};
 
 /// Maximum size of a passage, in bytes.
 const PASSAGE_BYTES: usize = 1 << 15;
@@ -52,7 +52,7 @@ impl TextReader {
         }
     }
 
-    fn read(&mut self) -> Result<Option<Part>, DocumentError> {
+    fn read(&mut self) -> Result<Option<Part>, ReadError> {
         while self.window.text().len() <= 2 * PASSAGE_BYTES && !self.window.is_at_end() {
             self.window.fill()?;
         }
@@ -86,7 +86,7 @@ impl TextReader {
 }
 
 impl Iterator for TextReader {
-    type Item = Result<Part, DocumentError>;
+    type Item = Result<Part, ReadError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.has_failed {

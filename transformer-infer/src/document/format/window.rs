@@ -5,7 +5,7 @@ use std::io::{self, Read};
 
 use transformer_core::lines::{LineError, utf8_remedy};
 
-use crate::document::DocumentError;
+use crate::document::ReadError;
 
 /// Number of bytes to read at a time, unless a token needs more.
 const BLOCK_BYTES: usize = 1 << 16;
@@ -67,8 +67,8 @@ impl Window {
     }
 
     /// Makes an error at the line of the next byte.
-    pub(super) fn error(&self, problem: String, remedy: &'static str) -> DocumentError {
-        DocumentError::Syntax {
+    pub(super) fn error(&self, problem: String, remedy: &'static str) -> ReadError {
+        ReadError::Syntax {
             name: self.name.clone(),
             line: self.n_lines + 1,
             problem,
@@ -77,7 +77,7 @@ impl Window {
     }
 
     /// Reads at least as many bytes as it holds, so that reading a long token takes linear time.
-    pub(super) fn fill(&mut self) -> Result<(), DocumentError> {
+    pub(super) fn fill(&mut self) -> Result<(), ReadError> {
         self.text.drain(..self.taken);
         self.taken = 0;
         let n_wanted = self.text.len().max(BLOCK_BYTES);
@@ -102,19 +102,19 @@ impl Window {
         Ok(())
     }
 
-    fn read_error(&self, source: io::Error) -> DocumentError {
+    fn read_error(&self, source: io::Error) -> ReadError {
         let line = self.n_lines + n_line_feeds(self.text.as_bytes());
         LineError::of_read(&self.name, line, source).into()
     }
 
     /// Makes the error for an invalid byte after the text and these valid bytes.
-    fn utf8_error(&self, valid: &[u8]) -> DocumentError {
+    fn utf8_error(&self, valid: &[u8]) -> ReadError {
         let before = [self.text.as_bytes(), valid].concat();
         let n_bytes = match before.iter().rposition(|byte| *byte == b'\n') {
             Some(at) => before.len() - at - 1,
             None => self.n_line_bytes + before.len(),
         };
-        DocumentError::Line(LineError::NotUtf8 {
+        ReadError::Line(LineError::NotUtf8 {
             name: self.name.clone(),
             line: self.n_lines + n_line_feeds(&before) + 1,
             byte: n_bytes + 1,

@@ -1,23 +1,11 @@
 //! Small documents of every format, each with the translation that keeps everything that must be kept.
 
 use super::Reverses;
-use super::doubles::Writes;
-use crate::document::format::{Format, FormatOptions, XmlOptions, xml_parts};
-use crate::document::{
-    DocumentError, DocumentTranslator, LineTranslator, Part, Protection, Split, Splitter,
-};
+use super::doubles::{Writes, translate_sentences};
+use crate::document::Part;
+use crate::document::format::{Format, FormatOptions, ReadError, XmlOptions, xml_parts};
 
-fn written(lines: &impl LineTranslator, parts: Vec<Part>) -> String {
-    let (splitter, protection) = (
-        Splitter::new(Split::Sentences, "en"),
-        Protection::placeholders(),
-    );
-    let mut documents = DocumentTranslator::new(lines, &splitter, &protection);
-    let translated = documents.translate_parts(parts, &mut |_| ());
-    translated.expect("these translators do not fail").concat()
-}
-
-fn read(format: &str, source: &'static str) -> Result<Vec<Part>, DocumentError> {
+fn read(format: &str, source: &'static str) -> Result<Vec<Part>, ReadError> {
     let format: Format = format.parse().expect("it is a format");
     let options = FormatOptions::default();
     format
@@ -335,7 +323,7 @@ MAN A.</p>
 fn what_is_to_be_kept_is_kept() {
     for (format, source, expected) in CASES {
         let parts = read(format, source).expect("the document is read");
-        assert_eq!(written(&Reverses, parts), *expected, "{source}");
+        assert_eq!(translate_sentences(&Reverses, parts), *expected, "{source}");
     }
 }
 
@@ -345,7 +333,7 @@ fn a_document_type_of_xml_is_copied() {
         r#"<?xml version="1.0"?><!DOCTYPE d [ <!ENTITY a "b"> ]><d><p>A dog runs.</p></d>"#;
     let parts = xml_parts(source, &XmlOptions::default());
     let expected = source.replace("A dog runs.", "RUNS DOG A.");
-    assert_eq!(written(&Reverses, parts), expected);
+    assert_eq!(translate_sentences(&Reverses, parts), expected);
 }
 
 #[test]
@@ -367,7 +355,7 @@ fn an_amount_that_the_model_drops_is_put_back() {
     });
     let source = "A man sells two dogs for $20.50 in the park.\n";
     let parts = read("txt", source).expect("it is text");
-    assert_eq!(written(&lines, parts), source);
+    assert_eq!(translate_sentences(&lines, parts), source);
 }
 
 #[test]
@@ -381,7 +369,7 @@ fn tags_after_percent_signs_are_tags() {
         (r#"{"a":"Only %<b>two</b> dogs run."}"#, &["<b>", "</b>"]),
     ];
     for (text, tags) in texts {
-        let written = written(&Reverses, read("json", text).expect("it is JSON"));
+        let written = translate_sentences(&Reverses, read("json", text).expect("it is JSON"));
         for tag in tags {
             assert_eq!(written.matches(tag).count(), 1, "{written}");
         }
@@ -391,7 +379,7 @@ fn tags_after_percent_signs_are_tags() {
 #[test]
 fn spaces_outside_of_pairs_are_kept() {
     let page = read("html", "<p><img src=a>&#32;A dog runs.</p>").expect("it is UTF-8");
-    let written = written(&Reverses, page);
+    let written = translate_sentences(&Reverses, page);
     let (_, words) = written
         .split_once("<img src=a>")
         .expect("the picture is kept");

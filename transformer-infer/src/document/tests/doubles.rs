@@ -3,12 +3,18 @@
 use std::cell::RefCell;
 use std::ops::Range;
 
+use crate::document::format::{PartReader, ReadError};
 use crate::document::marks::{Unit, units};
 use crate::document::{
-    DocumentError, DocumentEvent, DocumentLine, DocumentTranslator, LineTranslator, Mark, MarkKind,
-    Part, Passage, Protection, Split, Splitter, TranslatedLine,
+    DocumentLine, DocumentRules, LineLimits, Mark, MarkKind, Part, Passage, Protection, Split,
+    Splitter, TranslatedLine, Window,
 };
 use transformer_core::text::Link;
+
+/// A model with known translations.
+pub(in crate::document) trait LineTranslator: LineLimits {
+    fn translate_line(&self, line: &DocumentLine<'_>) -> TranslatedLine;
+}
 
 /// A translator that returns every line unchanged.
 #[derive(Debug)]
@@ -21,35 +27,23 @@ pub(in crate::document) struct Copies {
 #[derive(Debug)]
 pub(in crate::document) struct Reverses;
 
-impl LineTranslator for Copies {
-    fn translate_lines(
-        &self,
-        lines: &[DocumentLine<'_>],
-        on_progress: &mut dyn FnMut(usize),
-    ) -> Result<Vec<TranslatedLine>, DocumentError> {
-        on_progress(lines.len());
-        Ok(lines
-            .iter()
-            .map(|line| TranslatedLine::copy_of(line.text))
-            .collect())
-    }
-
+impl LineLimits for Copies {
     fn longest_start(&self, text: &str) -> Option<usize> {
         (text.len() > self.most).then_some(self.most)
     }
 }
 
-impl LineTranslator for Reverses {
-    fn translate_lines(
-        &self,
-        lines: &[DocumentLine<'_>],
-        _: &mut dyn FnMut(usize),
-    ) -> Result<Vec<TranslatedLine>, DocumentError> {
-        Ok(lines.iter().map(|line| reversed(line.text)).collect())
+impl LineTranslator for Copies {
+    fn translate_line(&self, line: &DocumentLine<'_>) -> TranslatedLine {
+        TranslatedLine::copy_of(line.text)
     }
+}
 
-    fn longest_start(&self, _: &str) -> Option<usize> {
-        None
+impl LineLimits for Reverses {}
+
+impl LineTranslator for Reverses {
+    fn translate_line(&self, line: &DocumentLine<'_>) -> TranslatedLine {
+        reversed(line.text)
     }
 }
 
@@ -70,31 +64,73 @@ impl Writes {
     }
 }
 
-impl LineTranslator for Writes {
-    fn translate_lines(
-        &self,
-        lines: &[DocumentLine<'_>],
-        _: &mut dyn FnMut(usize),
-    ) -> Result<Vec<TranslatedLine>, DocumentError> {
-        let line = |line: &DocumentLine<'_>| {
-            self.lines
-                .borrow_mut()
-                .push((line.text.to_owned(), line.terms.to_vec()));
-            let text = (self.write)(line);
-            let copy = TranslatedLine::copy_of(&text);
-            let is_copy = text == line.text;
-            let links = copy.links.into_iter().filter(|_| is_copy).collect();
-            TranslatedLine { links, ..copy }
-        };
-        Ok(lines.iter().map(line).collect())
-    }
-
-    fn longest_start(&self, _: &str) -> Option<usize> {
-        None
-    }
-
+impl LineLimits for Writes {
     fn can_write(&self, _: &str) -> bool {
         self.can_write
+    }
+}
+
+impl LineTranslator for Writes {
+    fn translate_line(&self, line: &DocumentLine<'_>) -> TranslatedLine {
+        self.lines
+            .borrow_mut()
+            .push((line.text.to_owned(), line.terms.to_vec()));
+        let text = (self.write)(line);
+        let copy = TranslatedLine::copy_of(&text);
+        let is_copy = text == line.text;
+        let links = copy.links.into_iter().filter(|_| is_copy).collect();
+        TranslatedLine { links, ..copy }
+    }
+}
+
+/// Translates the parts of a document with an English source.
+pub(in crate::document) fn translate_parts(
+    lines: &impl LineTranslator,
+    parts: Vec<Part>,
+    split: Split,
+    protection: &Protection,
+    on_split: &mut dyn FnMut(&str, usize),
+) -> Vec<String> {
+    let splitter = Splitter::new(split, "en");
+    let rules = DocumentRules {
+        limits: lines,
+        splitter: &splitter,
+        protection,
+    };
+    let mut window = Window::new(parts, 0);
+    while window.begin_level(&rules, &mut *on_split) {
+        while !window.is_level_done() {
+            let sentences = window.sentences().into_iter();
+            let translated = sentences.map(|line| lines.translate_line(&line)).collect();
+            window.write(translated, protection);
+        }
+    }
+    window.into_texts()
+}
+
+/// Translates the sentences of parts, with placeholders protected.
+pub(in crate::document) fn translate_sentences(
+    lines: &impl LineTranslator,
+    parts: Vec<Part>,
+) -> String {
+    let protection = Protection::placeholders();
+    translate_parts(lines, parts, Split::Sentences, &protection, &mut |_, _| ()).concat()
+}
+
+/// Translates a document, in its encoding, as [`translate_sentences`] does.
+pub(super) fn translate_document(
+    lines: &impl LineTranslator,
+    reader: PartReader,
+) -> Result<Vec<u8>, ReadError> {
+    let mut reader = reader;
+    let mut translated = Vec::new();
+    loop {
+        let parts = reader.window()?;
+        if parts.is_empty() {
+            return Ok(translated);
+        }
+        let text = translate_sentences(lines, parts);
+        translated.extend_from_slice(&reader.encoded(&text));
     }
 }
 
@@ -201,20 +237,5 @@ fn absorb_spaces(
 
 /// Translates a passage of the markup language as English, with placeholders protected.
 pub(super) fn translate(lines: &impl LineTranslator, source: &str) -> String {
-    translate_with(lines, source, &mut |_| ())
-}
-
-pub(super) fn translate_with(
-    lines: &impl LineTranslator,
-    source: &str,
-    on_event: &mut dyn FnMut(DocumentEvent),
-) -> String {
-    let (splitter, protection) = (
-        Splitter::new(Split::Sentences, "en"),
-        Protection::placeholders(),
-    );
-    let mut translator = DocumentTranslator::new(lines, &splitter, &protection);
-    let parts = vec![Part::Passage(markup(source))];
-    let translated = translator.translate_parts(parts, on_event);
-    translated.expect("these translators do not fail").concat()
+    translate_sentences(lines, vec![Part::Passage(markup(source))])
 }

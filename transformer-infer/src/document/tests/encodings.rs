@@ -1,23 +1,13 @@
 //! Pages in the encodings that they declare.
 
 use super::Copies;
-use super::doubles::Writes;
-use crate::document::format::{Format, FormatOptions};
-use crate::document::{
-    DocumentError, DocumentTranslator, LineTranslator, Protection, Split, Splitter,
-};
+use super::doubles::{LineTranslator, Writes, translate_document};
+use crate::document::format::{Format, FormatOptions, ReadError};
 
-fn translated(lines: &impl LineTranslator, page: &[u8]) -> Result<Vec<u8>, DocumentError> {
-    let (splitter, protection) = (
-        Splitter::new(Split::Sentences, "en"),
-        Protection::placeholders(),
-    );
+fn translated(lines: &impl LineTranslator, page: &[u8]) -> Result<Vec<u8>, ReadError> {
     let input = std::io::Cursor::new(page.to_owned());
     let parts = Format::Html.read("a".to_owned(), input, &FormatOptions::default())?;
-    let mut translated = Vec::new();
-    let mut documents = DocumentTranslator::new(lines, &splitter, &protection);
-    documents.translate(parts, &mut translated, &mut |_| ())?;
-    Ok(translated)
+    translate_document(lines, parts)
 }
 
 fn copied(page: &[u8]) -> Vec<u8> {

@@ -2,45 +2,35 @@
 
 use std::sync::Mutex;
 
+use super::doubles::{LineTranslator, translate_parts};
 use crate::document::format::{
     Format, FormatOptions, HtmlOptions, Paragraphs, XmlOptions, xml_parts,
 };
 use crate::document::{
-    DocumentError, DocumentLine, DocumentTranslator, LineTranslator, Part, Protection, Split,
-    Splitter, TranslatedLine,
+    DocumentLine, DocumentRules, LineLimits, Part, Protection, Split, Splitter, TranslatedLine,
+    Window,
 };
 
 /// A translator that copies and records lines.
 #[derive(Debug, Default)]
 struct Notes(Mutex<Vec<String>>);
 
-impl LineTranslator for Notes {
-    fn translate_lines(
-        &self,
-        lines: &[DocumentLine<'_>],
-        _: &mut dyn FnMut(usize),
-    ) -> Result<Vec<TranslatedLine>, DocumentError> {
-        let mut noted = self.0.lock().expect("no other thread has it");
-        noted.extend(lines.iter().map(|line| line.text.to_owned()));
-        Ok(lines
-            .iter()
-            .map(|line| TranslatedLine::copy_of(line.text))
-            .collect())
-    }
+impl LineLimits for Notes {}
 
-    fn longest_start(&self, _: &str) -> Option<usize> {
-        None
+impl LineTranslator for Notes {
+    fn translate_line(&self, line: &DocumentLine<'_>) -> TranslatedLine {
+        let mut noted = self.0.lock().expect("no other thread has it");
+        noted.push(line.text.to_owned());
+        TranslatedLine::copy_of(line.text)
     }
 }
 
 /// Returns the lines of a document, and checks that a copy is equal to the document.
 fn lines_of_parts(parts: Vec<Part>, split: Split) -> Vec<String> {
     let source: String = parts.iter().map(Part::source).collect();
-    let (splitter, protection) = (Splitter::new(split, "en"), Protection::placeholders());
-    let notes = Notes::default();
-    let mut documents = DocumentTranslator::new(&notes, &splitter, &protection);
-    let copied = documents.translate_parts(parts, &mut |_| ());
-    assert_eq!(copied.expect("copying does not fail").concat(), source);
+    let (notes, protection) = (Notes::default(), Protection::placeholders());
+    let copied = translate_parts(&notes, parts, split, &protection, &mut |_, _| ());
+    assert_eq!(copied.concat(), source);
     notes.0.into_inner().expect("no other thread has it")
 }
 
@@ -167,4 +157,49 @@ fn marks_of_lists_are_copied() {
         text("🇩🇪 Germany\n🏴󠁧󠁢󠁥󠁮󠁧󠁿 England\n* [x] Done"),
         ["Germany", "England", "Done"]
     );
+}
+
+#[test]
+fn sentences_inside_of_marks_come_first_and_all_are_numbered() {
+    let options = FormatOptions {
+        html: HtmlOptions { attributes: true },
+        ..FormatOptions::default()
+    };
+    let page = "<p title='A cat.'>One {a}. 2 {b}</p><img alt='A dog.'>".as_bytes();
+    let mut reader = Format::Html
+        .read("a".to_owned(), page, &options)
+        .expect("it is UTF-8");
+    let (splitter, protection) = (
+        Splitter::new(Split::Sentences, "en"),
+        Protection::placeholders(),
+    );
+    let rules = DocumentRules {
+        limits: &Notes::default(),
+        splitter: &splitter,
+        protection: &protection,
+    };
+    let mut window = Window::new(reader.window().expect("it is UTF-8"), 5);
+    let mut rounds = Vec::new();
+    while window.begin_level(&rules, |_, _| ()) {
+        while !window.is_level_done() {
+            let sentences = window.sentences().into_iter();
+            rounds.push(
+                sentences
+                    .map(|it| (it.index, it.text.to_owned()))
+                    .collect::<Vec<_>>(),
+            );
+            let empty = rounds.last().map_or(0, Vec::len);
+            window.write(vec![TranslatedLine::default(); empty], &protection);
+        }
+    }
+    let line = |index, text: &str| (index, text.to_owned());
+    let expected = [
+        vec![line(5, "A cat."), line(6, "A dog.")],
+        // Its translation lacks the placeholder, which is required next and taken out at last.
+        vec![line(7, "One {a}.")],
+        vec![line(7, "One {a}.")],
+        vec![line(7, "One.")],
+    ];
+    assert_eq!(rounds, expected);
+    assert_eq!(window.n_sentences(), 8);
 }

@@ -5,14 +5,12 @@ use std::sync::LazyLock;
 use proptest::prelude::*;
 use proptest::test_runner::{RngSeed, TestCaseError, TestRunner};
 
+use super::doubles::{LineTranslator, translate_parts};
 use crate::document::kept::may_be_a_word;
 use crate::document::kinds::{KINDS, Keep};
 use crate::document::numbers::groups;
 use crate::document::protection::Item;
-use crate::document::{
-    DocumentError, DocumentLine, DocumentTranslator, LineTranslator, Part, Passage, Protection,
-    Split, Splitter, TranslatedLine,
-};
+use crate::document::{DocumentLine, LineLimits, Part, Passage, Protection, Split, TranslatedLine};
 
 /// A translator that drops words, moves them, or joins them to their neighbors, according to random bits.
 #[derive(Clone, Debug)]
@@ -48,25 +46,18 @@ impl Mangles {
     }
 }
 
-impl LineTranslator for Mangles {
-    fn translate_lines(
-        &self,
-        lines: &[DocumentLine<'_>],
-        _: &mut dyn FnMut(usize),
-    ) -> Result<Vec<TranslatedLine>, DocumentError> {
-        let line = |line| TranslatedLine {
-            text: self.translate(line),
-            ..TranslatedLine::default()
-        };
-        Ok(lines.iter().map(line).collect())
-    }
-
-    fn longest_start(&self, _: &str) -> Option<usize> {
-        None
-    }
-
+impl LineLimits for Mangles {
     fn can_write(&self, _: &str) -> bool {
         self.can_write
+    }
+}
+
+impl LineTranslator for Mangles {
+    fn translate_line(&self, line: &DocumentLine<'_>) -> TranslatedLine {
+        TranslatedLine {
+            text: self.translate(line),
+            ..TranslatedLine::default()
+        }
     }
 }
 
@@ -128,11 +119,8 @@ fn sentence() -> impl Strategy<Value = String> {
 static PROTECTION: LazyLock<Protection> = LazyLock::new(Protection::placeholders);
 
 fn translate(lines: &Mangles, source: &str) -> String {
-    let splitter = Splitter::new(Split::Sentences, "en");
-    let mut documents = DocumentTranslator::new(lines, &splitter, &PROTECTION);
     let parts = vec![Part::Passage(Passage::plain(source))];
-    let translated = documents.translate_parts(parts, &mut |_| ());
-    translated.expect("this translator does not fail").concat()
+    translate_parts(lines, parts, Split::Sentences, &PROTECTION, &mut |_, _| ()).concat()
 }
 
 /// Returns the text that is copied exactly, in order.

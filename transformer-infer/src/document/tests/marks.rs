@@ -1,10 +1,9 @@
 //! The positions of marks and protected text in translations, by hand.
 
-use super::doubles::{translate, translate_with};
+use super::doubles::{LineTranslator, markup, translate, translate_parts};
 use super::{Copies, Reverses};
 use crate::document::{
-    DocumentError, DocumentEvent, DocumentLine, DocumentTranslator, LineTranslator, Notation, Part,
-    Protection, Split, Splitter, TranslatedLine,
+    DocumentLine, LineLimits, Notation, Part, Protection, Split, TranslatedLine,
 };
 
 fn copied(source: &str) -> String {
@@ -124,19 +123,17 @@ fn a_pair_without_a_translation_is_kept() {
 
 #[test]
 fn a_long_sentence_is_translated_in_parts_and_said() {
-    let mut events = Vec::new();
-    let translated = translate_with(
+    let mut split = Vec::new();
+    let source = "one, two three <b>four</b> five";
+    let translated = translate_parts(
         &Copies { most: 9 },
-        "one, two three <b>four</b> five",
-        &mut |event| events.push(event),
+        vec![Part::Passage(markup(source))],
+        Split::Sentences,
+        &Protection::placeholders(),
+        &mut |sentence, n_parts| split.push((sentence.to_owned(), n_parts)),
     );
-    assert_eq!(translated, "one, two three <b>four</b> five");
-    events.retain(|event| matches!(event, DocumentEvent::Split { .. }));
-    let expected = DocumentEvent::Split {
-        start: "one, two three four five".to_owned(),
-        n_parts: 3,
-    };
-    assert_eq!(events, [expected]);
+    assert_eq!(translated, [source]);
+    assert_eq!(split, [("one, two three four five".to_owned(), 3)]);
 }
 
 #[test]
@@ -149,37 +146,24 @@ fn line_ends_without_room_between_words_are_dropped() {
         notation: std::sync::Arc::new(Soft),
         ..crate::document::Passage::plain(source)
     };
-    let (splitter, protection) = (Splitter::new(Split::Sentences, "en"), Protection::default());
-    let mut translator = DocumentTranslator::new(&Joins, &splitter, &protection);
-    let translated = translator.translate_parts(vec![Part::Passage(passage)], &mut |_| ());
-    assert_eq!(
-        translated.expect("this translator does not fail"),
-        ["one\n(two"]
-    );
+    let parts = vec![Part::Passage(passage)];
+    let protection = Protection::default();
+    let translated = translate_parts(&Joins, parts, Split::Sentences, &protection, &mut |_, _| ());
+    assert_eq!(translated, ["one\n(two"]);
 }
 
 /// A translator that removes the second space of every line.
 #[derive(Debug)]
 struct Joins;
 
-impl LineTranslator for Joins {
-    fn translate_lines(
-        &self,
-        lines: &[DocumentLine<'_>],
-        _: &mut dyn FnMut(usize),
-    ) -> Result<Vec<TranslatedLine>, DocumentError> {
-        let joined = lines.iter().map(|line| {
-            let text = line.text.replace("( ", "(");
-            TranslatedLine {
-                text,
-                ..TranslatedLine::default()
-            }
-        });
-        Ok(joined.collect())
-    }
+impl LineLimits for Joins {}
 
-    fn longest_start(&self, _: &str) -> Option<usize> {
-        None
+impl LineTranslator for Joins {
+    fn translate_line(&self, line: &DocumentLine<'_>) -> TranslatedLine {
+        TranslatedLine {
+            text: line.text.replace("( ", "("),
+            ..TranslatedLine::default()
+        }
     }
 }
 

@@ -9,4 +9,4 @@ mod mangled;
 mod marks;
 mod properties;
 
-pub(super) use doubles::{Copies, Reverses, markup};
+pub(super) use doubles::{Copies, Reverses, markup, translate_sentences};

@@ -1,6 +1,5 @@
 //! The refusals for errors of the library.
 
-use crate::document::DocumentError;
 use crate::scheduler::SchedulerError;
 use crate::serve::http::ApiError;
 use crate::serve::models::Served;
@@ -43,20 +42,6 @@ pub(super) fn of_translator(error: &TranslatorError) -> ApiError {
         }
         error => {
             tracing::error!(error = one_line(error), "a translation failed");
-            ApiError::Internal
-        }
-    }
-}
-
-/// Returns the refusal of a document.
-pub(super) fn of_document(error: DocumentError) -> ApiError {
-    match error {
-        DocumentError::Translator(error) => of_translator(&error),
-        DocumentError::Line(_) | DocumentError::Syntax { .. } => {
-            ApiError::request(one_line(&error))
-        }
-        error => {
-            tracing::error!(error = one_line(&error), "a document failed");
             ApiError::Internal
         }
     }

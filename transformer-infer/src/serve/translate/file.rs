@@ -5,10 +5,8 @@ use std::sync::Arc;
 
 use axum::body::Bytes;
 
-use super::document::with_lines;
+use super::document::ServedDocument;
 use super::request::TranslateOptions;
-use super::work::PLACEHOLDERS;
-use crate::document::DocumentTranslator;
 use crate::document::format::{Format, FormatOptions};
 use crate::serve::http::ApiError;
 use crate::serve::models::{Route, Served};
@@ -38,13 +36,24 @@ async fn translate(
     options: &TranslateOptions,
     caller: &Caller,
 ) -> Result<Bytes, ApiError> {
-    with_lines(served, options, caller, move |lines, splitter| {
+    let mut document = ServedDocument::begin(served, options, caller).await?;
+    let read = move || {
         let name = "the file".to_owned();
-        let parts = format.read(name, Cursor::new(file), &FormatOptions::default())?;
-        let mut documents = DocumentTranslator::new(lines, splitter, &PLACEHOLDERS);
-        let mut translated = Vec::new();
-        documents.translate(parts, &mut translated, &mut |_| ())?;
-        Ok(translated.into())
-    })
-    .await
+        let mut reader = format.read(name, Cursor::new(file), &FormatOptions::default())?;
+        let window = reader.window()?;
+        Ok((reader, window))
+    };
+    let (mut reader, mut window) = document.read(read).await?;
+    let mut translated = Vec::new();
+    while !window.is_empty() {
+        for text in document.translate(window).await? {
+            translated.extend_from_slice(&reader.encoded(&text));
+        }
+        let read = move || {
+            let window = reader.window()?;
+            Ok((reader, window))
+        };
+        (reader, window) = document.read(read).await?;
+    }
+    Ok(translated.into())
 }

@@ -6,7 +6,6 @@ mod file;
 mod finish;
 mod html;
 mod line;
-mod lines;
 mod pivot;
 mod plain;
 mod request;

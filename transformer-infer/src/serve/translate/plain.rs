@@ -4,13 +4,12 @@ use std::sync::Arc;
 
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use super::document::splitter;
+use super::document::{WAIT, limits, splitter};
 use super::failure::{of_scheduler, of_translator};
 use super::finish::{Finisher, Line, Text};
-use super::lines::WAIT;
 use super::request::{SentenceEvent, SentenceTranslation, TextTranslation, TranslateOptions};
 use super::work::{PLACEHOLDERS, prepare};
-use crate::document::{DocumentTranslator, DraftSentence, Form, ModelLines};
+use crate::document::{DocumentRules, DraftSentence, Form};
 use crate::scheduler::{Job, JobLine, SchedulerError, Ticket};
 use crate::search::Search;
 use crate::serve::http::ApiError;
@@ -100,9 +99,11 @@ fn submit(
 ) -> Result<Submitted, ApiError> {
     let translator = served.translator();
     let search = options.search(translator.search(), options.n_best)?;
-    let lines = ModelLines::new(translator, &search);
-    let splitter = splitter(served, options);
-    let documents = DocumentTranslator::new(&lines, &splitter, &PLACEHOLDERS);
+    let rules = DocumentRules {
+        limits: &limits(translator),
+        splitter: &splitter(translator, options),
+        protection: &PLACEHOLDERS,
+    };
     let PlainTexts {
         texts,
         terms: of_texts,
@@ -111,7 +112,7 @@ fn submit(
     let texts: Vec<Text> = texts
         .into_iter()
         .map(|text| Text {
-            draft: documents.draft(&text),
+            draft: rules.draft(&text),
             text,
         })
         .collect();
@@ -200,7 +201,8 @@ fn lines_of(
                 continue;
             }
             let glossary = options.glossary.iter();
-            let terms = glossary.flat_map(|glossary| draft.terms_of(glossary));
+            let (line, copied) = (draft.line(Form::Shown), draft.copied(Form::Shown));
+            let terms = glossary.flat_map(|glossary| glossary.terms_outside(line, copied));
             let terms = terms.map(|term| term.target.to_owned());
             all_terms.push(terms.chain(of_text.iter().cloned()).collect());
             lines.push((index, sentence));

@@ -1,4 +1,4 @@
-//! [`prepare`], [`compute`] and [`wait_for_document`]: a limited number of threads for blocking work.
+//! [`prepare`] and [`compute`]: a limited number of threads for blocking work.
 
 use std::sync::{Arc, LazyLock};
 use std::thread::available_parallelism;
@@ -12,7 +12,7 @@ use crate::serve::http::ApiError;
 use crate::serve::models::Served;
 use crate::serve::state::Caller;
 
-/// Maximum number of threads that wait for the translation of documents, besides those for files.
+/// Maximum number of documents that are translated at the same time, besides files.
 const MAX_DOCUMENTS: usize = 64;
 
 /// Rough minimum of text bytes per token: an estimate that refuses early what the queue would refuse.
@@ -40,30 +40,29 @@ pub(super) async fn prepare<T: Send + 'static>(
     let permit = permit(&PREPARING).await?;
     // The queue may have filled in the meantime.
     check_room(served, n_bytes)?;
-    on_thread(Some(permit), work).await
+    on_thread(permit, work).await
 }
 
 /// Computes something for a prepared request.
 pub(super) async fn compute<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
 ) -> Result<T, ApiError> {
-    on_thread(Some(permit(&PREPARING).await?), work).await
+    on_thread(permit(&PREPARING).await?, work).await
 }
 
-/// Computes something for a document; the thread also waits for the translation. An accepted file is never refused:
-/// `work` holds its slot, which bounds the threads.
-pub(super) async fn wait_for_document<T: Send + 'static>(
+/// Waits for the permit of a document, or refuses it if the model's queue is full. A file needs none: it has a slot, and
+/// is never refused once it is accepted.
+pub(super) async fn document_permit(
     served: &Served,
     caller: &Caller,
-    work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
-) -> Result<T, ApiError> {
+) -> Result<Option<OwnedSemaphorePermit>, ApiError> {
     if caller.slot.is_some() {
-        return on_thread(None, work).await;
+        return Ok(None);
     }
     check_room(served, 0)?;
     let permit = permit(&DOCUMENTS).await?;
     check_room(served, 0)?;
-    on_thread(Some(permit), work).await
+    Ok(Some(permit))
 }
 
 async fn permit(permits: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, ApiError> {
@@ -72,7 +71,7 @@ async fn permit(permits: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, ApiErr
 }
 
 async fn on_thread<T: Send + 'static>(
-    permit: Option<OwnedSemaphorePermit>,
+    permit: OwnedSemaphorePermit,
     work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
 ) -> Result<T, ApiError> {
     let work = move || {

@@ -2,11 +2,9 @@
 
 use std::sync::Arc;
 
-use super::document::with_lines;
+use super::document::translate_parts_of;
 use super::request::TranslateOptions;
-use super::work::PLACEHOLDERS;
 use crate::document::format::{XmlOptions, xml_parts};
-use crate::document::{DocumentTranslator, Part};
 use crate::serve::http::ApiError;
 use crate::serve::models::{Route, Served};
 use crate::serve::state::Caller;
@@ -36,17 +34,6 @@ async fn translate(
     caller: &Caller,
 ) -> Result<Vec<String>, ApiError> {
     let xml = xml.clone();
-    with_lines(served, options, caller, move |lines, splitter| {
-        let texts: Vec<Vec<Part>> = texts.iter().map(|text| xml_parts(text, &xml)).collect();
-        let n_parts: Vec<usize> = texts.iter().map(Vec::len).collect();
-        let mut documents = DocumentTranslator::new(lines, splitter, &PLACEHOLDERS);
-        let parts = texts.into_iter().flatten().collect();
-        let translated = documents.translate_parts(parts, &mut |_| ())?;
-        let mut translated = translated.into_iter();
-        let joined = n_parts
-            .into_iter()
-            .map(|n| translated.by_ref().take(n).collect());
-        Ok(joined.collect())
-    })
-    .await
+    let read = move |text: String| Ok(xml_parts(&text, &xml));
+    translate_parts_of(served, options, caller, texts, read).await
 }

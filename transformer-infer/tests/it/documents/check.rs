@@ -3,10 +3,10 @@
 use std::{fmt, fs};
 
 use proptest::prelude::*;
-use transformer_infer::document::{DocumentError, MarkKind, Part, Passage};
+use transformer_infer::document::{MarkKind, Part, Passage, ReadError};
 
 /// The parts that a reader returns.
-pub(super) type Read = Result<Vec<Part>, DocumentError>;
+pub(super) type Read = Result<Vec<Part>, ReadError>;
 
 /// Returns a file of `tests/fixtures/documents`.
 pub(super) fn fixture(name: &str) -> String {

@@ -10,7 +10,7 @@ use super::attributes::declared_encoding;
 use super::elements::text_mode;
 use super::token::{TextMode, TokenKind};
 use super::tokenizer::next_token;
-use crate::document::DocumentError;
+use crate::document::ReadError;
 
 /// Number of bytes at the start of a page in which to look for its encoding.
 const HEAD_BYTES: u64 = 1 << 16;
@@ -26,7 +26,7 @@ const MAX_BYTES: u64 = 1 << 24;
 pub(super) fn decoded(
     name: &str,
     mut input: impl Read + Send + 'static,
-) -> Result<(Box<dyn Read + Send>, Option<&'static Encoding>), DocumentError> {
+) -> Result<(Box<dyn Read + Send>, Option<&'static Encoding>), ReadError> {
     let read_error = |error| LineError::of_read(name, 0, error);
     let mut bytes = Vec::new();
     let mut head = input.by_ref().take(HEAD_BYTES);
@@ -44,7 +44,7 @@ pub(super) fn decoded(
     let decoded = || encoding.decode_without_bom_handling_and_without_replacement(&bytes);
     let text = is_small.then(decoded).flatten();
     let text = text.filter(|text| *encoded(text, encoding) == *bytes);
-    let text = text.ok_or_else(|| DocumentError::Syntax {
+    let text = text.ok_or_else(|| ReadError::Syntax {
         name: name.to_owned(),
         line: 1,
         problem: format!(

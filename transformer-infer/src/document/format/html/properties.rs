@@ -6,10 +6,8 @@ use super::reader_tests::{Blocks, passages, read};
 use super::soup::{block_size, soup, soup_of};
 use super::trees::{asks_for_translation, copied_text, nodes};
 use super::{HtmlOptions, HtmlReader};
-use crate::document::tests::Copies;
-use crate::document::{
-    DocumentTranslator, Mark, MarkKind, Part, Passage, Protection, Raw, Split, Splitter,
-};
+use crate::document::tests::{Copies, translate_sentences};
+use crate::document::{Mark, MarkKind, Part, Passage, Raw};
 
 /// Checks that marks are in order, nested, and within the text.
 fn check_marks(passage: &Passage) -> Result<(), String> {
@@ -110,14 +108,10 @@ proptest! {
         source in soup().prop_map(without_tables_and_selects),
         most in 1_usize..60,
     ) {
-        let (splitter, protection) = (Splitter::new(Split::Sentences, "en"), Protection::placeholders());
-        let lines = Copies { most };
-        let mut translator = DocumentTranslator::new(&lines, &splitter, &protection);
         let input = std::io::Cursor::new(source.clone());
         let reader = HtmlReader::new("test".to_owned(), input, HtmlOptions { attributes: true });
         let parts = reader.and_then(Iterator::collect).expect("the soup is UTF-8");
-        let copied = translator.translate_parts(parts, &mut |_| ());
-        let copied = copied.expect("copying does not fail").concat();
+        let copied = translate_sentences(&Copies { most }, parts);
         prop_assert_eq!(nodes(&copied), nodes(&source));
     }
 

@@ -13,7 +13,7 @@ use super::token::{Tag, TextMode, Token, TokenKind};
 use super::tokenizer::next_token;
 use super::tree::{MAX_DEPTH, Tree};
 use crate::document::format::window::Window;
-use crate::document::{DocumentError, Part};
+use crate::document::{Part, ReadError};
 
 /// The remedy for a page that declares another encoding.
 pub(super) const CONVERT: &str = "convert the file, for example with `iconv -f windows-1252 -t utf-8`, and change its \
@@ -49,7 +49,7 @@ pub struct HtmlOptions {
 /// assert_eq!(passage.text, "Tom & Jerry");
 /// assert_eq!(passage.marks[0].range, 6..11);
 /// assert_eq!(parts.iter().map(Part::source).collect::<String>(), page);
-/// # Ok::<(), transformer_infer::document::DocumentError>(())
+/// # Ok::<(), transformer_infer::document::ReadError>(())
 /// ```
 #[derive(Debug)]
 pub struct HtmlReader {
@@ -81,7 +81,7 @@ impl HtmlReader {
         name: String,
         input: impl Read + Send + 'static,
         options: HtmlOptions,
-    ) -> Result<(Self, &'static Encoding), DocumentError> {
+    ) -> Result<(Self, &'static Encoding), ReadError> {
         let (input, encoding) = decoded(&name, input)?;
         let mut reader = Self::new(name, input, options)?;
         reader.is_decoded = encoding.is_some();
@@ -97,7 +97,7 @@ impl HtmlReader {
         name: String,
         input: impl Read + Send + 'static,
         options: HtmlOptions,
-    ) -> Result<Self, DocumentError> {
+    ) -> Result<Self, ReadError> {
         let mut reader = Self {
             window: Window::new(name, Box::new(input)),
             options,
@@ -117,7 +117,7 @@ impl HtmlReader {
     }
 
     /// Reads a token, or more of the file.
-    fn step(&mut self) -> Result<(), DocumentError> {
+    fn step(&mut self) -> Result<(), ReadError> {
         let text = self.window.text();
         let is_at_end = self.window.is_at_end();
         if text.is_empty() {
@@ -165,7 +165,7 @@ impl HtmlReader {
     }
 
     /// Returns an error if the tag makes the page impossible to translate.
-    fn check(&self, tag: &Tag) -> Result<(), DocumentError> {
+    fn check(&self, tag: &Tag) -> Result<(), ReadError> {
         if self.tree.depth() >= MAX_DEPTH {
             let problem = format!("{MAX_DEPTH} elements are open");
             return Err(self.window.error(problem, "end them with their end tags"));
@@ -344,7 +344,7 @@ impl Atom {
 }
 
 impl Iterator for HtmlReader {
-    type Item = Result<Part, DocumentError>;
+    type Item = Result<Part, ReadError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {

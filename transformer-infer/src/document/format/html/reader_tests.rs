@@ -3,7 +3,7 @@
 use std::io::Read;
 
 use super::{HtmlOptions, HtmlReader};
-use crate::document::{DocumentError, MarkKind, Part, Passage};
+use crate::document::{MarkKind, Part, Passage, ReadError};
 
 const WITH_ATTRIBUTES: HtmlOptions = HtmlOptions { attributes: true };
 
@@ -28,7 +28,7 @@ pub(super) fn read(source: &str, options: HtmlOptions) -> Vec<Part> {
     try_read(source.as_bytes(), options).expect("the source is UTF-8")
 }
 
-fn try_read(source: &[u8], options: HtmlOptions) -> Result<Vec<Part>, DocumentError> {
+fn try_read(source: &[u8], options: HtmlOptions) -> Result<Vec<Part>, ReadError> {
     let input = Blocks {
         source: source.to_vec(),
         at: 0,

@@ -10,7 +10,7 @@ use super::scanner::Scanner;
 use super::string::{JsonText, decode};
 use crate::document::format::lines::MAX_RECORD_BYTES;
 use crate::document::format::parts::{PartQueue, Parts, ReadParts};
-use crate::document::{DocumentError, Notation, Part};
+use crate::document::{Notation, Part, ReadError};
 
 const REMEDY: &str = "correct the file; any JSON checker shows the same position";
 
@@ -42,7 +42,7 @@ impl JsonReader {
         name: String,
         input: impl Read + Send + 'static,
         options: JsonOptions,
-    ) -> Result<Self, DocumentError> {
+    ) -> Result<Self, ReadError> {
         Ok(Self(Parts::new(Json {
             scanner: Scanner::new(name, input),
             grammar: Grammar::new(Selection::new(&options)),
@@ -53,7 +53,7 @@ impl JsonReader {
 }
 
 impl Iterator for JsonReader {
-    type Item = Result<Part, DocumentError>;
+    type Item = Result<Part, ReadError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         self.0.next()
@@ -61,7 +61,7 @@ impl Iterator for JsonReader {
 }
 
 impl ReadParts for Json {
-    fn read_parts(&mut self, parts: &mut PartQueue) -> Result<bool, DocumentError> {
+    fn read_parts(&mut self, parts: &mut PartQueue) -> Result<bool, ReadError> {
         if std::mem::take(&mut self.is_start) {
             self.read_byte_order_mark(parts)?;
         }
@@ -122,7 +122,7 @@ impl Json {
         parts.push_verbatim(char::from(byte).encode_utf8(&mut [0; 4]));
     }
 
-    fn read_byte_order_mark(&mut self, parts: &mut PartQueue) -> Result<(), DocumentError> {
+    fn read_byte_order_mark(&mut self, parts: &mut PartQueue) -> Result<(), ReadError> {
         if self.scanner.peek()? != Some(0xef) {
             return Ok(());
         }
@@ -137,7 +137,7 @@ impl Json {
     }
 
     /// Reads a string and returns the source between its quotation marks.
-    fn read_string(&mut self) -> Result<String, DocumentError> {
+    fn read_string(&mut self) -> Result<String, ReadError> {
         let start = self.scanner.error(
             format_args!(
                 "a string that begins here has more than {MAX_RECORD_BYTES} bytes, the limit"
@@ -175,7 +175,7 @@ impl Json {
         Ok(string)
     }
 
-    fn read_escape(&mut self, bytes: &mut Vec<u8>) -> Result<(), DocumentError> {
+    fn read_escape(&mut self, bytes: &mut Vec<u8>) -> Result<(), ReadError> {
         self.scanner.skip(b'\\');
         bytes.push(b'\\');
         let byte = self.peek_in("a string")?;
@@ -202,7 +202,7 @@ impl Json {
     }
 
     /// Reads a number, `true`, `false` or `null`.
-    fn read_word(&mut self) -> Result<String, DocumentError> {
+    fn read_word(&mut self) -> Result<String, ReadError> {
         let invalid =
             |word: &str| format!("expected a number, `true`, `false` or `null`, found `{word}`");
         let start = self.scanner.error(invalid("a long word"), REMEDY);
@@ -225,7 +225,7 @@ impl Json {
         }
     }
 
-    fn peek_in(&mut self, token: &str) -> Result<u8, DocumentError> {
+    fn peek_in(&mut self, token: &str) -> Result<u8, ReadError> {
         let byte = self.scanner.peek()?;
         byte.ok_or_else(|| {
             self.scanner
@@ -233,7 +233,7 @@ impl Json {
         })
     }
 
-    fn unexpected_byte(&self, byte: u8) -> DocumentError {
+    fn unexpected_byte(&self, byte: u8) -> ReadError {
         if byte.is_ascii_graphic() {
             self.unexpected(&format!("`{}`", char::from(byte)))
         } else {
@@ -241,7 +241,7 @@ impl Json {
         }
     }
 
-    fn unexpected(&self, found: &str) -> DocumentError {
+    fn unexpected(&self, found: &str) -> ReadError {
         let expected = self.grammar.description();
         self.scanner
             .error(format_args!("expected {expected}, found {found}"), REMEDY)

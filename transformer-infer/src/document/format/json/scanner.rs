@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, ErrorKind, Read};
 
 use transformer_core::lines::{LineError, utf8_remedy};
 
-use crate::document::DocumentError;
+use crate::document::ReadError;
 
 /// A reader of bytes that counts lines and columns.
 pub(super) struct Scanner {
@@ -41,7 +41,7 @@ impl Scanner {
     }
 
     /// Returns the next byte without taking it; `None` at the end.
-    pub(super) fn peek(&mut self) -> Result<Option<u8>, DocumentError> {
+    pub(super) fn peek(&mut self) -> Result<Option<u8>, ReadError> {
         loop {
             match self.input.fill_buf() {
                 Ok(bytes) => {
@@ -73,8 +73,8 @@ impl Scanner {
     }
 
     /// Makes an error about the next byte.
-    pub(super) fn error(&self, problem: impl fmt::Display, remedy: &'static str) -> DocumentError {
-        DocumentError::Syntax {
+    pub(super) fn error(&self, problem: impl fmt::Display, remedy: &'static str) -> ReadError {
+        ReadError::Syntax {
             name: self.name.clone(),
             line: self.line,
             problem: format!("column {}: {problem}", self.column + 1),

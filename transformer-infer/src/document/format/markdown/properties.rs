@@ -6,21 +6,14 @@ use proptest::prelude::*;
 use pulldown_cmark::{Event, Options, Parser, Tag};
 
 use super::MarkdownReader;
-use crate::document::tests::Reverses;
-use crate::document::{DocumentTranslator, Protection, Split, Splitter};
+use crate::document::tests::{Reverses, translate_sentences};
 
 /// Translates a document by reversing its words.
 fn translated(source: &str) -> String {
-    let (splitter, protection) = (
-        Splitter::new(Split::Sentences, "en"),
-        Protection::placeholders(),
-    );
-    let mut translator = DocumentTranslator::new(&Reverses, &splitter, &protection);
     let input = Cursor::new(source.to_owned());
     let reader = MarkdownReader::new("test".to_owned(), input);
     let parts = reader.and_then(Iterator::collect).expect("it is UTF-8");
-    let result = translator.translate_parts(parts, &mut |_| ());
-    result.expect("reversing does not fail").concat()
+    translate_sentences(&Reverses, parts)
 }
 
 /// An element without text.

@@ -5,7 +5,7 @@ use std::io::Read;
 use super::blocks::{TooLong, push_blocks};
 use crate::document::format::lines::{SourceLines, split_byte_order_mark};
 use crate::document::format::parts::{PartQueue, Parts, ReadParts};
-use crate::document::{DocumentError, Part};
+use crate::document::{Part, ReadError};
 
 /// Maximum size of a document, in bytes: 4 MiB. A reference may be defined anywhere, so the whole document is in
 /// memory, and takes up to about 150 times its size.
@@ -30,14 +30,14 @@ impl MarkdownReader {
     /// # Errors
     ///
     /// Never fails: all errors come from the iterator.
-    pub fn new(name: String, input: impl Read + Send + 'static) -> Result<Self, DocumentError> {
+    pub fn new(name: String, input: impl Read + Send + 'static) -> Result<Self, ReadError> {
         let lines = SourceLines::new(name, input);
         Ok(Self(Parts::new(Markdown { lines })))
     }
 }
 
 impl Iterator for MarkdownReader {
-    type Item = Result<Part, DocumentError>;
+    type Item = Result<Part, ReadError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         self.0.next()
@@ -45,7 +45,7 @@ impl Iterator for MarkdownReader {
 }
 
 impl ReadParts for Markdown {
-    fn read_parts(&mut self, parts: &mut PartQueue) -> Result<bool, DocumentError> {
+    fn read_parts(&mut self, parts: &mut PartQueue) -> Result<bool, ReadError> {
         let mut text = String::new();
         while let Some(line) = self.lines.next_line()? {
             text.push_str(&line);

@@ -8,7 +8,7 @@ use super::line::{Keyword, Line, LineKind};
 use super::options::PoOptions;
 use crate::document::format::lines::{MAX_RECORD_BYTES, SourceLines, split_byte_order_mark};
 use crate::document::format::parts::{PartQueue, Parts, ReadParts};
-use crate::document::{DocumentError, Part};
+use crate::document::{Part, ReadError};
 
 const RECODE: &str = "convert it with `msgconv --to-code=UTF-8`";
 
@@ -45,7 +45,7 @@ impl PoReader {
         name: String,
         input: impl Read + Send + 'static,
         options: PoOptions,
-    ) -> Result<Self, DocumentError> {
+    ) -> Result<Self, ReadError> {
         Ok(Self(Parts::new(Po {
             lines: SourceLines::new(name, input),
             options,
@@ -58,7 +58,7 @@ impl PoReader {
 }
 
 impl Iterator for PoReader {
-    type Item = Result<Part, DocumentError>;
+    type Item = Result<Part, ReadError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         self.0.next()
@@ -66,7 +66,7 @@ impl Iterator for PoReader {
 }
 
 impl ReadParts for Po {
-    fn read_parts(&mut self, parts: &mut PartQueue) -> Result<bool, DocumentError> {
+    fn read_parts(&mut self, parts: &mut PartQueue) -> Result<bool, ReadError> {
         let Some(mut text) = self.lines.next_line()? else {
             self.end_entry(parts)?;
             return Ok(false);
@@ -97,7 +97,7 @@ impl ReadParts for Po {
 }
 
 impl Po {
-    fn end_entry(&mut self, parts: &mut PartQueue) -> Result<(), DocumentError> {
+    fn end_entry(&mut self, parts: &mut PartQueue) -> Result<(), ReadError> {
         let mut entry = std::mem::take(&mut self.entry);
         if entry.has_fields() && !entry.has_translation() {
             let problem = "the message that begins here has no `msgstr`";

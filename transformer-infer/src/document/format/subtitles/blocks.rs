@@ -1,7 +1,7 @@
 //! [`Blocks`]: groups of lines up to the next blank line.
 
 use super::options::SubtitleKind;
-use crate::document::DocumentError;
+use crate::document::ReadError;
 use crate::document::format::lines::{MAX_RECORD_BYTES, SourceLines, split_byte_order_mark};
 
 /// Lines with their line ends, none of them blank, and the blank lines after them.
@@ -32,7 +32,7 @@ impl Blocks {
     }
 
     /// Returns the next block, which has no lines if the file begins with blank ones; `None` at the end.
-    pub(super) fn next_block(&mut self) -> Result<Option<Block>, DocumentError> {
+    pub(super) fn next_block(&mut self) -> Result<Option<Block>, ReadError> {
         let mut block = Block {
             lines: Vec::new(),
             blank: String::new(),

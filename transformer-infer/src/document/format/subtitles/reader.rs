@@ -9,7 +9,7 @@ use super::text::is_number;
 use super::time::CueTime;
 use crate::document::format::lines::{SourceLines, split_byte_order_mark};
 use crate::document::format::parts::{PartQueue, Parts, ReadParts};
-use crate::document::{DocumentError, Part};
+use crate::document::{Part, ReadError};
 
 /// A reader of SubRip and WebVTT.
 ///
@@ -38,7 +38,7 @@ impl SubtitleReader {
         input: impl Read + Send + 'static,
         kind: SubtitleKind,
         options: SubtitleOptions,
-    ) -> Result<Self, DocumentError> {
+    ) -> Result<Self, ReadError> {
         Ok(Self(Parts::new(Subtitles {
             kind,
             blocks: Blocks::new(SourceLines::new(name, input), kind),
@@ -49,7 +49,7 @@ impl SubtitleReader {
 }
 
 impl Iterator for SubtitleReader {
-    type Item = Result<Part, DocumentError>;
+    type Item = Result<Part, ReadError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         self.0.next()
@@ -57,7 +57,7 @@ impl Iterator for SubtitleReader {
 }
 
 impl ReadParts for Subtitles {
-    fn read_parts(&mut self, parts: &mut PartQueue) -> Result<bool, DocumentError> {
+    fn read_parts(&mut self, parts: &mut PartQueue) -> Result<bool, ReadError> {
         let Some(block) = self.blocks.next_block()? else {
             self.passages.end_passage(parts);
             return Ok(false);
@@ -69,7 +69,7 @@ impl ReadParts for Subtitles {
 }
 
 impl Subtitles {
-    fn read_block(&mut self, block: &Block, parts: &mut PartQueue) -> Result<(), DocumentError> {
+    fn read_block(&mut self, block: &Block, parts: &mut PartQueue) -> Result<(), ReadError> {
         let times: Vec<Option<CueTime>> = block
             .lines
             .iter()
@@ -104,7 +104,7 @@ impl Subtitles {
     }
 
     /// Checks the first block; returns the number of lines of the header.
-    fn begin(&mut self, block: &Block, has_times: bool) -> Result<usize, DocumentError> {
+    fn begin(&mut self, block: &Block, has_times: bool) -> Result<usize, ReadError> {
         let Some(first) = block.lines.first() else {
             return Ok(0);
         };

@@ -2,7 +2,7 @@
 
 use super::options::{Column, FirstRow, TableOptions};
 use super::row::{Row, Rows};
-use crate::document::DocumentError;
+use crate::document::ReadError;
 
 /// Maximum number of columns to list in messages.
 const MAX_LISTED: usize = 40;
@@ -12,7 +12,7 @@ pub(super) fn find_columns(
     rows: &Rows,
     first: &Row,
     options: &TableOptions,
-) -> Result<Vec<bool>, DocumentError> {
+) -> Result<Vec<bool>, ReadError> {
     let names: Vec<String> = first
         .cells
         .iter()

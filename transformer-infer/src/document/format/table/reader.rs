@@ -11,7 +11,7 @@ use crate::document::format::lines::SourceLines;
 use crate::document::format::parts::{PartQueue, Parts, ReadParts};
 use crate::document::format::spelling::with_source;
 use crate::document::format::value::Value;
-use crate::document::{DocumentError, Mark, MarkKind, Notation, Part, Passage, Plain, Raw};
+use crate::document::{Mark, MarkKind, Notation, Part, Passage, Plain, Raw, ReadError};
 
 /// A reader of tables.
 ///
@@ -34,14 +34,14 @@ impl TableReader {
     ///
     /// # Errors
     ///
-    /// Returns [`DocumentError::Syntax`] if the separator is a quotation mark or a line end. All other errors come from
+    /// Returns [`ReadError::Syntax`] if the separator is a quotation mark or a line end. All other errors come from
     /// the iterator.
     pub fn new(
         name: String,
         input: impl Read + Send + 'static,
         kind: TableKind,
         options: TableOptions,
-    ) -> Result<Self, DocumentError> {
+    ) -> Result<Self, ReadError> {
         let lines = SourceLines::new(name, input);
         if let TableKind::Csv {
             separator: separator @ ('"' | '\n' | '\r'),
@@ -60,7 +60,7 @@ impl TableReader {
 }
 
 impl Iterator for TableReader {
-    type Item = Result<Part, DocumentError>;
+    type Item = Result<Part, ReadError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         self.0.next()
@@ -68,7 +68,7 @@ impl Iterator for TableReader {
 }
 
 impl ReadParts for Table {
-    fn read_parts(&mut self, parts: &mut PartQueue) -> Result<bool, DocumentError> {
+    fn read_parts(&mut self, parts: &mut PartQueue) -> Result<bool, ReadError> {
         let Some(row) = self.rows.next_row()? else {
             return Ok(false);
         };

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::options::TableKind;
-use crate::document::DocumentError;
+use crate::document::ReadError;
 use crate::document::format::lines::{
     MAX_RECORD_BYTES, SourceLines, split_byte_order_mark, split_line_end,
 };
@@ -55,7 +55,7 @@ impl Rows {
     }
 
     /// Returns the next row; `None` at the end.
-    pub(super) fn next_row(&mut self) -> Result<Option<Row>, DocumentError> {
+    pub(super) fn next_row(&mut self) -> Result<Option<Row>, ReadError> {
         let Some(text) = self.lines.next_line()? else {
             return Ok(None);
         };
@@ -78,12 +78,7 @@ impl Rows {
     }
 
     /// Finds the cells of a row of CSV, and reads further lines if a cell in quotation marks has several.
-    fn read_csv(
-        &mut self,
-        row: &mut Row,
-        mut at: usize,
-        separator: char,
-    ) -> Result<(), DocumentError> {
+    fn read_csv(&mut self, row: &mut Row, mut at: usize, separator: char) -> Result<(), ReadError> {
         loop {
             let is_quoted = row.text[at..].starts_with('"');
             let range = if is_quoted {
@@ -121,7 +116,7 @@ impl Rows {
     }
 
     /// Returns the position of the quotation mark that closes a cell.
-    fn find_closing_quote(&mut self, row: &mut Row, start: usize) -> Result<usize, DocumentError> {
+    fn find_closing_quote(&mut self, row: &mut Row, start: usize) -> Result<usize, ReadError> {
         let first_line = self.lines.n_read();
         let mut at = start;
         loop {

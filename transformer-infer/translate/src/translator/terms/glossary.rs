@@ -240,6 +240,16 @@ impl Glossary {
         found
     }
 
+    /// Returns the [terms of a sentence](Self::terms_in), except those that touch text that is copied.
+    pub fn terms_outside(&self, sentence: &str, copied: &[Range<usize>]) -> Vec<Term<'_>> {
+        let mut terms = self.terms_in(sentence);
+        terms.retain(|Term { range, .. }| {
+            let meets = |it: &Range<usize>| it.start < range.end && range.start < it.end;
+            !copied.iter().any(meets)
+        });
+        terms
+    }
+
     /// Returns the longest term at the start of some pieces, and its number of pieces; `first` is the spelling of the
     /// first piece.
     fn longest(
