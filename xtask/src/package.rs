@@ -14,11 +14,12 @@ use anyhow::{Context, Result};
 use crate::process::{call, cargo, target_folder};
 
 /// The crates that can be published, in the order in which they depend on each other.
-const PACKAGES: [&str; 8] = [
+const PACKAGES: [&str; 9] = [
     "transformer-text",
     "transformer-core",
     "transformer-metrics",
     "transformer-search",
+    "transformer-documents",
     "transformer-translate",
     "transformer-program",
     "transformer-infer",

@@ -1,0 +1,26 @@
+//! [`ReadError`]: the reason why a document cannot be read, and the remedy.
+
+use transformer_text::lines::LineError;
+
+/// The reason why a document cannot be read, and the remedy.
+///
+/// A document is named by its file in backticks, or `standard input`. Lines are counted from 1.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// The input, or one of its lines, cannot be read.
+    #[error(transparent)]
+    Line(#[from] LineError),
+    /// The input does not follow its format.
+    #[error("{name}, line {line}: {problem}; {remedy}")]
+    Syntax {
+        /// The document.
+        name: String,
+        /// Number of the line.
+        line: u64,
+        /// The problem: what was found and what was expected.
+        problem: String,
+        /// The remedy.
+        remedy: &'static str,
+    },
+}

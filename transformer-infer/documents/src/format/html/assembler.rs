@@ -1,0 +1,193 @@
+//! [`Assembler`]: collects text and inline markup up to the end of a passage, and makes parts of them.
+
+use std::collections::VecDeque;
+
+use super::entity::pieces;
+use super::notation::Position;
+use super::scan_tag::is_space;
+use super::segment::{Inline, InlinePoint, segment_parts};
+use crate::Part;
+
+/// Number of bytes of text after which a passage ends at the next whitespace outside pairs. At twice as many it ends
+/// anywhere.
+pub(super) const MAX_TEXT_BYTES: usize = 1 << 16;
+
+/// Number of tags and texts after which a passage ends in the same way.
+pub(super) const MAX_ITEMS: usize = 1000;
+
+/// Number of bytes of markup after which a passage ends in the same way.
+pub(super) const MAX_MARKUP_BYTES: usize = 1 << 20;
+
+/// Size of the parts into which copied text is divided.
+const VERBATIM_BYTES: usize = 1 << 16;
+
+/// The current passage, and the parts before it.
+#[derive(Debug, Default)]
+pub(super) struct Assembler {
+    items: Vec<Inline>,
+    /// Index and name of the start tags without an end tag so far.
+    open: Vec<(usize, String)>,
+    n_text_bytes: usize,
+    n_markup_bytes: usize,
+    /// The position of the passage's text.
+    position: Position,
+    parts: VecDeque<Part>,
+}
+
+impl Assembler {
+    /// Returns the first complete part.
+    pub(super) fn next_part(&mut self, is_at_end: bool) -> Option<Part> {
+        // Copied text may grow.
+        if self.parts.len() > 1 || is_at_end {
+            return self.parts.pop_front();
+        }
+        None
+    }
+
+    /// Ends the passage, and copies the parts.
+    pub(super) fn copy(&mut self, parts: Vec<Part>) {
+        self.flush();
+        self.emit(parts);
+    }
+
+    /// Adds text as written in the file.
+    pub(super) fn text(&mut self, mut source: &str, position: Position) {
+        while let Some(cut) = self.cut(source) {
+            let (head, rest) = source.split_at(cut);
+            self.push_text(head, position);
+            self.flush();
+            source = rest;
+        }
+        self.push_text(source, position);
+    }
+
+    /// Returns the position in the text where the passage has to end.
+    fn cut(&self, source: &str) -> Option<usize> {
+        let is_full = self.items.len() >= MAX_ITEMS || self.n_markup_bytes >= MAX_MARKUP_BYTES;
+        let n_left = |limit: usize| limit.saturating_sub(self.n_text_bytes);
+        let soft = if is_full { 0 } else { n_left(MAX_TEXT_BYTES) };
+        let is_space = |byte: &u8| is_space(*byte);
+        if source.len() <= soft || source.is_empty() {
+            return None;
+        }
+        let hard = n_left(2 * MAX_TEXT_BYTES);
+        if self.open.is_empty() {
+            let end = hard.clamp(soft, source.len());
+            let found = source.as_bytes()[soft..end].iter().position(is_space);
+            if let Some(at) = found {
+                // The whitespace is copied before the next passage.
+                return (soft + at > 0 || !self.items.is_empty()).then_some(soft + at);
+            }
+        }
+        if source.len() <= hard {
+            return None;
+        }
+        let mut end = 0;
+        for piece in pieces(source, htmlize::Context::General) {
+            let behind = end + piece.source.len();
+            if behind > hard && piece.is_entity {
+                break;
+            }
+            end = behind.min(source.floor_char_boundary(hard));
+            if behind > hard {
+                break;
+            }
+        }
+        (end > 0 || !self.items.is_empty()).then_some(end)
+    }
+
+    fn push_text(&mut self, source: &str, position: Position) {
+        if source.is_empty() {
+            return;
+        }
+        // If one line end is kept, the whole passage is preformatted.
+        if source.contains(['\n', '\r']) && position == Position::Preformatted {
+            self.position = position;
+        }
+        self.n_text_bytes += source.len();
+        match self.items.last_mut() {
+            Some(Inline::Text(text)) => text.push_str(source),
+            _ => self.items.push(Inline::Text(source.to_owned())),
+        }
+    }
+
+    /// Adds something between words.
+    pub(super) fn point(&mut self, point: InlinePoint) {
+        self.make_room(point.parts.iter().map(n_bytes).sum());
+        self.items.push(Inline::Point(point));
+    }
+
+    /// Adds the start tag of a pair.
+    pub(super) fn open(&mut self, name: &str, parts: Vec<Part>) {
+        // Links do not nest: a second one ends the first.
+        let is_single = matches!(name, "a" | "nobr");
+        if is_single && self.open.iter().any(|(_, open)| open == name) {
+            self.copy(parts);
+            return;
+        }
+        self.make_room(parts.iter().map(n_bytes).sum());
+        self.open.push((self.items.len(), name.to_owned()));
+        self.items.push(Inline::Open(parts));
+    }
+
+    /// Adds the end tag of a pair. Ends the passage if the last start tag has another name.
+    pub(super) fn close(&mut self, name: &str, source: String) {
+        if self.open.last().is_some_and(|(_, open)| open == name) {
+            self.open.pop();
+            self.n_markup_bytes += source.len();
+            self.items.push(Inline::Close(source));
+        } else {
+            self.copy(vec![Part::Verbatim(source)]);
+        }
+    }
+
+    /// Ends the passage if it would have too much markup with these additional bytes.
+    fn make_room(&mut self, n_bytes: usize) {
+        if self.items.len() >= 2 * MAX_ITEMS || self.n_markup_bytes + n_bytes > 2 * MAX_MARKUP_BYTES
+        {
+            self.flush();
+        }
+        self.n_markup_bytes += n_bytes;
+    }
+
+    /// Ends the passage. Start tags without an end tag divide it.
+    pub(super) fn flush(&mut self) {
+        let items = std::mem::take(&mut self.items);
+        let mut open = std::mem::take(&mut self.open).into_iter().peekable();
+        self.n_text_bytes = 0;
+        self.n_markup_bytes = 0;
+        let mut segment = Vec::new();
+        for (index, item) in items.into_iter().enumerate() {
+            match item {
+                Inline::Open(parts) if open.next_if(|(at, _)| *at == index).is_some() => {
+                    self.emit(segment_parts(std::mem::take(&mut segment), self.position));
+                    self.emit(parts);
+                }
+                item => segment.push(item),
+            }
+        }
+        self.emit(segment_parts(segment, self.position));
+        self.position = Position::Content;
+    }
+
+    fn emit(&mut self, parts: Vec<Part>) {
+        for part in parts {
+            match (part, self.parts.back_mut()) {
+                (Part::Verbatim(text), _) if text.is_empty() => {}
+                (Part::Verbatim(text), Some(Part::Verbatim(last)))
+                    if last.len() < VERBATIM_BYTES =>
+                {
+                    last.push_str(&text);
+                }
+                (part, _) => self.parts.push_back(part),
+            }
+        }
+    }
+}
+
+pub(super) fn n_bytes(part: &Part) -> usize {
+    match part {
+        Part::Verbatim(text) => text.len(),
+        Part::Passage(passage) => passage.text.len(),
+    }
+}

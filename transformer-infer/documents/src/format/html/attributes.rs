@@ -1,0 +1,129 @@
+//! The attributes of tags: settings for translation and encoding, and text to translate.
+
+use encoding_rs::{Encoding, ISO_2022_JP, UTF_8};
+use htmlize::unescape_attribute;
+
+use super::notation::Position;
+use super::passage::text_parts;
+use super::token::{Attribute, Tag};
+use crate::Part;
+
+/// Returns whether to translate the content of an element, if its attributes specify it.
+pub(super) fn translate(tag: &Tag, source: &str) -> Option<bool> {
+    let value = |name| tag.attribute(name).map(|found| value(found, source));
+    match value("translate").as_deref().map(str::trim) {
+        Some(yes) if yes.is_empty() || yes.eq_ignore_ascii_case("yes") => return Some(true),
+        Some(no) if no.eq_ignore_ascii_case("no") => return Some(false),
+        _ => {}
+    }
+    let class = value("class")?;
+    class
+        .split_ascii_whitespace()
+        .any(|class| class == "notranslate")
+        .then_some(false)
+}
+
+/// Returns whether to keep the line ends in an element, as in `pre`, if its attributes specify it.
+pub(super) fn keeps_line_ends(tag: &Tag, source: &str) -> Option<bool> {
+    let value = |name| {
+        tag.attribute(name)
+            .map(|found| value(found, source).to_ascii_lowercase())
+    };
+    let style = value("style").unwrap_or_default();
+    let declared = style.split(';').filter_map(|it| it.split_once(':'));
+    let mut declared = declared.filter(|(name, _)| name.trim() == "white-space");
+    let declared = declared.next_back().map(|(_, spaces)| spaces.trim());
+    let inherited = ["inherit", "unset", "revert"];
+    match declared.filter(|it| !inherited.iter().any(|word| it.starts_with(word))) {
+        Some(spaces) => Some(
+            ["pre", "break-spaces"]
+                .iter()
+                .any(|it| spaces.starts_with(it)),
+        ),
+        None => value("xml:space").map(|space| space == "preserve"),
+    }
+}
+
+/// An encoding that a page declares.
+pub(super) struct Declared {
+    pub(super) label: String,
+    /// The encoding; `None` if the label is unknown or the encoding cannot be written.
+    pub(super) encoding: Option<&'static Encoding>,
+}
+
+/// Returns the encoding that a `meta` tag declares.
+pub(super) fn declared_encoding(tag: &Tag, source: &str) -> Option<Declared> {
+    if tag.name != "meta" {
+        return None;
+    }
+    let value = |name| tag.attribute(name).map(|found| value(found, source));
+    let declared = match (value("charset"), value("http-equiv"), value("content")) {
+        (Some(charset), _, _) => charset,
+        (None, Some(header), Some(content)) if header.eq_ignore_ascii_case("content-type") => {
+            let (_, charset) = content.split_once("charset")?;
+            let charset = charset.trim_start().strip_prefix('=')?.trim_start();
+            charset
+                .trim_start_matches(['"', '\''])
+                .split([';', ' ', '"', '\''])
+                .next()?
+                .to_owned()
+        }
+        _ => return None,
+    };
+    let label = declared.trim().to_ascii_lowercase();
+    let is_sign = |byte: u8| byte.is_ascii_alphanumeric() || b"-_:.+".contains(&byte);
+    if label.is_empty() || !label.bytes().all(is_sign) {
+        return None;
+    }
+    // Under the standard, a declaration of UTF-16 that can be read as ASCII means UTF-8.
+    let is_utf8 = label.starts_with("utf-16") || label.contains("unicode");
+    let encoding = match is_utf8 {
+        true => Some(UTF_8),
+        false => Encoding::for_label(label.as_bytes()),
+    };
+    Some(Declared {
+        label: declared,
+        // Documents are written in pieces, which an encoding with shifts would end in ASCII.
+        encoding: encoding.filter(|it| it.output_encoding() == *it && *it != ISO_2022_JP),
+    })
+}
+
+/// Divides a tag into copied parts and the text of its attributes.
+pub(super) fn tag_parts(tag: &Tag, source: &str) -> Vec<Part> {
+    let mut found: Vec<&Attribute> = tag
+        .attributes
+        .iter()
+        .filter(|attribute| is_text(tag, attribute, source))
+        .collect();
+    found.sort_by_key(|attribute| attribute.value.start);
+    let mut parts = Vec::new();
+    let mut at = 0;
+    for attribute in found {
+        let range = attribute.value.clone();
+        let text = text_parts(&source[range.clone()], Position::Attribute(attribute.quote));
+        if text.iter().any(|part| matches!(part, Part::Passage(_))) {
+            parts.push(Part::Verbatim(source[at..range.start].to_owned()));
+            parts.extend(text);
+            at = range.end;
+        }
+    }
+    parts.push(Part::Verbatim(source[at..].to_owned()));
+    parts
+}
+
+/// Returns whether the value of an attribute is read by people.
+fn is_text(tag: &Tag, attribute: &Attribute, source: &str) -> bool {
+    match attribute.name {
+        "alt" | "aria-label" | "placeholder" | "title" => true,
+        "label" => matches!(tag.name.as_str(), "optgroup" | "option" | "track"),
+        "content" => {
+            let name = tag.attribute("name").map(|name| value(name, source));
+            tag.name == "meta" && name.is_some_and(|name| name.eq_ignore_ascii_case("description"))
+        }
+        _ => false,
+    }
+}
+
+fn value(attribute: &Attribute, source: &str) -> String {
+    unescape_attribute(&source[attribute.value.clone()]).into_owned()
+}

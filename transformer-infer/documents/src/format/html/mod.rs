@@ -1,0 +1,34 @@
+//! HTML: pages, fragments and mail, as browsers read them.
+
+mod assembler;
+mod attributes;
+mod elements;
+mod encoding;
+mod entity;
+mod formatting;
+mod notation;
+mod passage;
+mod raw_text;
+mod reader;
+mod scan_tag;
+mod segment;
+mod token;
+mod tokenizer;
+mod tree;
+
+pub(super) use elements::{is_block, is_copied, is_void};
+pub(crate) use encoding::encoded;
+pub(super) use entity::entity;
+pub(super) use notation::HtmlNotation;
+pub use reader::{HtmlOptions, HtmlReader};
+
+#[cfg(test)]
+mod properties;
+#[cfg(test)]
+mod reader_tests;
+#[cfg(test)]
+mod soup;
+#[cfg(test)]
+mod tokenizer_tests;
+#[cfg(test)]
+mod trees;

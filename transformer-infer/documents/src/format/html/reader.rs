@@ -1,0 +1,364 @@
+//! [`HtmlReader`]: the parts of an HTML file.
+
+use std::io::Read;
+
+use encoding_rs::{Encoding, UTF_8};
+
+use super::assembler::{Assembler, MAX_MARKUP_BYTES, n_bytes};
+use super::attributes::{declared_encoding, tag_parts, translate};
+use super::elements::{Role, role};
+use super::encoding::decoded;
+use super::segment::{InlinePoint, append};
+use super::token::{Tag, TextMode, Token, TokenKind};
+use super::tokenizer::next_token;
+use super::tree::{MAX_DEPTH, Tree};
+use crate::format::window::Window;
+use crate::{Part, ReadError};
+
+/// The remedy for a page that declares another encoding.
+pub(super) const CONVERT: &str = "convert the file, for example with `iconv -f windows-1252 -t utf-8`, and change its \
+                       `<meta charset>` if it has one";
+
+/// Maximum size of a tag, comment or CDATA section, in bytes.
+const MAX_TOKEN_BYTES: usize = 1 << 24;
+
+/// Options for translating HTML.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HtmlOptions {
+    /// True if the values of `alt`, `aria-label`, `placeholder` and `title` are translated, as well as `label` of
+    /// options and tracks, and the description in `meta`. Default: false.
+    pub attributes: bool,
+}
+
+/// A reader of HTML, a page or a fragment of one, that follows browsers: any input is HTML.
+///
+/// A block such as a paragraph is a passage. Inline elements with both tags inside it are its pairs; images, comments
+/// and elements that are not translated, such as `code`, are its points. Everything else is copied. Memory is bounded:
+/// a passage has at most about 128 KiB of text, and a tag or comment 16 MiB.
+///
+/// # Example
+///
+/// ```
+/// use transformer_documents::Part;
+/// use transformer_documents::format::{HtmlOptions, HtmlReader};
+///
+/// let page = "<p>Tom &amp; <b>Jerry</b></p>";
+/// let reader = HtmlReader::new("`a.html`".into(), page.as_bytes(), HtmlOptions::default())?;
+/// let parts = reader.collect::<Result<Vec<_>, _>>()?;
+/// let Part::Passage(passage) = &parts[1] else { panic!("expected a passage") };
+/// assert_eq!(passage.text, "Tom & Jerry");
+/// assert_eq!(passage.marks[0].range, 6..11);
+/// assert_eq!(parts.iter().map(Part::source).collect::<String>(), page);
+/// # Ok::<(), transformer_documents::ReadError>(())
+/// ```
+#[derive(Debug)]
+pub struct HtmlReader {
+    window: Window,
+    options: HtmlOptions,
+    /// True if the page was decoded, so that its declaration of an encoding no longer matters.
+    is_decoded: bool,
+    mode: TextMode,
+    tree: Tree,
+    assembler: Assembler,
+    atom: Option<Atom>,
+    is_done: bool,
+}
+
+/// An inline element that is not translated, up to its end tag.
+#[derive(Debug)]
+struct Atom {
+    name: String,
+    /// Number of open elements around it.
+    depth: usize,
+    parts: Vec<Part>,
+    n_bytes: usize,
+    is_visible: bool,
+}
+
+impl HtmlReader {
+    /// Starts reading a file in its declared encoding, and returns the encoding.
+    pub(crate) fn of_file(
+        name: String,
+        input: impl Read + Send + 'static,
+        options: HtmlOptions,
+    ) -> Result<(Self, &'static Encoding), ReadError> {
+        let (input, encoding) = decoded(&name, input)?;
+        let mut reader = Self::new(name, input, options)?;
+        reader.is_decoded = encoding.is_some();
+        Ok((reader, encoding.unwrap_or(UTF_8)))
+    }
+
+    /// Starts reading UTF-8. `name` is the document in error messages.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the first bytes cannot be read or are not UTF-8.
+    pub fn new(
+        name: String,
+        input: impl Read + Send + 'static,
+        options: HtmlOptions,
+    ) -> Result<Self, ReadError> {
+        let mut reader = Self {
+            window: Window::new(name, Box::new(input)),
+            options,
+            is_decoded: false,
+            mode: TextMode::Data,
+            tree: Tree::default(),
+            assembler: Assembler::default(),
+            atom: None,
+            is_done: false,
+        };
+        reader.window.fill()?;
+        if reader.window.text().starts_with('\u{feff}') {
+            let mark = reader.window.take('\u{feff}'.len_utf8());
+            reader.assembler.copy(vec![Part::Verbatim(mark)]);
+        }
+        Ok(reader)
+    }
+
+    /// Reads a token, or more of the file.
+    fn step(&mut self) -> Result<(), ReadError> {
+        let text = self.window.text();
+        let is_at_end = self.window.is_at_end();
+        if text.is_empty() {
+            if !is_at_end {
+                return self.window.fill();
+            }
+            self.give_up_atom();
+            self.assembler.flush();
+            self.is_done = true;
+            return Ok(());
+        }
+        let token = match next_token(text, is_at_end, self.tree.is_foreign(), &mut self.mode) {
+            Some(token) => token,
+            None if !is_at_end => {
+                if text.len() > MAX_TOKEN_BYTES {
+                    let problem = format!("a tag or comment has more than {MAX_TOKEN_BYTES} bytes");
+                    return Err(self.window.error(problem, "end it with `>` or `-->`"));
+                }
+                return self.window.fill();
+            }
+            None => Token {
+                len: text.len(),
+                kind: TokenKind::Nothing,
+            },
+        };
+        if let TokenKind::Start(tag) = &token.kind {
+            self.check(tag)?;
+        }
+        let source = self.window.take(token.len);
+        match token.kind {
+            TokenKind::Text => self.text(source),
+            TokenKind::Start(tag) => self.start(&tag, source),
+            TokenKind::End(tag) => self.end(&tag.name, source),
+            TokenKind::Comment => self.comment(source),
+            TokenKind::Nothing => self.copy(source),
+        }
+        if self
+            .atom
+            .as_ref()
+            .is_some_and(|atom| atom.n_bytes > MAX_MARKUP_BYTES)
+        {
+            self.give_up_atom();
+        }
+        Ok(())
+    }
+
+    /// Returns an error if the tag makes the page impossible to translate.
+    fn check(&self, tag: &Tag) -> Result<(), ReadError> {
+        if self.tree.depth() >= MAX_DEPTH {
+            let problem = format!("{MAX_DEPTH} elements are open");
+            return Err(self.window.error(problem, "end them with their end tags"));
+        }
+        if let Some(declared) = declared_encoding(tag, self.window.text())
+            && declared.encoding != Some(UTF_8)
+            && !self.is_decoded
+        {
+            let label = declared.label;
+            let problem = format!("the page declares its encoding as `{label}`, expected UTF-8");
+            return Err(self.window.error(problem, CONVERT));
+        }
+        Ok(())
+    }
+
+    fn text(&mut self, source: String) {
+        if self.tree.is_in("head") && !source.trim_ascii().is_empty() {
+            self.tree.end("head");
+        }
+        // Browsers drop NUL.
+        let is_dropped = source.bytes().all(|byte| byte == 0);
+        if self.mode == TextMode::Data && !self.tree.is_foreign() && !is_dropped {
+            self.tree.reopen();
+        }
+        if self.atom.is_some() || !self.tree.translates() {
+            self.copy(source);
+        } else {
+            self.assembler.text(&source, self.tree.position());
+        }
+    }
+
+    fn comment(&mut self, source: String) {
+        // Conditional comments are pairs of markup, which must not move.
+        let is_condition = ["<!--[if", "<!--<![", "<!["]
+            .iter()
+            .any(|start| source.starts_with(start));
+        if is_condition || self.atom.is_some() || !self.tree.translates() {
+            self.copy(source);
+        } else {
+            self.point(vec![Part::Verbatim(source)], false);
+        }
+    }
+
+    fn start(&mut self, tag: &Tag, source: String) {
+        let name = tag.name.as_str();
+        let asked = translate(tag, &source);
+        self.tree.close_before(tag);
+        let is_block =
+            !self.tree.is_foreign() && matches!(role(name), Role::Block | Role::CopiedBlock);
+        let is_island = asked == Some(true) && !self.tree.is_opaque();
+        if let Some(atom) = &self.atom
+            && (self.tree.depth() <= atom.depth
+                || is_island
+                || (is_block && !is_in_picture(atom, name)))
+        {
+            self.give_up_atom();
+        }
+        let was_translated = self.tree.translates();
+        let depth = self.tree.depth();
+        let reads_attributes =
+            self.options.attributes && !self.tree.is_opaque() && asked.unwrap_or(was_translated);
+        self.mode = self.tree.start(tag, &source, asked);
+        let is_open = self.tree.depth() > depth;
+        let parts = if reads_attributes {
+            tag_parts(tag, &source)
+        } else {
+            vec![Part::Verbatim(source)]
+        };
+        if let Some(atom) = &mut self.atom {
+            atom.push(parts);
+            return;
+        }
+        let is_translated = if is_open {
+            self.tree.translates()
+        } else {
+            was_translated
+        };
+        match role(name) {
+            _ if !was_translated => self.assembler.copy(parts),
+            Role::Block | Role::CopiedBlock => self.assembler.copy(parts),
+            Role::Void { is_visible } => self.point(parts, is_visible),
+            Role::Pair | Role::Atom { .. } if !is_open => self.point(parts, true),
+            Role::Pair if is_translated => self.assembler.open(name, parts),
+            Role::Atom { .. } if is_translated && name != "picture" => {
+                self.assembler.open(name, parts);
+            }
+            role => {
+                let mut atom = Atom {
+                    name: name.to_owned(),
+                    depth,
+                    parts: Vec::new(),
+                    n_bytes: 0,
+                    is_visible: role != Role::Atom { is_visible: false },
+                };
+                atom.push(parts);
+                self.atom = Some(atom);
+            }
+        }
+    }
+
+    fn end(&mut self, name: &str, source: String) {
+        self.mode = TextMode::Data;
+        let was_translated = self.tree.translates();
+        let was_foreign = self.tree.is_foreign();
+        let depth = self.tree.depth();
+        self.tree.end(name);
+        let is_pair = matches!(role(name), Role::Pair | Role::Atom { .. });
+        if let Some(atom) = &mut self.atom {
+            if self.tree.depth() > atom.depth {
+                if was_foreign || is_pair || is_in_picture(atom, name) {
+                    atom.push(vec![Part::Verbatim(source)]);
+                    return;
+                }
+            } else if self.tree.depth() == atom.depth
+                && atom.name == name
+                && (depth == atom.depth + 1 || was_foreign)
+            {
+                atom.push(vec![Part::Verbatim(source)]);
+                self.end_atom();
+                return;
+            }
+            self.give_up_atom();
+            self.copy(source);
+        } else if was_translated && is_pair {
+            self.assembler.close(name, source);
+        } else {
+            self.copy(source);
+        }
+    }
+
+    /// Adds the element to the passage.
+    fn end_atom(&mut self) {
+        if let Some(atom) = self.atom.take() {
+            self.assembler.point(InlinePoint {
+                is_word: atom.is_visible && atom.name != "picture",
+                parts: atom.parts,
+                is_visible: atom.is_visible,
+            });
+        }
+    }
+
+    /// Copies the element, which ends the passage, because its content does not fit into a passage.
+    fn give_up_atom(&mut self) {
+        if let Some(atom) = self.atom.take() {
+            self.assembler.copy(atom.parts);
+        }
+    }
+
+    fn copy(&mut self, source: String) {
+        let parts = vec![Part::Verbatim(source)];
+        match &mut self.atom {
+            Some(atom) => atom.push(parts),
+            None => self.assembler.copy(parts),
+        }
+    }
+
+    fn point(&mut self, parts: Vec<Part>, is_visible: bool) {
+        self.assembler.point(InlinePoint {
+            parts,
+            is_visible,
+            is_word: false,
+        });
+    }
+}
+
+/// Returns whether a tag belongs to a picture.
+fn is_in_picture(atom: &Atom, name: &str) -> bool {
+    atom.name == "picture" && name == "source"
+}
+
+impl Atom {
+    fn push(&mut self, parts: Vec<Part>) {
+        self.n_bytes += parts.iter().map(n_bytes).sum::<usize>();
+        append(&mut self.parts, parts);
+    }
+}
+
+impl Iterator for HtmlReader {
+    type Item = Result<Part, ReadError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some(part) = self.assembler.next_part(self.is_done) {
+                return Some(Ok(part));
+            }
+            if self.is_done {
+                return None;
+            }
+            if let Err(error) = self.step() {
+                self.is_done = true;
+                self.assembler = Assembler::default();
+                return Some(Err(error));
+            }
+        }
+    }
+}

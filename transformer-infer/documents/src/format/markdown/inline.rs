@@ -1,0 +1,326 @@
+//! [`Inline`]: the text of a block and the markup inside it.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use pulldown_cmark::{Event, LinkType, Tag};
+
+use super::html_pairs::{html_kind, pair_html};
+use super::text::{Link, MarkdownText};
+use super::writer::enclosed;
+use crate::Notation;
+use crate::format::items::{Item, ItemKind, NAMED, join_atoms};
+use crate::format::parts::PartQueue;
+use crate::format::segments::push_items;
+
+/// The text of a block, as far as it has been read.
+pub(super) struct Inline<'a> {
+    text: &'a str,
+    /// The copied ranges inside text that have not been read yet.
+    points: &'a [Range<usize>],
+    start: usize,
+    /// Number of bytes of the text that are in items, or before them.
+    at: usize,
+    items: Vec<Item>,
+    /// The open pairs, the outermost first.
+    open: Vec<OpenPair>,
+}
+
+/// An open pair.
+struct OpenPair {
+    /// Index of its item.
+    item: usize,
+    has_text: bool,
+    kind: OpenKind,
+}
+
+/// The form of a pair.
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum OpenKind {
+    /// Delimiters around it, or a link with its address.
+    Plain,
+    /// A link with the name of a reference as its text.
+    NamedByText,
+    /// A single point: an image, or an address that is a link.
+    Point,
+}
+
+impl OpenKind {
+    /// Returns the name of the pair.
+    fn name(self) -> String {
+        match self {
+            Self::NamedByText => NAMED.to_owned(),
+            Self::Plain | Self::Point => String::new(),
+        }
+    }
+}
+
+impl<'a> Inline<'a> {
+    /// Begins with the first event; `at` is the end of the text read before.
+    pub(super) fn new(
+        text: &'a str,
+        points: &'a [Range<usize>],
+        at: usize,
+        first: &Event<'_>,
+        range: &Range<usize>,
+    ) -> Self {
+        let start = start_with_escape(text, at, first, range.start);
+        Self {
+            text,
+            points: &points[points.partition_point(|point| point.end <= start)..],
+            start,
+            at: start,
+            items: Vec::new(),
+            open: Vec::new(),
+        }
+    }
+
+    pub(super) fn start(&self) -> usize {
+        self.start
+    }
+
+    pub(super) fn end(&self) -> usize {
+        self.at
+    }
+
+    /// Adds an event.
+    pub(super) fn push(&mut self, event: Event<'_>, range: Range<usize>) {
+        if let Some(pair) = self.open.last()
+            && pair.kind == OpenKind::Point
+        {
+            // Everything inside an image, including nested images, belongs to it.
+            match event {
+                Event::Start(_) => self.begin(OpenKind::Point, 0, range),
+                Event::End(_) => self.end_point(range),
+                _ => {}
+            }
+            return;
+        }
+        self.push_gap(start_with_escape(self.text, self.at, &event, range.start));
+        match event {
+            Event::Text(text) => self.push_text_and_points(&text, range),
+            Event::SoftBreak => self.push_item(ItemKind::Break, range.end),
+            Event::HardBreak => self.push_item(ItemKind::Wall, range.end),
+            Event::Start(tag) => self.begin_tag(&tag, range),
+            Event::End(_) => self.end_tag(range),
+            Event::InlineHtml(html) => self.push_item(html_kind(&html), range.end),
+            _ => self.push_item(ItemKind::Point, range.end),
+        }
+    }
+
+    /// Adds the text to the queue.
+    pub(super) fn push_parts(mut self, is_cell: bool, parts: &mut PartQueue) {
+        pair_html(&mut self.items);
+        let mut items = join_touching_points(join_atoms(self.items));
+        let links = links(&items);
+        for item in &mut items {
+            item.raw = enclosed(item);
+        }
+        let notation: Arc<dyn Notation> = Arc::new(MarkdownText { is_cell, links });
+        push_items(items, &notation, parts);
+    }
+
+    /// Adds the source that the parser skipped before an event: the indentation of a line, or a backslash.
+    fn push_gap(&mut self, start: usize) {
+        if start <= self.at {
+            return;
+        }
+        let gap = &self.text[self.at..start];
+        match self.items.last_mut() {
+            Some(last) if matches!(last.kind, ItemKind::Break | ItemKind::Wall) => {
+                last.raw.push_str(gap);
+                last.source.push_str(gap);
+                self.at = start;
+            }
+            // Spaces before a line end belong to it; the first backslash of `\\|` in a cell belongs to the text.
+            _ if gap.trim_start_matches('\\').trim().is_empty() => {}
+            _ => self.push_item(ItemKind::Point, start),
+        }
+    }
+
+    /// Adds an item that ends at `end`.
+    fn push_item(&mut self, kind: ItemKind, end: usize) {
+        let end = end.max(self.at);
+        self.items.push(Item::new(kind, &self.text[self.at..end]));
+        self.at = end;
+    }
+
+    /// Adds text in which letters stand for copied ranges.
+    fn push_text_and_points(&mut self, text: &str, range: Range<usize>) {
+        let is_spelled_out = text.len() == range.len();
+        let mut at = range.start;
+        while let Some((point, rest)) = self.points.split_first()
+            && point.start < range.end
+        {
+            self.points = rest;
+            if point.start < at || point.end > range.end || !is_spelled_out {
+                continue;
+            }
+            if at < point.start {
+                let text = &text[at - range.start..point.start - range.start];
+                self.push_text(text, point.start);
+            }
+            self.push_item(ItemKind::Point, point.end);
+            at = point.end;
+        }
+        if at < range.end {
+            let text = if is_spelled_out {
+                &text[at - range.start..]
+            } else {
+                text
+            };
+            self.push_text(text, range.end);
+        }
+    }
+
+    fn push_text(&mut self, text: &str, end: usize) {
+        for pair in &mut self.open {
+            pair.has_text = true;
+        }
+        if let Some(last) = self.items.last_mut()
+            && let ItemKind::Text(before) = &mut last.kind
+        {
+            before.push_str(text);
+            let end = end.max(self.at);
+            last.source.push_str(&self.text[self.at..end]);
+            self.at = end;
+        } else {
+            self.push_item(ItemKind::Text(text.to_owned()), end);
+        }
+    }
+
+    fn begin_tag(&mut self, tag: &Tag<'_>, range: Range<usize>) {
+        let delimiter = self.text[range.start..]
+            .bytes()
+            .take_while(|byte| *byte == b'~')
+            .count();
+        let (kind, len) = match tag {
+            Tag::Strong => (OpenKind::Plain, 2),
+            Tag::Strikethrough => (OpenKind::Plain, delimiter.clamp(1, 2)),
+            Tag::Link { link_type, .. } => match link_type {
+                LinkType::Autolink | LinkType::Email | LinkType::WikiLink { .. } => {
+                    (OpenKind::Point, 0)
+                }
+                LinkType::Collapsed | LinkType::Shortcut => (OpenKind::NamedByText, 1),
+                _ => (OpenKind::Plain, 1),
+            },
+            Tag::Image { .. } => (OpenKind::Point, 0),
+            _ => (OpenKind::Plain, 1),
+        };
+        self.begin(kind, len, range);
+    }
+
+    fn begin(&mut self, kind: OpenKind, len: usize, range: Range<usize>) {
+        self.open.push(OpenPair {
+            item: self.items.len(),
+            has_text: false,
+            kind,
+        });
+        if kind != OpenKind::Point {
+            self.push_item(ItemKind::Open(kind.name()), range.start + len);
+        }
+    }
+
+    fn end_tag(&mut self, range: Range<usize>) {
+        let Some(pair) = self.open.pop() else {
+            return;
+        };
+        let inner = self.items[pair.item].source.len();
+        let end = match pair.kind {
+            OpenKind::NamedByText => self.skip_empty_brackets(range.end),
+            OpenKind::Plain | OpenKind::Point => range.end,
+        };
+        self.push_item(ItemKind::Close(pair.kind.name()), end);
+        let has_walls = self.items[pair.item..]
+            .iter()
+            .any(|item| item.kind == ItemKind::Wall);
+        if !pair.has_text || has_walls && pair.kind == OpenKind::NamedByText {
+            let items = self.items.drain(pair.item..);
+            let source: String = items.map(|item| item.source).collect();
+            self.items.push(Item::new(ItemKind::Point, source));
+        } else if pair.kind == OpenKind::NamedByText
+            && let Some(close) = self.items.last_mut()
+        {
+            let name = &self.text[range.start + inner..end - close.source.len()];
+            close.raw = format!("][{name}]");
+        }
+    }
+
+    /// Returns the end of a link or image that is named by its text; the parser ends it before `[]`.
+    fn skip_empty_brackets(&self, end: usize) -> usize {
+        let has_brackets = self.text[..end].ends_with(']') && self.text[end..].starts_with("[]");
+        if has_brackets { end + 2 } else { end }
+    }
+
+    /// Ends an image, unless it is inside another.
+    fn end_point(&mut self, range: Range<usize>) {
+        self.open.pop();
+        if self
+            .open
+            .last()
+            .is_none_or(|pair| pair.kind != OpenKind::Point)
+        {
+            let end = self.skip_empty_brackets(range.end);
+            self.push_item(ItemKind::Point, end);
+        }
+    }
+}
+
+/// Returns the start of an event, including the backslash that escapes its first character.
+fn start_with_escape(text: &str, at: usize, event: &Event<'_>, start: usize) -> usize {
+    let is_escaped = match event {
+        Event::Text(content) => content.starts_with(|c: char| c.is_ascii_punctuation()),
+        _ => false,
+    };
+    if is_escaped && start > at && text.as_bytes()[start - 1] == b'\\' {
+        start - 1
+    } else {
+        start
+    }
+}
+
+/// Joins points with nothing but punctuation between them, such as `` `-x`/`--exec` ``.
+fn join_touching_points(items: Vec<Item>) -> Vec<Item> {
+    let mut joined: Vec<Item> = Vec::with_capacity(items.len());
+    let is_between = |c: char| !c.is_alphanumeric() && !c.is_whitespace();
+    for item in items {
+        let is_point = item.kind == ItemKind::Point;
+        if is_point
+            && let [.., point, text] = &mut joined[..]
+            && point.kind == ItemKind::Point
+            && matches!(&text.kind, ItemKind::Text(text) if text.chars().all(is_between))
+        {
+            point.append(&text.source);
+            joined.pop();
+        }
+        match joined.last_mut() {
+            Some(last) if is_point && last.kind == ItemKind::Point => last.append(&item.source),
+            _ => joined.push(item),
+        }
+    }
+    joined
+}
+
+/// Returns the links with their content.
+fn links(items: &[Item]) -> Vec<Link> {
+    let mut open = Vec::new();
+    let mut links = Vec::new();
+    for (index, item) in items.iter().enumerate() {
+        match item.kind {
+            ItemKind::Open(_) => open.push(index),
+            ItemKind::Close(_) => {
+                if let Some(start) = open.pop()
+                    && items[start].raw == "["
+                {
+                    let inside = items[start + 1..index].iter();
+                    links.push(Link {
+                        end: item.raw.clone(),
+                        source: inside.map(|item| item.source.as_str()).collect(),
+                    });
+                }
+            }
+            _ => {}
+        }
+    }
+    links
+}

@@ -1,0 +1,311 @@
+//! [`Writer`]: writes translated text and its marks so that a parser reads them back as such.
+
+use std::borrow::Cow;
+
+use super::text::MarkdownText;
+use crate::Notation;
+use crate::format::items::{Item, ItemKind};
+
+// Until a passage is complete, these characters enclose its marks, to separate them from text.
+const OPEN: char = '\u{1}';
+const CLOSE: char = '\u{2}';
+const POINT: char = '\u{3}';
+const PREFIX: char = '\u{4}';
+const END: char = '\u{5}';
+
+const LINE_ENDS: [char; 2] = ['\n', '\r'];
+
+/// The characters around marks.
+const EDGES: [char; 5] = [OPEN, CLOSE, POINT, PREFIX, END];
+
+/// A piece of a passage.
+#[derive(Clone, Copy, Debug)]
+enum Token<'a> {
+    Text(&'a str),
+    Open(&'a str),
+    Close(&'a str),
+    Point(&'a str),
+    /// The start of a line inside a block quote.
+    Prefix(&'a str),
+}
+
+/// Returns the markup of an item in the form that it has until the passage is complete.
+pub(super) fn enclosed(item: &Item) -> String {
+    let raw = &item.raw;
+    let edge = match item.kind {
+        ItemKind::Open(_) => OPEN,
+        ItemKind::Close(_) => CLOSE,
+        ItemKind::Point => POINT,
+        ItemKind::Break => {
+            let (line_end, prefix) = raw.split_at(raw.rfind(LINE_ENDS).map_or(0, |at| at + 1));
+            return match prefix.trim().is_empty() {
+                true => raw.clone(),
+                false => format!("{line_end}{PREFIX}{prefix}{END}"),
+            };
+        }
+        ItemKind::Text(_) | ItemKind::Wall => return raw.clone(),
+    };
+    format!("{edge}{raw}{END}")
+}
+
+fn tokens(written: &str) -> Vec<Token<'_>> {
+    let mut tokens = Vec::new();
+    let mut rest = written;
+    while let Some(at) = rest.find(EDGES) {
+        let (text, mark) = rest.split_at(at);
+        if !text.is_empty() {
+            tokens.push(Token::Text(text));
+        }
+        let (raw, behind) = mark[1..].split_once(END).unwrap_or((&mark[1..], ""));
+        tokens.push(match mark.chars().next() {
+            Some(OPEN) => Token::Open(raw),
+            Some(CLOSE) => Token::Close(raw),
+            Some(PREFIX) => Token::Prefix(raw),
+            _ => Token::Point(raw),
+        });
+        rest = behind;
+    }
+    if !rest.is_empty() {
+        tokens.push(Token::Text(rest));
+    }
+    tokens
+}
+
+impl Notation for MarkdownText {
+    fn escape<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let is_mark = |c: char| EDGES.contains(&c) || matches!(c, '\n' | '\r');
+        match text.contains(is_mark) {
+            true => Cow::Owned(text.replace(is_mark, " ")),
+            false => Cow::Borrowed(text),
+        }
+    }
+
+    fn complete(&self, written: String) -> String {
+        write(self, &written)
+    }
+}
+
+/// Writes a passage.
+fn write(text: &MarkdownText, written: &str) -> String {
+    let tokens = tokens(written);
+    let mut writer = Writer {
+        text,
+        out: String::with_capacity(written.len() + 8),
+        space: String::new(),
+        open: Vec::new(),
+        last: Last::LineStart,
+    };
+    for (index, token) in tokens.iter().enumerate() {
+        match *token {
+            Token::Text(text) => writer.text(text, index + 1 == tokens.len()),
+            Token::Open(tag) => writer.open.push(tag),
+            Token::Close(tag) => writer.close(tag),
+            Token::Point(raw) => writer.point(raw),
+            Token::Prefix(prefix) => writer.prefix(prefix),
+        }
+    }
+    writer.out
+}
+
+/// The last output.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Last {
+    /// Nothing in this line.
+    LineStart,
+    Text,
+    Point,
+    /// A point that ends where a word does.
+    Address,
+    /// Ends of emphasis. If `is_fragile`, a letter after them would break them.
+    Emphasis {
+        is_fragile: bool,
+    },
+    /// Another tag.
+    Tag,
+}
+
+/// A passage, as far as it has been written.
+struct Writer<'a> {
+    text: &'a MarkdownText,
+    out: String,
+    /// Whitespace to write before the next output. It is dropped at the edges of a line or of emphasis.
+    space: String,
+    /// Starts of pairs to write before the next output.
+    open: Vec<&'a str>,
+    last: Last,
+}
+
+fn is_emphasis(tag: &str) -> bool {
+    tag.starts_with(['*', '_', '~'])
+}
+
+fn is_word(c: Option<char>) -> bool {
+    c.is_some_and(char::is_alphanumeric)
+}
+
+impl<'a> Writer<'a> {
+    fn text(&mut self, text: &'a str, is_last: bool) {
+        let markup_at_end = is_last.then(|| self.text.markup_at_end(text)).flatten();
+        let mut markup_at_start = None;
+        let mut before = None;
+        for (at, c) in text.char_indices() {
+            if matches!(c, ' ' | '\t' | '\n' | '\r') {
+                self.whitespace(c);
+                before = Some(c);
+                continue;
+            }
+            self.before_mark(Some(c));
+            if self.last == Last::LineStart {
+                let line = text[at..].lines().next().unwrap_or_default();
+                markup_at_start = self.text.markup_at_start(line).map(|offset| at + offset);
+            }
+            if self.last == Last::Address && !".,;!?)'\"".contains(c) {
+                self.out.push(' ');
+            }
+            if self.last == (Last::Emphasis { is_fragile: true }) && c.is_alphanumeric() {
+                self.reference(c);
+            } else {
+                let is_markup = [markup_at_start, markup_at_end].contains(&Some(at));
+                let rest = &text[at + c.len_utf8()..];
+                self.text
+                    .push_escaped((before, c, rest), is_markup, &mut self.out);
+            }
+            self.last = Last::Text;
+            before = Some(c);
+        }
+    }
+
+    fn whitespace(&mut self, c: char) {
+        let is_line_end = LINE_ENDS.contains(&c);
+        if !is_line_end || c == '\n' && self.space.ends_with('\r') {
+            self.space.push(c);
+        } else if !self.space.contains(LINE_ENDS) {
+            // Spaces before a line end would be a break, and a blank line would end the paragraph.
+            self.space = c.to_string();
+        }
+    }
+
+    fn prefix(&mut self, prefix: &str) {
+        if self.space.ends_with(LINE_ENDS) {
+            self.space.push_str(prefix);
+        }
+    }
+
+    /// Writes the pending output before something that begins with a character.
+    fn before_mark(&mut self, next: Option<char>) {
+        let space = std::mem::take(&mut self.space);
+        if self.last != Last::LineStart && !space.is_empty() {
+            self.out.push_str(&space);
+            self.last = match space.contains(LINE_ENDS) {
+                true => Last::LineStart,
+                false => Last::Text,
+            };
+        }
+        let open = std::mem::take(&mut self.open);
+        let n_emphasis = open.iter().take_while(|tag| is_emphasis(tag)).count();
+        let (emphasis, others) = open.split_at(n_emphasis);
+        if let Some(first) = emphasis.first() {
+            let next = others.first().map_or(next, |tag| tag.chars().next());
+            let is_mixed = emphasis.iter().any(|tag| tag[..1] != first[..1]);
+            let is_fragile = first.starts_with('_') || is_mixed || !is_word(next);
+            if matches!(self.last, Last::Emphasis { .. }) {
+                self.out.push(' ');
+            } else if is_fragile && self.follows_word() {
+                self.separate();
+            }
+        }
+        for tag in open {
+            if tag.starts_with('[') {
+                self.before_bracket();
+            }
+            self.out.push_str(tag);
+            self.last = Last::Tag;
+        }
+    }
+
+    /// Returns whether the last character belongs to a word.
+    fn follows_word(&self) -> bool {
+        is_word(self.out.chars().next_back())
+    }
+
+    /// Replaces the last character by one that looks the same, but may precede emphasis.
+    fn separate(&mut self) {
+        match self.last {
+            Last::Text => {
+                if let Some(c) = self.out.pop() {
+                    self.reference(c);
+                }
+            }
+            _ => self.out.push(' '),
+        }
+    }
+
+    /// Writes a character as a reference, which counts as punctuation in the rules of emphasis.
+    fn reference(&mut self, c: char) {
+        self.out.extend(["&#", &u32::from(c).to_string(), ";"]);
+    }
+
+    /// Separates an exclamation mark from a following bracket, so that they are not an image.
+    fn before_bracket(&mut self) {
+        if self.last == Last::Text && self.out.ends_with('!') {
+            self.out.pop();
+            self.out.push_str("\\!");
+        }
+    }
+
+    fn close(&mut self, tag: &'a str) {
+        if !self.open.is_empty() {
+            // The pair is empty.
+            if is_emphasis(tag) {
+                self.open.pop();
+                return;
+            }
+            let text = self.text;
+            match text.links.iter().find(|link| link.end == tag) {
+                Some(link) => self.point(&link.source),
+                None => self.before_mark(None),
+            }
+        }
+        let before = self.out.chars().next_back();
+        self.out.push_str(tag);
+        self.last = match self.last {
+            Last::Emphasis { is_fragile } if is_emphasis(tag) => {
+                let is_same = before == tag.chars().next();
+                Last::Emphasis {
+                    is_fragile: is_fragile || !is_same,
+                }
+            }
+            _ if is_emphasis(tag) => {
+                let is_fragile = tag.starts_with('_') || !is_word(before);
+                Last::Emphasis { is_fragile }
+            }
+            _ => Last::Tag,
+        };
+    }
+
+    fn point(&mut self, raw: &str) {
+        let first = raw.chars().next();
+        let is_address = raw.contains("://") || raw.starts_with("www.");
+        self.before_mark(first);
+        let is_apart = match self.last {
+            Last::LineStart | Last::Tag => true,
+            Last::Point | Last::Address => false,
+            Last::Emphasis { is_fragile } => !(is_emphasis(raw) || is_fragile && is_word(first)),
+            Last::Text => !is_address || self.out.ends_with([' ', '\t', '(', '"']),
+        };
+        if !is_apart {
+            self.out.push(' ');
+        } else if is_emphasis(raw) && self.follows_word() {
+            self.separate();
+        }
+        if raw.starts_with('[') {
+            self.before_bracket();
+        }
+        self.out.push_str(raw);
+        self.last = match raw.chars().next_back() {
+            Some('*' | '_' | '~') if is_emphasis(raw) => Last::Emphasis { is_fragile: true },
+            _ if is_address && !raw.ends_with(['>', '`', ')', ']']) => Last::Address,
+            _ => Last::Point,
+        };
+    }
+}

@@ -1,0 +1,115 @@
+//! [`push_items`]: divides items into passages and copied text.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::build::build_passage;
+use super::items::{Item, ItemKind, NAMED};
+use super::parts::PartQueue;
+use crate::Notation;
+
+/// Adds items to the queue: as passages between walls, and verbatim where there is nothing to translate.
+///
+/// Markup that is not closed, or that encloses a wall, becomes a wall.
+pub(super) fn push_items(
+    mut items: Vec<Item>,
+    notation: &Arc<dyn Notation>,
+    parts: &mut PartQueue,
+) {
+    let ends = match_pairs(&mut items);
+    let mut start = 0;
+    for end in 0..=items.len() {
+        if end < items.len() && items[end].kind != ItemKind::Wall {
+            continue;
+        }
+        push_segment(&mut items, &ends, start..end, notation, parts);
+        if let Some(wall) = items.get(end) {
+            parts.push_verbatim(&wall.source);
+        }
+        start = end + 1;
+    }
+}
+
+/// Returns the index of the end of each pair, and turns unpaired markup into walls.
+fn match_pairs(items: &mut [Item]) -> Vec<Option<usize>> {
+    let mut ends = vec![None; items.len()];
+    let mut open: Vec<usize> = Vec::new();
+    // The number of walls before each item, to see whether a pair encloses one.
+    let mut n_walls = Vec::with_capacity(items.len());
+    let mut n = 0;
+    for index in 0..items.len() {
+        n_walls.push(n);
+        match &items[index].kind {
+            ItemKind::Wall => n += 1,
+            ItemKind::Open(_) => open.push(index),
+            ItemKind::Close(name) => {
+                let start = open
+                    .last()
+                    .copied()
+                    .filter(|start| items[*start].kind == ItemKind::Open(name.clone()));
+                if let Some(start) = start {
+                    open.pop();
+                    if n_walls[start] == n {
+                        ends[start] = Some(index);
+                        continue;
+                    }
+                    items[start].kind = ItemKind::Wall;
+                }
+                items[index].kind = ItemKind::Wall;
+                n += 1;
+            }
+            ItemKind::Text(_) | ItemKind::Point | ItemKind::Break => {}
+        }
+    }
+    // Matched pairs enclose only matched pairs, so these starts are in none.
+    for start in open {
+        items[start].kind = ItemKind::Wall;
+    }
+    ends
+}
+
+/// Adds the items between two walls.
+fn push_segment(
+    items: &mut [Item],
+    ends: &[Option<usize>],
+    range: Range<usize>,
+    notation: &Arc<dyn Notation>,
+    parts: &mut PartQueue,
+) {
+    let (mut start, mut end) = (range.start, range.end);
+    // Pairs and whitespace around the whole text are not translated.
+    loop {
+        if start < end && items[start].is_blank() {
+            start += 1;
+        } else if start < end && items[end - 1].is_blank() {
+            end -= 1;
+        } else if start < end
+            && ends[start].is_some_and(|last| last + 1 == end)
+            && items[start].kind != ItemKind::Open(NAMED.to_owned())
+        {
+            start += 1;
+            end -= 1;
+        } else {
+            break;
+        }
+    }
+    let has_letters = items[start..end].iter().any(|item| match &item.kind {
+        ItemKind::Text(text) => text.chars().any(char::is_alphabetic),
+        _ => false,
+    });
+    if !has_letters {
+        (start, end) = (range.end, range.end);
+    }
+    for item in &items[range.start..start] {
+        parts.push_verbatim(&item.source);
+    }
+    if start < end {
+        let after = items[end - 1].split_trailing_space();
+        parts.push_verbatim(&items[start].split_leading_space());
+        parts.push_passage(build_passage(&mut items[start..end], notation));
+        parts.push_verbatim(&after);
+    }
+    for item in &items[end..range.end] {
+        parts.push_verbatim(&item.source);
+    }
+}

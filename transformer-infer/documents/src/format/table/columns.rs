@@ -1,0 +1,77 @@
+//! [`find_columns`]: the columns to translate.
+
+use super::options::{Column, FirstRow, TableOptions};
+use super::row::{Row, Rows};
+use crate::ReadError;
+
+/// Maximum number of columns to list in messages.
+const MAX_LISTED: usize = 40;
+
+/// Returns for each column of the first row whether to translate it.
+pub(super) fn find_columns(
+    rows: &Rows,
+    first: &Row,
+    options: &TableOptions,
+) -> Result<Vec<bool>, ReadError> {
+    let names: Vec<String> = first
+        .cells
+        .iter()
+        .map(|cell| first.cell_text(cell).trim().to_owned())
+        .collect();
+    let refuse = |problem: String, remedy| {
+        let problem = format!("{problem}; the columns are {}", list(&names));
+        Err(rows.lines.syntax(first.number, problem, remedy))
+    };
+    let mut is_translated = vec![false; names.len()];
+    for column in &options.columns {
+        match column {
+            Column::Number(number) => {
+                match number
+                    .checked_sub(1)
+                    .and_then(|index| is_translated.get_mut(index))
+                {
+                    Some(column) => *column = true,
+                    None => {
+                        let problem = format!("there is no column {number}");
+                        return refuse(problem, "count columns from 1, or name another separator");
+                    }
+                }
+            }
+            Column::Name(name) if options.first_row == FirstRow::Data => {
+                let problem =
+                    format!("the column `{name}` has no name, since the first row is data");
+                return refuse(problem, "give the number of the column");
+            }
+            Column::Name(name) => {
+                let mut is_found = false;
+                for (found, column) in names.iter().zip(&mut is_translated) {
+                    is_found |= found == name;
+                    *column |= found == name;
+                }
+                if !is_found {
+                    let problem = format!("no column is called `{name}`");
+                    return refuse(problem, "name one of them, or another separator");
+                }
+            }
+        }
+    }
+    if options.columns.is_empty() {
+        let problem = "no column to translate is given".to_owned();
+        return refuse(problem, "give the names or numbers of those to translate");
+    }
+    Ok(is_translated)
+}
+
+fn list(names: &[String]) -> String {
+    let shown = names.iter().enumerate().take(MAX_LISTED);
+    let mut listed: Vec<String> = shown
+        .map(|(index, name)| {
+            let name: String = name.chars().filter(|c| !c.is_control()).take(40).collect();
+            format!("{} `{name}`", index + 1)
+        })
+        .collect();
+    if names.len() > MAX_LISTED {
+        listed.push(format!("… {}", names.len()));
+    }
+    listed.join(", ")
+}

@@ -1,0 +1,173 @@
+//! [`TableReader`]: reads tables.
+
+use std::io::Read;
+use std::sync::Arc;
+
+use super::cell::{QuotedText, TsvText, UnquotedCell};
+use super::columns::find_columns;
+use super::options::{FirstRow, TableKind, TableOptions};
+use super::row::{Cell, Row, Rows};
+use crate::format::lines::SourceLines;
+use crate::format::parts::{PartQueue, Parts, ReadParts};
+use crate::format::spelling::with_source;
+use crate::format::value::Value;
+use crate::{Mark, MarkKind, Notation, Part, Passage, Plain, Raw, ReadError};
+
+/// A reader of tables.
+///
+/// A cell of a translated column is a passage; line ends inside it are breaks, and blank lines end a passage.
+/// Everything else is verbatim. All rows need as many cells as the first, except for empty lines.
+#[derive(Debug)]
+pub struct TableReader(Parts<Table>);
+
+#[derive(Debug)]
+struct Table {
+    rows: Rows,
+    kind: TableKind,
+    options: TableOptions,
+    /// For each column, true if it is translated; `None` before the first row.
+    columns: Option<Vec<bool>>,
+}
+
+impl TableReader {
+    /// Reads from a stream. `name` is the document in error messages.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`ReadError::Syntax`] if the separator is a quotation mark or a line end. All other errors come from
+    /// the iterator.
+    pub fn new(
+        name: String,
+        input: impl Read + Send + 'static,
+        kind: TableKind,
+        options: TableOptions,
+    ) -> Result<Self, ReadError> {
+        let lines = SourceLines::new(name, input);
+        if let TableKind::Csv {
+            separator: separator @ ('"' | '\n' | '\r'),
+        } = kind
+        {
+            let problem = format!("{separator:?} does not separate cells");
+            return Err(lines.syntax(1, problem, "name another separator, such as `,` or `;`"));
+        }
+        Ok(Self(Parts::new(Table {
+            rows: Rows::new(lines, kind),
+            kind,
+            options,
+            columns: None,
+        })))
+    }
+}
+
+impl Iterator for TableReader {
+    type Item = Result<Part, ReadError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.0.next()
+    }
+}
+
+impl ReadParts for Table {
+    fn read_parts(&mut self, parts: &mut PartQueue) -> Result<bool, ReadError> {
+        let Some(row) = self.rows.next_row()? else {
+            return Ok(false);
+        };
+        if row.is_empty() {
+            parts.push_verbatim(&row.text);
+            return Ok(true);
+        }
+        let is_first = self.columns.is_none();
+        let columns = match self.columns.take() {
+            Some(columns) => columns,
+            None => find_columns(&self.rows, &row, &self.options)?,
+        };
+        if row.cells.len() != columns.len() {
+            let problem = format!(
+                "the row has {} cells, and the first row has {}",
+                row.cells.len(),
+                columns.len()
+            );
+            let remedy = "correct the row, or name another separator";
+            return Err(self.rows.lines.syntax(row.number, problem, remedy));
+        }
+        if is_first && self.options.first_row == FirstRow::Header {
+            parts.push_verbatim(&row.text);
+        } else {
+            self.push_row(&row, &columns, parts);
+        }
+        self.columns = Some(columns);
+        Ok(true)
+    }
+}
+
+impl Table {
+    fn push_row(&self, row: &Row, columns: &[bool], parts: &mut PartQueue) {
+        let mut at = 0;
+        for (cell, is_translated) in row.cells.iter().zip(columns) {
+            if *is_translated {
+                parts.push_verbatim(&row.text[at..cell.range.start]);
+                self.push_cell(&row.text[cell.range.clone()], cell, parts);
+                at = cell.range.end;
+            }
+        }
+        parts.push_verbatim(&row.text[at..]);
+    }
+
+    fn push_cell(&self, source: &str, cell: &Cell, parts: &mut PartQueue) {
+        match self.kind {
+            TableKind::Tsv => {
+                let notation: Arc<dyn Notation> = Arc::new(TsvText);
+                Value::plain(source).push_parts(&notation, parts);
+            }
+            TableKind::Csv { .. } if cell.is_quoted => push_quoted(source, parts),
+            TableKind::Csv { separator } => push_unquoted(source, separator, parts),
+        }
+    }
+}
+
+fn push_quoted(source: &str, parts: &mut PartQueue) {
+    let mut value = Value::default();
+    let mut chars = source.chars().peekable();
+    while let Some(char) = chars.next() {
+        if char == '"' && chars.next_if_eq(&'"').is_some() {
+            value.push('"', "\"\"");
+        } else {
+            value.push(char, char.encode_utf8(&mut [0; 4]));
+        }
+    }
+    let notation: Arc<dyn Notation> = Arc::new(QuotedText);
+    value.push_parts(&notation, parts);
+}
+
+fn push_unquoted(source: &str, separator: char, parts: &mut PartQueue) {
+    if !source.chars().any(char::is_alphabetic) {
+        parts.push_verbatim(source);
+        return;
+    }
+    let text = source.trim_matches([' ', '\t']);
+    let (before, after) = source.split_once(text).unwrap_or_default();
+    let notation: Arc<dyn Notation> = Arc::new(Plain);
+    let mut inside = PartQueue::default();
+    Value::plain(text).push_parts(&notation, &mut inside);
+    // The cell is completed as a whole, since all of it gets quotation marks if any part needs them.
+    let mut passage = match &inside.into_parts()[..] {
+        [Part::Passage(passage)] => passage.clone(),
+        inside => Passage {
+            marks: vec![Mark {
+                range: 0..0,
+                parent: None,
+                kind: MarkKind::Point {
+                    raw: Raw(inside.to_vec()),
+                },
+            }],
+            ..Passage::plain("")
+        },
+    };
+    passage.notation = Arc::new(UnquotedCell {
+        notation: Arc::clone(&passage.notation),
+        before: before.to_owned(),
+        after: after.to_owned(),
+        separator,
+    });
+    parts.push_passage(with_source(passage, source.to_owned()));
+}

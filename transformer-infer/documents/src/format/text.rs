@@ -1,0 +1,222 @@
+//! [`TextReader`]: plain text.
+
+use std::io::Read;
+use std::sync::Arc;
+
+use super::window::Window;
+use crate::list_mark::list_mark;
+use crate::{Notation, Part, Passage, Plain, ReadError};
+
+/// Maximum size of a passage, in bytes.
+const PASSAGE_BYTES: usize = 1 << 15;
+
+/// The end of a paragraph of plain text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Paragraphs {
+    /// A line end: each line is a paragraph or a part of one.
+    #[default]
+    Lines,
+    /// A blank line, or the line before a list item: the lines of a paragraph are wrapped, and sentences continue
+    /// across line ends.
+    BlankLines,
+}
+
+/// A reader of plain text: every character is translated text.
+///
+/// Passages are pieces of about 32 KiB that end with a paragraph. A longer paragraph is cut after a sentence, or else
+/// after a word, so that memory does not grow with it.
+#[derive(Debug)]
+pub struct TextReader {
+    window: Window,
+    paragraphs: Paragraphs,
+    has_failed: bool,
+}
+
+/// The notation of text with wrapped lines.
+#[derive(Clone, Copy, Debug)]
+struct Wrapped;
+
+impl Notation for Wrapped {
+    fn has_soft_line_ends(&self) -> bool {
+        true
+    }
+}
+
+impl TextReader {
+    /// Reads from a stream. `name` is the document in error messages.
+    pub fn new(name: String, input: impl Read + Send + 'static, paragraphs: Paragraphs) -> Self {
+        Self {
+            window: Window::new(name, Box::new(input)),
+            paragraphs,
+            has_failed: false,
+        }
+    }
+
+    fn read(&mut self) -> Result<Option<Part>, ReadError> {
+        while self.window.text().len() <= 2 * PASSAGE_BYTES && !self.window.is_at_end() {
+            self.window.fill()?;
+        }
+        let text = self.window.text();
+        let mark = text
+            .strip_prefix('\u{feff}')
+            .map_or(0, |rest| text.len() - rest.len());
+        if text.is_empty() {
+            return Ok(None);
+        }
+        if mark > 0 {
+            return Ok(Some(Part::Verbatim(self.window.take(mark))));
+        }
+        let end = match self.paragraphs {
+            Paragraphs::Lines => end_of_piece(text, self.window.is_at_end()),
+            Paragraphs::BlankLines => end_of_paragraph(text, self.window.is_at_end()),
+        };
+        let is_wrapped = self.paragraphs == Paragraphs::BlankLines;
+        let notation: Arc<dyn Notation> = if is_wrapped {
+            Arc::new(Wrapped)
+        } else {
+            Arc::new(Plain)
+        };
+        let text = self.window.take(end);
+        Ok(Some(Part::Passage(Passage {
+            text,
+            marks: Vec::new(),
+            notation,
+        })))
+    }
+}
+
+impl Iterator for TextReader {
+    type Item = Result<Part, ReadError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.has_failed {
+            return None;
+        }
+        let part = self.read();
+        self.has_failed = part.is_err();
+        part.transpose()
+    }
+}
+
+/// Returns the end of the first piece: all of a short text, otherwise after the last line end, sentence or word.
+fn end_of_piece(text: &str, is_all: bool) -> usize {
+    if is_all && text.len() <= PASSAGE_BYTES {
+        return text.len();
+    }
+    let piece = &text[..text.floor_char_boundary(PASSAGE_BYTES)];
+    let line = piece.rfind('\n').map(|at| at + 1);
+    line.or_else(|| end_of_sentence(piece))
+        .or_else(|| {
+            piece
+                .char_indices()
+                .rfind(|(_, c)| c.is_whitespace())
+                .map(|(at, c)| at + c.len_utf8())
+        })
+        .unwrap_or(piece.len())
+}
+
+/// Returns the position after the last full stop followed by whitespace, or after the last ideographic one.
+fn end_of_sentence(text: &str) -> Option<usize> {
+    let mut characters = text.char_indices().rev();
+    let mut behind = None;
+    characters.find_map(|(at, c)| {
+        let end = at + c.len_utf8();
+        let ends = match c {
+            '.' | '!' | '?' | '…' => behind.is_some_and(char::is_whitespace),
+            '。' | '！' | '？' | '।' => true,
+            _ => false,
+        };
+        behind = Some(c);
+        ends.then_some(end)
+    })
+}
+
+/// Returns the end of the first paragraph or list item, including the blank lines after it.
+fn end_of_paragraph(text: &str, is_all: bool) -> usize {
+    let is_item = list_mark(text) > 0;
+    let mut at = 0;
+    let mut has_blank = false;
+    for line in text.split_inclusive('\n') {
+        let is_blank = line.trim().is_empty();
+        let mark = &line[..list_mark(line)];
+        // A number at the start of a line may belong to the sentence, unless the paragraph is also a list item.
+        let is_next_item = !mark.is_empty() && (is_item || !mark.contains(char::is_alphanumeric));
+        if at > 0 && (is_next_item || has_blank && !is_blank) {
+            return at;
+        }
+        has_blank |= is_blank && at > 0;
+        at += line.len();
+        if at > PASSAGE_BYTES {
+            return end_of_piece(text, false);
+        }
+    }
+    debug_assert!(is_all, "a window is larger than a passage");
+    at
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn passages(text: &str, paragraphs: Paragraphs) -> Vec<String> {
+        let input = std::io::Cursor::new(text.to_owned());
+        let parts = TextReader::new("`a`".to_owned(), input, paragraphs);
+        parts
+            .map(|part| part.expect("the text is UTF-8").source())
+            .collect()
+    }
+
+    #[test]
+    fn wrapped_paragraphs_are_passages_with_the_blank_lines_behind_them() {
+        let found = passages("One\ntwo.\n\n \nThree\n", Paragraphs::BlankLines);
+        assert_eq!(found, ["One\ntwo.\n\n \n", "Three\n"]);
+    }
+
+    #[test]
+    fn items_of_wrapped_lists_are_passages() {
+        let text = "1. A man\n   runs.\n2. A dog.\n- A cat\n";
+        let found = passages(text, Paragraphs::BlankLines);
+        assert_eq!(found, ["1. A man\n   runs.\n", "2. A dog.\n", "- A cat\n"]);
+        let found = passages("Since\n1. May or\n", Paragraphs::BlankLines);
+        assert_eq!(found, ["Since\n1. May or\n"]);
+    }
+
+    #[test]
+    fn a_long_line_is_cut_behind_sentences() {
+        let text = "A dog runs. ".repeat(10_000);
+        let found = passages(&text, Paragraphs::Lines);
+        assert!(found.len() > 3 && found.iter().all(|it| it.len() <= PASSAGE_BYTES));
+        assert!(
+            found[1..]
+                .iter()
+                .all(|it| it.trim_start().starts_with("A dog"))
+        );
+    }
+
+    #[test]
+    fn a_byte_that_is_not_utf8_is_refused_with_its_line() {
+        let parts = TextReader::new("`a`".to_owned(), &b"one\n\xff"[..], Paragraphs::Lines);
+        let error = parts
+            .filter_map(Result::err)
+            .next()
+            .expect("the text is refused");
+        assert!(
+            error
+                .to_string()
+                .starts_with("`a`, line 2: byte 1 of the line is not UTF-8"),
+            "{error}"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn passages_are_the_text(text in "[a.。é \\n]{0,30}", n in 1_usize..9000) {
+            let text = text.repeat(n);
+            for paragraphs in [Paragraphs::Lines, Paragraphs::BlankLines] {
+                prop_assert_eq!(&passages(&text, paragraphs).concat(), &text);
+            }
+        }
+    }
+}

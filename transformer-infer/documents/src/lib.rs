@@ -1,0 +1,51 @@
+//! Documents: text of many sentences, with markup and words that are not translated.
+//!
+//! Programs use it through `transformer-infer`, which exports all of it as `document`, and adds `DocumentTranslator`.
+//!
+//! ```text
+//! file ─ format ─▶ parts ─▶ passages ─ Splitter ─▶ sentences ─ a model ─▶ translations and links
+//!                    │ copied text, marks                                        │
+//! file ◀─────────────┴──────────────────────── marks put back by links ◀────────┘
+//! ```
+//!
+//! - [`mod@format`]: a reader for each format, which makes [`Part`]s.
+//! - [`Window`]: gives the sentences of parts, and takes their translations.
+//! - [`TextDraft`]: the sentences of a plain text, to be translated individually.
+//! - [`Splitter`], [`Protection`]: find the sentences, and the text to copy.
+
+#[cfg(test)]
+extern crate self as transformer_documents;
+
+mod boundaries;
+mod braces;
+mod copied;
+mod draft;
+pub mod format;
+mod kept;
+mod kinds;
+mod limits;
+mod line;
+mod list_mark;
+mod marks;
+mod numbers;
+mod passage;
+mod protection;
+mod rules;
+mod segments;
+mod spaces;
+mod split;
+mod window;
+
+#[cfg(test)]
+mod tests;
+
+pub use draft::{DraftSentence, DraftTranslation, TextDraft};
+pub use format::ReadError;
+pub use limits::{LineLimits, TokenLimits};
+pub use line::{DocumentLine, TranslatedLine};
+pub use marks::Form;
+pub use passage::{Mark, MarkKind, Notation, Part, Passage, Plain, Raw};
+pub use protection::{Protection, ProtectionError};
+pub use rules::DocumentRules;
+pub use split::{Split, SplitError, Splitter};
+pub use window::Window;

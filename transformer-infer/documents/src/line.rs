@@ -1,0 +1,44 @@
+//! [`DocumentLine`] and [`TranslatedLine`]: a sentence of a document and its translation.
+
+use std::ops::Range;
+
+use super::marks::units;
+use transformer_text::Link;
+
+/// A line to translate: a sentence, or a part of a sentence that is too long.
+#[derive(Clone, Copy, Debug)]
+pub struct DocumentLine<'a> {
+    /// The text.
+    pub text: &'a str,
+    /// True if [`TranslatedLine::links`] are needed.
+    pub needs_links: bool,
+    /// Number of the line in the document, from 0; random samples depend on it.
+    pub index: u64,
+    /// The bytes of the text that are copied; they contain no glossary terms.
+    pub copied: &'a [Range<usize>],
+    /// Texts that the translation must contain, in addition to glossary terms, if the search can require them.
+    pub terms: &'a [String],
+}
+
+/// The translation of a line.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TranslatedLine {
+    /// The translated text.
+    pub text: String,
+    /// The links between parts of the line and parts of its translation, if requested, in the order of the translation.
+    pub links: Vec<Link>,
+}
+
+impl TranslatedLine {
+    /// Returns the line itself as its translation.
+    pub fn copy_of(line: &str) -> Self {
+        let links = units(line, &[]).into_iter().map(|unit| Link {
+            src: unit.range.clone(),
+            tgt: unit.range,
+        });
+        Self {
+            text: line.to_owned(),
+            links: links.collect(),
+        }
+    }
+}

@@ -1,0 +1,333 @@
+//! [`Window`]: from the parts of a document to their translations, without a model.
+
+use std::mem;
+use std::ops::Range;
+
+use super::Protection;
+use super::copied::Copied;
+use super::limits::LineLimits;
+use super::line::{DocumentLine, TranslatedLine};
+use super::marks::{Chunk, Form, Piece, Sentence, cut, put_back};
+use super::passage::{MarkKind, Part, Passage, Raw};
+use super::rules::DocumentRules;
+
+/// Parts of a document that are translated together.
+///
+/// Passages inside marks, such as those of attributes, are translated first, and then the passages around them: each
+/// is a level. A level takes one or more rounds, because a sentence is translated again in another form while its
+/// translation lacks text that must be copied.
+///
+/// # Example
+///
+/// ```
+/// use transformer_documents::format::{Format, FormatOptions};
+/// use transformer_documents::{
+///     DocumentRules, LineLimits, Protection, Split, Splitter, TranslatedLine, Window,
+/// };
+///
+/// /// A model that repeats each line.
+/// struct Echo;
+///
+/// impl LineLimits for Echo {}
+///
+/// let splitter = Splitter::new(Split::Sentences, "en");
+/// let protection = Protection::placeholders();
+/// let rules = DocumentRules { limits: &Echo, splitter: &splitter, protection: &protection };
+///
+/// let page = "<p title='A cat.'>See <b>two dogs</b>.</p>".as_bytes();
+/// let mut reader = Format::Html.read("a page".to_owned(), page, &FormatOptions::default())?;
+/// let mut window = Window::new(reader.window()?, 0);
+/// while window.begin_level(&rules, |_, _| ()) {
+///     while !window.is_level_done() {
+///         let sentences = window.sentences();
+///         let echo = sentences.iter().map(|line| TranslatedLine::copy_of(line.text));
+///         let translated = echo.collect();
+///         window.write(translated, &protection);
+///     }
+/// }
+/// assert_eq!(window.into_texts().concat().as_bytes(), page);
+/// # Ok::<(), transformer_documents::ReadError>(())
+/// ```
+#[derive(Debug)]
+pub struct Window {
+    /// The levels to translate after this one, the innermost last.
+    levels: Vec<Vec<Part>>,
+    /// The level that is being translated.
+    level: Option<Level>,
+    /// The text of each part of the last level that was translated.
+    texts: Vec<String>,
+    /// Number of the next sentence in the document.
+    next_index: u64,
+}
+
+/// Parts without the translations of their sentences.
+#[derive(Debug)]
+struct Level {
+    parts: Vec<Prepared>,
+    sentences: Vec<Sentence>,
+    /// The form and the translation of each sentence.
+    translated: Vec<(Form, TranslatedLine)>,
+    /// The indices of the sentences to translate in this round.
+    waiting: Vec<usize>,
+    /// Number of the first sentence in the document.
+    first_index: u64,
+}
+
+#[derive(Debug)]
+enum Prepared {
+    Verbatim(String),
+    Passage {
+        passage: Passage,
+        pieces: Vec<PreparedPiece>,
+    },
+}
+
+#[derive(Debug)]
+enum PreparedPiece {
+    Text(String),
+    Raw(Raw),
+    /// The index of a sentence.
+    Sentence(usize),
+}
+
+impl Window {
+    /// Takes parts of a document. `n_sentences` is the number of sentences before them.
+    pub fn new(parts: Vec<Part>, n_sentences: u64) -> Self {
+        let mut levels = Vec::new();
+        let mut outer = parts;
+        loop {
+            let mut has_passages = false;
+            for_each_inner(&mut outer, |part| {
+                has_passages |= matches!(part, Part::Passage(_));
+            });
+            if !has_passages {
+                levels.push(outer);
+                break;
+            }
+            let mut inner = Vec::new();
+            for_each_inner(&mut outer, |part| {
+                inner.push(mem::replace(part, Part::Verbatim(String::new())));
+            });
+            levels.push(mem::replace(&mut outer, inner));
+        }
+        Self {
+            levels,
+            level: None,
+            texts: Vec::new(),
+            next_index: n_sentences,
+        }
+    }
+
+    /// Ends the current level, if any, and finds the sentences of the next; returns whether there is one. `on_split` is
+    /// called with each sentence that is too long for the model, and its number of parts.
+    pub fn begin_level<L: LineLimits>(
+        &mut self,
+        rules: &DocumentRules<'_, L>,
+        on_split: impl FnMut(&str, usize),
+    ) -> bool {
+        if let Some(level) = self.level.take() {
+            self.texts = level.into_texts(rules.protection);
+        }
+        let Some(mut parts) = self.levels.pop() else {
+            return false;
+        };
+        let mut inner = mem::take(&mut self.texts).into_iter();
+        for_each_inner(&mut parts, |part| {
+            if let Some(text) = inner.next() {
+                *part = Part::Verbatim(text);
+            }
+        });
+        let level = Level::new(parts, self.next_index, rules, on_split);
+        self.next_index += level.sentences.len() as u64;
+        self.level = Some(level);
+        true
+    }
+
+    /// Returns the sentences to translate in this round; none if the level is done or has not begun.
+    pub fn sentences(&self) -> Vec<DocumentLine<'_>> {
+        self.level.as_ref().map_or_else(Vec::new, Level::lines)
+    }
+
+    /// Returns whether all sentences of the level are translated.
+    pub fn is_level_done(&self) -> bool {
+        self.level
+            .as_ref()
+            .is_none_or(|level| level.waiting.is_empty())
+    }
+
+    /// Takes the translations of [`sentences`](Self::sentences), in the same order, and begins the next round, with
+    /// those that lack text that must be copied.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the number of translations is not that of the sentences.
+    pub fn write(&mut self, translations: Vec<TranslatedLine>, protection: &Protection) {
+        let n_waiting = self.level.as_ref().map_or(0, |level| level.waiting.len());
+        assert_eq!(
+            translations.len(),
+            n_waiting,
+            "each sentence has a translation"
+        );
+        if let Some(level) = &mut self.level {
+            level.write(translations, protection);
+        }
+    }
+
+    /// Returns the number of sentences of the document so far, including those before this window.
+    pub fn n_sentences(&self) -> u64 {
+        self.next_index
+    }
+
+    /// Returns the text of each part, once [`begin_level`](Self::begin_level) has returned false.
+    pub fn into_texts(self) -> Vec<String> {
+        self.texts
+    }
+}
+
+impl Level {
+    fn new<L: LineLimits>(
+        parts: Vec<Part>,
+        first_index: u64,
+        rules: &DocumentRules<'_, L>,
+        mut on_split: impl FnMut(&str, usize),
+    ) -> Self {
+        let mut sentences = Vec::new();
+        let can_write = |text: &str| rules.limits.can_write(text);
+        let prepare = |part| match part {
+            Part::Verbatim(text) => Prepared::Verbatim(text),
+            Part::Passage(passage) => {
+                let copied = Copied::find(&passage, rules.protection);
+                let mut segments: Vec<Range<usize>> = Vec::new();
+                for parts in rules.sentences(&passage, &copied) {
+                    if let [first, .., last] = parts.as_slice() {
+                        on_split(&passage.text[first.start..last.end], parts.len());
+                    }
+                    segments.extend(parts);
+                }
+                let pieces = cut(&passage, &segments, &copied, &can_write).into_iter();
+                let pieces = pieces
+                    .map(|piece| prepared(piece, &mut sentences))
+                    .collect();
+                Prepared::Passage { passage, pieces }
+            }
+        };
+        let parts = parts.into_iter().map(prepare).collect();
+        // Without letters there is nothing to translate.
+        let (waiting, copied): (Vec<usize>, Vec<usize>) = (0..sentences.len())
+            .partition(|index| sentences[*index].text.contains(char::is_alphabetic));
+        let mut translated = vec![(Form::default(), TranslatedLine::default()); sentences.len()];
+        for index in copied {
+            translated[index].1 = TranslatedLine::copy_of(&sentences[index].text);
+        }
+        Self {
+            parts,
+            sentences,
+            translated,
+            waiting,
+            first_index,
+        }
+    }
+
+    fn lines(&self) -> Vec<DocumentLine<'_>> {
+        let line = |index: &usize| {
+            let (form, _) = self.translated[*index];
+            let sentence = self.sentences[*index].in_form(form);
+            DocumentLine {
+                text: &sentence.text,
+                needs_links: !sentence.marks.is_empty(),
+                index: self.first_index + *index as u64,
+                copied: &sentence.copied,
+                terms: self.sentences[*index].terms(form),
+            }
+        };
+        self.waiting.iter().map(line).collect()
+    }
+
+    fn write(&mut self, translations: Vec<TranslatedLine>, protection: &Protection) {
+        for (index, line) in mem::take(&mut self.waiting).into_iter().zip(translations) {
+            let (form, translated) = &mut self.translated[index];
+            match self.sentences[index].next_form(*form, &line.text, protection) {
+                Some(next) => {
+                    *form = next;
+                    self.waiting.push(index);
+                }
+                None => *translated = line,
+            }
+        }
+    }
+
+    fn into_texts(self, protection: &Protection) -> Vec<String> {
+        let Self {
+            parts,
+            sentences,
+            translated,
+            ..
+        } = self;
+        let text = |part| match part {
+            Prepared::Verbatim(text) => text,
+            Prepared::Passage { passage, pieces } => {
+                written(&passage, &pieces, &sentences, &translated, protection)
+            }
+        };
+        parts.into_iter().map(text).collect()
+    }
+}
+
+/// Adds the sentence of a piece to the others.
+fn prepared(piece: Piece, sentences: &mut Vec<Sentence>) -> PreparedPiece {
+    match piece {
+        Piece::Text(text) => PreparedPiece::Text(text),
+        Piece::Raw(raw) => PreparedPiece::Raw(raw),
+        Piece::Sentence(sentence) => {
+            sentences.push(sentence);
+            PreparedPiece::Sentence(sentences.len() - 1)
+        }
+    }
+}
+
+/// Calls a function with each part inside marks.
+fn for_each_inner(parts: &mut [Part], mut call: impl FnMut(&mut Part)) {
+    for part in parts {
+        let Part::Passage(passage) = part else {
+            continue;
+        };
+        for mark in &mut passage.marks {
+            let raws = match &mut mark.kind {
+                MarkKind::Pair { open, close } => vec![open, close],
+                MarkKind::Point { raw } | MarkKind::Break { raw } => vec![raw],
+            };
+            raws.into_iter()
+                .flat_map(|raw| &mut raw.0)
+                .for_each(&mut call);
+        }
+    }
+}
+
+/// Writes a passage with the translations of its sentences.
+fn written(
+    passage: &Passage,
+    pieces: &[PreparedPiece],
+    sentences: &[Sentence],
+    translated: &[(Form, TranslatedLine)],
+    protection: &Protection,
+) -> String {
+    let notation = &passage.notation;
+    let mut written = String::new();
+    for piece in pieces {
+        match piece {
+            PreparedPiece::Text(text) => written.push_str(&notation.escape(text)),
+            PreparedPiece::Raw(raw) => written.push_str(&raw.source()),
+            PreparedPiece::Sentence(index) => {
+                let (form, TranslatedLine { text, links, .. }) = &translated[*index];
+                let sentence = sentences[*index].in_form(*form);
+                for chunk in put_back(sentence, text, links, protection) {
+                    match chunk {
+                        Chunk::Text(text) => written.push_str(&notation.escape(text)),
+                        mark @ Chunk::Raw { .. } => written.push_str(&mark.source()),
+                    }
+                }
+            }
+        }
+    }
+    notation.complete(written)
+}
