@@ -199,7 +199,7 @@ impl TransformerConfig {
             Place::SrcVocabulary => vec![self.src_vocab_size, d_model],
             Place::TgtVocabulary | Place::Output => vec![self.tgt_vocab_size, d_model],
             Place::OutputBias => vec![self.tgt_vocab_size],
-            Place::Positions(_) => vec![self.max_positions, d_model],
+            Place::Positions(_) => vec![self.first_position + self.max_positions, d_model],
             Place::Matrix(_, linear) => self.widths(linear).to_vec(),
             Place::Bias(_, linear) => vec![self.widths(linear)[1]],
             Place::Norm(..) | Place::FinalNorm(..) => vec![d_model],

@@ -325,6 +325,7 @@ impl TransformerConfig {
             final_norm: false,
             norm_epsilon: 1e-5,
             positions: Positions::Sinusoidal,
+            first_position: 0,
             max_positions: 1024,
             encoder_window: None,
             decoder_window: None,

@@ -60,9 +60,14 @@ pub struct TransformerConfig {
     pub final_norm: bool,
     /// Constant added to the variance in layer normalization. Default 1e-5, as in PyTorch (not in the paper).
     pub norm_epsilon: f64,
-    /// Kind of positional encoding: `sinusoidal`, `sinusoidal_halves` (all sines, then all cosines), `learned` or
-    /// `none`. Default: `sinusoidal`, interleaved (§3.5).
+    /// Kind of positional encoding: `sinusoidal`, `sinusoidal_halves` (all sines, then all cosines),
+    /// `sinusoidal_halves_inclusive` (the same with the frequencies of Marian and fairseq), `learned` or `none`.
+    /// Default: `sinusoidal`, interleaved (§3.5).
     pub positions: Positions,
+    /// Position of the first token of a sequence. Default 0 (§3.5); OpenNMT-tf begins with 1, and fairseq, M2M-100 and
+    /// mBART with 2. Learned positions have as many rows before the first token's, which are never used.
+    #[serde(skip_serializing_if = "is_default")]
+    pub first_position: usize,
     /// Longest sequence, in tokens, that learned positions can encode. Default 1024. Other kinds of
     /// positions have no limit and ignore it.
     pub max_positions: usize,
@@ -116,8 +121,11 @@ pub enum NormPlacement {
 pub enum Positions {
     /// `sin` in even features, `cos` in odd ones: the paper's formula as printed.
     Sinusoidal,
-    /// All `sin` features, then all `cos` features, as in Marian.
+    /// All `sin` features, then all `cos` features, as in Marian's models of Hugging Face's Transformers.
     SinusoidalHalves,
+    /// As `sinusoidal_halves`, with frequencies from 1 to 1/10000 inclusive, `10000^(−i / (d_model/2 − 1))`, as in
+    /// Marian, tensor2tensor and fairseq. With a single frequency, it is 1, as in tensor2tensor.
+    SinusoidalHalvesInclusive,
     /// One trained vector per position, separate for the two stacks (Table 3, row E).
     Learned,
     /// No positions: the model sees a bag of tokens.
@@ -165,6 +173,19 @@ pub enum Tying {
     All,
 }
 
+impl Positions {
+    /// Returns whether the vectors are computed from sines and cosines.
+    pub const fn is_sinusoidal(self) -> bool {
+        !matches!(self, Self::Learned | Self::None)
+    }
+}
+
+/// Returns whether a setting has its default. Saved models leave such newer settings out, so that older programs read
+/// them.
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
 impl TransformerConfig {
     /// Returns the width of one head's queries and keys.
     pub fn head_d_k(&self) -> usize {
@@ -178,10 +199,7 @@ impl TransformerConfig {
 
     /// Returns the maximum length of a sequence, in tokens; `None` if the positions have no limit.
     pub fn position_limit(&self) -> Option<usize> {
-        match self.positions {
-            Positions::Learned => Some(self.max_positions),
-            Positions::Sinusoidal | Positions::SinusoidalHalves | Positions::None => None,
-        }
+        (self.positions == Positions::Learned).then_some(self.max_positions)
     }
 
     /// Returns the number of parameters of the model. Tied matrices count once; biases, positions and final norms count
@@ -260,6 +278,13 @@ impl TransformerConfig {
                 return Err(ConfigError::TooLarge { field, size, max });
             }
         }
+        if self.first_position > MAX_ROWS {
+            return Err(ConfigError::TooLarge {
+                field: "first_position",
+                size: self.first_position,
+                max: MAX_ROWS,
+            });
+        }
         Ok(())
     }
 
@@ -272,11 +297,7 @@ impl TransformerConfig {
                 divisor: nearest_divisor(self.d_model, self.n_heads),
             });
         }
-        let sinusoidal = matches!(
-            self.positions,
-            Positions::Sinusoidal | Positions::SinusoidalHalves
-        );
-        if sinusoidal && !self.d_model.is_multiple_of(2) {
+        if self.positions.is_sinusoidal() && !self.d_model.is_multiple_of(2) {
             return Err(ConfigError::OddWidth {
                 d_model: self.d_model,
             });

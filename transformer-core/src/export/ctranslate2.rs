@@ -69,7 +69,14 @@ pub fn to_ctranslate2(
     tokenizers: &Tokenizers,
 ) -> Result<(), ExportError> {
     let folder = folder.as_ref();
-    refuse_unsupported(FORMAT, Check::standard_attention(config))?;
+    // Sinusoids are stored from the first position on.
+    let first_position = Check {
+        is_supported: config.first_position == 0 || config.positions.is_sinusoidal(),
+        expected: "0 with learned positions",
+        ..Check::first_position(config)
+    };
+    let checks = [first_position].into_iter();
+    refuse_unsupported(FORMAT, checks.chain(Check::standard_attention(config)))?;
     let content = serialize(&values(model, config)?)?;
     create(folder)?;
     // Files of another model: CTranslate2 would prefer its shared vocabulary to two separate ones.
@@ -216,8 +223,8 @@ fn put_positions(
     let table = match config.positions {
         Positions::Learned => return Ok(()),
         Positions::None => TensorData::zeros::<f32, _>(shape),
-        Positions::Sinusoidal | Positions::SinusoidalHalves => {
-            let table = sinusoid_table(config.positions, 0, shape[0], shape[1]);
+        sinusoidal => {
+            let table = sinusoid_table(sinusoidal, config.first_position, shape[0], shape[1]);
             TensorData::new(table, shape)
         }
     };

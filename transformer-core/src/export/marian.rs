@@ -224,6 +224,7 @@ fn check(architecture: Architecture, config: &TransformerConfig) -> Result<(), E
             found: json!(config.positions).to_string(),
             expected: "sinusoidal and sinusoidal_halves",
         },
+        Check::first_position(config),
         Check {
             key: "attention_bias",
             is_supported: config.attention_bias,

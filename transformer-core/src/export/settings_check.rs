@@ -15,6 +15,16 @@ pub(super) struct Check {
 }
 
 impl Check {
+    /// Checks that sequences begin with position 0.
+    pub(super) fn first_position(config: &TransformerConfig) -> Self {
+        Self {
+            key: "first_position",
+            is_supported: config.first_position == 0,
+            found: config.first_position.to_string(),
+            expected: "0",
+        }
+    }
+
     /// Checks for standard attention: heads of width `d_model / n_heads`, and no windows.
     pub(super) fn standard_attention(config: &TransformerConfig) -> [Self; 4] {
         let width = config.d_model / config.n_heads;

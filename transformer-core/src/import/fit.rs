@@ -6,7 +6,7 @@ use burn::tensor::{Device, TensorData};
 
 use super::names::{Layout, Names};
 use super::state_dict::{NonFinite, StateDict};
-use crate::config::{ConfigError, Place, Positions, TransformerConfig};
+use crate::config::{ConfigError, Place, TransformerConfig};
 use crate::directory::StoredTensors;
 use crate::model::Transformer;
 
@@ -298,10 +298,7 @@ impl Fit<'_> {
     }
 
     fn check_left_over(&mut self) {
-        let is_computed = matches!(
-            self.config.positions,
-            Positions::Sinusoidal | Positions::SinusoidalHalves
-        );
+        let is_computed = self.config.positions.is_sinusoidal();
         let dict = self.dict;
         for name in dict.names() {
             let is_positions = name.rsplit('.').next() == Some("pe");

@@ -94,6 +94,7 @@ mod tests {
             final_norm: true,
             positions: Positions::Learned,
             max_positions: 9,
+            first_position: 2,
             output_bias: true,
             ..rectangular()
         };

@@ -22,10 +22,13 @@ use crate::config::{ConfigError, Positions, TransformerConfig};
 /// ```
 #[derive(Module, Debug)]
 pub struct PositionalEncoding {
-    /// `[max_positions, d_model]`; only for learned positions.
+    /// `[first + max_positions, d_model]`; only for learned positions.
     learned: Option<Param<Tensor<2>>>,
     #[module(skip)]
     kind: Positions,
+    /// The position of a sequence's first token.
+    #[module(skip)]
+    first: usize,
     d_model: usize,
 }
 
@@ -42,17 +45,19 @@ impl PositionalEncoding {
     pub(crate) fn new(config: &TransformerConfig, device: &Device) -> Self {
         let learned = (config.positions == Positions::Learned).then(|| {
             let initialization = config.initialization;
-            initialization.embeddings(config.max_positions, config.d_model, device)
+            let n_rows = config.first_position + config.max_positions;
+            initialization.embeddings(n_rows, config.d_model, device)
         });
         Self {
             learned,
             kind: config.positions,
+            first: config.first_position,
             d_model: config.d_model,
         }
     }
 
-    /// Returns the vectors of the positions `offset .. offset + len`; `None` if the model has no
-    /// positional encoding.
+    /// Returns the vectors of the positions `offset .. offset + len`, counted from the config's `first_position`;
+    /// `None` if the model has no positional encoding.
     ///
     /// `options` are the device and the element type of sinusoids; learned vectors have those of
     /// their parameter.
@@ -74,17 +79,17 @@ impl PositionalEncoding {
             Positions::None => None,
             Positions::Learned => self.learned.as_ref().map(|learned| {
                 let vectors = learned.val();
-                let [max_positions, _] = vectors.dims();
+                let max_positions = vectors.dims()[0] - self.first;
                 assert!(
                     offset + len <= max_positions,
                     "a sequence of {} tokens exceeds the {max_positions} learned positions",
                     offset + len
                 );
-                vectors.narrow(0, offset, len)
+                vectors.narrow(0, self.first + offset, len)
             }),
-            Positions::Sinusoidal | Positions::SinusoidalHalves => Some(sinusoid_tensor(
-                self.kind,
-                offset,
+            sinusoidal => Some(sinusoid_tensor(
+                sinusoidal,
+                self.first + offset,
                 len,
                 self.d_model,
                 options,
@@ -168,15 +173,20 @@ pub(crate) fn sinusoid_table(
 ) -> Vec<f32> {
     let half = d_model / 2;
     // A power takes longer than a sine, and is the same at every position.
-    let divisor = |pair: usize| 10_000_f64.powf(2.0 * pair as f64 / d_model as f64);
+    let divisor = |pair: usize| match kind {
+        Positions::SinusoidalHalvesInclusive => {
+            10_000_f64.powf(pair as f64 / (half - 1).max(1) as f64)
+        }
+        _ => 10_000_f64.powf(2.0 * pair as f64 / d_model as f64),
+    };
     let divisors: Vec<f64> = (0..half).map(divisor).collect();
     let mut table = vec![0.0; len * d_model];
     for (row, position) in table.chunks_exact_mut(d_model).zip(offset..) {
         for (pair, divisor) in divisors.iter().enumerate() {
             let angle = position as f64 / divisor;
             let (sin_feature, cos_feature) = match kind {
-                Positions::SinusoidalHalves => (pair, half + pair),
-                _ => (2 * pair, 2 * pair + 1),
+                Positions::Sinusoidal => (2 * pair, 2 * pair + 1),
+                _ => (pair, half + pair),
             };
             row[sin_feature] = angle.sin() as f32;
             row[cos_feature] = angle.cos() as f32;
@@ -229,6 +239,20 @@ mod tests {
             sinusoid_table(Positions::Sinusoidal, 4, 5, 6),
             whole[4 * 6..]
         );
+    }
+
+    /// With d_model = 4, the frequencies are 1 and 1/10000.
+    #[test]
+    fn inclusive_frequencies_end_at_a_ten_thousandth() {
+        let row = sinusoid_table(Positions::SinusoidalHalvesInclusive, 7, 1, 4);
+        let expected = [7.0_f64.sin(), 7e-4_f64.sin(), 7.0_f64.cos(), 7e-4_f64.cos()];
+        assert_eq!(row, expected.map(|value| value as f32));
+    }
+
+    #[test]
+    fn a_single_inclusive_frequency_is_one() {
+        let row = sinusoid_table(Positions::SinusoidalHalvesInclusive, 3, 1, 2);
+        assert_eq!(row, [3_f64.sin() as f32, 3_f64.cos() as f32]);
     }
 
     #[test]

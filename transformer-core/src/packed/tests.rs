@@ -31,7 +31,8 @@ pub(super) fn configs() -> Vec<TransformerConfig> {
         TransformerConfig {
             norm_placement: NormPlacement::Pre,
             final_norm: true,
-            positions: Positions::SinusoidalHalves,
+            positions: Positions::SinusoidalHalvesInclusive,
+            first_position: 2,
             activation: Activation::Silu,
             tying: Tying::Decoder,
             attention_bias: false,
@@ -41,6 +42,7 @@ pub(super) fn configs() -> Vec<TransformerConfig> {
             final_norm: true,
             positions: Positions::Learned,
             max_positions: 30,
+            first_position: 2,
             activation: Activation::Gelu,
             tying: Tying::None,
             tgt_vocab_size: 37,

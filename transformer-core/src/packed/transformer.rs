@@ -99,16 +99,18 @@ impl PackedTransformer {
                 packer.projection(&output)?
             }
         };
+        let first = config.first_position;
         let positions = |stack| -> Result<PositionVectors, LoadError> {
             let vectors = match config.positions {
                 Positions::None => Vec::new(),
-                Positions::Sinusoidal | Positions::SinusoidalHalves => {
-                    sinusoid_table(config.positions, 0, N_SINUSOIDS, config.d_model)
+                Positions::Learned => {
+                    packer.floats(Place::Positions(stack))?[first * config.d_model..].to_vec()
                 }
-                Positions::Learned => packer.floats(Place::Positions(stack))?.into_owned(),
+                sinusoidal => sinusoid_table(sinusoidal, first, N_SINUSOIDS, config.d_model),
             };
             Ok(PositionVectors {
                 kind: config.positions,
+                first,
                 vectors,
             })
         };
@@ -271,31 +273,31 @@ impl std::fmt::Debug for PackedTransformer {
 /// Positional encodings of the first positions: all learned ones, or the first sinusoids.
 struct PositionVectors {
     kind: Positions,
+    /// The position of a sequence's first token, whose vector is the first.
+    first: usize,
     /// `[positions, d_model]`.
     vectors: Vec<f32>,
 }
 
 impl PositionVectors {
-    /// Returns the encodings of `n` positions from `first` on, `[n, d_model]`; none without positions.
-    fn vectors(&self, first: usize, n: usize, d_model: usize) -> Cow<'_, [f32]> {
-        let stored = first * d_model..(first + n) * d_model;
+    /// Returns the encodings of `n` tokens after `offset` others, `[n, d_model]`; none without positions.
+    fn vectors(&self, offset: usize, n: usize, d_model: usize) -> Cow<'_, [f32]> {
+        let stored = offset * d_model..(offset + n) * d_model;
         match self.kind {
             Positions::None => Cow::Borrowed(&[]),
             Positions::Learned => {
                 let most = self.vectors.len() / d_model;
                 assert!(
-                    first + n <= most,
+                    offset + n <= most,
                     "a sequence of {} tokens exceeds the {most} learned positions",
-                    first + n
+                    offset + n
                 );
                 Cow::Borrowed(&self.vectors[stored])
             }
-            Positions::Sinusoidal | Positions::SinusoidalHalves if first + n > N_SINUSOIDS => {
-                Cow::Owned(sinusoid_table(self.kind, first, n, d_model))
+            sinusoidal if offset + n > N_SINUSOIDS => {
+                Cow::Owned(sinusoid_table(sinusoidal, self.first + offset, n, d_model))
             }
-            Positions::Sinusoidal | Positions::SinusoidalHalves => {
-                Cow::Borrowed(&self.vectors[stored])
-            }
+            _ => Cow::Borrowed(&self.vectors[stored]),
         }
     }
 }

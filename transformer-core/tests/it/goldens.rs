@@ -7,8 +7,10 @@ use burn::module::Module;
 use burn::optim::{AdamConfig, GradientsParams};
 use burn::tensor::{Device, Tensor, TensorData};
 use serde::Deserialize;
+use transformer_core::packed::Workspace;
 use transformer_core::{
-    AttentionMaps, AttentionMasks, Mask, Padded, Transformer, TransformerConfig,
+    AttentionMaps, AttentionMasks, ComputePrecision, Mask, PackedTransformer, Padded, Transformer,
+    TransformerConfig,
 };
 
 use crate::loss::Labels;
@@ -19,6 +21,9 @@ use crate::weights::{gradients, rewrite, weights};
 /// may be rounding errors of zero. (The keys' biases have gradient zero: they add the same to all
 /// scores of a query.)
 pub(crate) const NEGLIGIBLE: f64 = 1e-2;
+
+/// The tolerance of the packed model, as in its unit tests.
+const PACKED: f64 = 2e-5;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -197,6 +202,22 @@ impl Golden {
         );
     }
 
+    /// Decodes token by token with the packed model.
+    fn check_packed(&self) {
+        let packed = PackedTransformer::of(&self.model(), ComputePrecision::F32);
+        let mut workspace = Workspace::new();
+        let mut theirs = self.logits.iter();
+        for (src, tgt) in self.src.iter().zip(&self.tgt) {
+            let mut state = packed.begin(&[src], &mut workspace);
+            for (token, theirs) in tgt[..tgt.len() - 1].iter().zip(&mut theirs) {
+                let ours = packed.step(&mut state, &[*token], &mut workspace);
+                let ours: Vec<f64> = ours.iter().map(|logit| f64::from(*logit)).collect();
+                let found = relative_difference(&ours, theirs, 1.0);
+                assert!(found < PACKED, "{found:e}");
+            }
+        }
+    }
+
     fn check_maps(&self) {
         let mut maps = AttentionMaps::default();
         let _ = self.forward(&self.model(), Some(&mut maps));
@@ -264,6 +285,7 @@ pub(crate) const ADDITIVE_MASKS_BIAS_FREE: &str =
     include_str!("../fixtures/additive_masks_bias_free.json");
 pub(crate) const HEAD_WIDTHS_AND_WINDOWS: &str =
     include_str!("../fixtures/head_widths_and_windows.json");
+pub(crate) const FAIRSEQ_SINUSOIDS: &str = include_str!("../fixtures/fairseq_sinusoids.json");
 pub(crate) const POST_NORM_WITH_FINAL_NORMS: &str =
     include_str!("../fixtures/post_norm_with_final_norms.json");
 pub(crate) const PAPER: &str = include_str!("../fixtures/paper.json");
@@ -349,4 +371,19 @@ fn the_gradients_with_own_head_widths_and_windows_are_those_of_pytorch() {
 #[test]
 fn the_maps_with_own_head_widths_and_windows_are_those_of_pytorch() {
     Golden::read(HEAD_WIDTHS_AND_WINDOWS).check_maps();
+}
+
+#[test]
+fn the_logits_with_fairseqs_sinusoids_are_those_of_pytorch() {
+    Golden::read(FAIRSEQ_SINUSOIDS).check_logits();
+}
+
+#[test]
+fn the_gradients_with_fairseqs_sinusoids_are_those_of_pytorch() {
+    Golden::read(FAIRSEQ_SINUSOIDS).check_gradients();
+}
+
+#[test]
+fn the_packed_logits_with_fairseqs_sinusoids_are_those_of_pytorch() {
+    Golden::read(FAIRSEQ_SINUSOIDS).check_packed();
 }

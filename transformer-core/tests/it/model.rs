@@ -58,6 +58,7 @@ pub(crate) fn configs() -> impl Strategy<Value = TransformerConfig> {
     let positions = prop_oneof![
         Just(Positions::Sinusoidal),
         Just(Positions::SinusoidalHalves),
+        Just(Positions::SinusoidalHalvesInclusive),
         Just(Positions::Learned),
         Just(Positions::None),
     ];
@@ -83,11 +84,11 @@ pub(crate) fn configs() -> impl Strategy<Value = TransformerConfig> {
         proptest::option::of(0_usize..5),
         proptest::option::of(0_usize..5),
     ];
-    let kinds = (norms, positions, activations, tyings);
+    let kinds = (norms, (positions, 0_usize..3), activations, tyings);
     (widths, depths, windows, kinds, any::<[bool; 4]>()).prop_map(
         |((d_model, n_heads, (d_k, d_v)), depths, windows, kinds, switches)| {
             let heads_fit = d_model.is_multiple_of(n_heads) || (d_k.is_some() && d_v.is_some());
-            let (norm_placement, positions, activation, tying) = kinds;
+            let (norm_placement, (positions, first_position), activation, tying) = kinds;
             let [encoder_window, decoder_window] = windows;
             let [final_norm, attention_bias, scale_embeddings, output_bias] = switches;
             let src_vocab = if tying == Tying::All {
@@ -106,6 +107,7 @@ pub(crate) fn configs() -> impl Strategy<Value = TransformerConfig> {
                 norm_placement,
                 final_norm,
                 positions,
+                first_position,
                 max_positions: 17,
                 encoder_window,
                 decoder_window,

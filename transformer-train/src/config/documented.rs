@@ -29,7 +29,7 @@ impl Experiment {
             keys.remove(key);
         }
         let model = self.model.config(1, 1, self.tokenizer.vocabulary)?;
-        let model = Table::try_from(model).map_err(ConfigError::Write)?;
+        let model = model::every_key(&model)?;
         let mut text = String::new();
         comment(
             &mut text,
@@ -72,7 +72,6 @@ fn value_in<'a>(table: &'a Table, section: &str, key: &str) -> Option<&'a Value>
 /// Returns a value of a key that has no default, in TOML.
 fn example(key: &str) -> &'static str {
     match key {
-        _ if model::OPTIONAL.contains(&key) => "\"none\"",
         "task" => "\"numbers\"",
         "src_lang" | "tgt_lang" => "\"en\"",
         "user_symbols" => "[\"TEXT\"]",

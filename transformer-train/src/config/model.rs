@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use transformer_core::config::{Positions, Tying};
 use transformer_core::{Preset, TransformerConfig};
 
-use crate::config::{ConfigError, Vocabulary, optional, read};
+use crate::config::{ConfigError, Vocabulary, optional, read, schema};
 use crate::tasks::Task;
 
 /// A preset, and the keys that override it.
@@ -81,15 +81,9 @@ impl ModelSettings {
     /// Returns the same model with every key written out, so that it does not depend on what a later
     /// version of the program makes of the preset.
     pub(super) fn resolved(&self, vocabulary: Vocabulary) -> Result<Self, ConfigError> {
-        let config = self.config(1, 1, vocabulary)?;
-        let config = toml::Table::try_from(config).map_err(ConfigError::Write)?;
-        let overrides = read::model_keys().into_iter().map(|key| {
-            let value = config.get(&key).cloned();
-            (key, value.unwrap_or_else(|| optional::NONE.into()))
-        });
         Ok(Self {
             preset: self.preset,
-            overrides: overrides.collect(),
+            overrides: every_key(&self.config(1, 1, vocabulary)?)?,
         })
     }
 
@@ -106,6 +100,20 @@ impl ModelSettings {
                 reason: error.message().to_owned(),
             })
     }
+}
+
+/// Returns a model with every key written out: with `"none"`, or the default of a key that saved models leave out with
+/// it.
+pub(super) fn every_key(config: &TransformerConfig) -> Result<toml::Table, ConfigError> {
+    let config = toml::Table::try_from(config).map_err(ConfigError::Write)?;
+    let schema = schema::settings();
+    let keys = &schema["properties"]["model"]["properties"];
+    let with_value = |key: String| {
+        let value = config.get(&key).cloned();
+        let value = value.unwrap_or_else(|| schema::first_value(&keys[&key]));
+        (key, value)
+    };
+    Ok(read::model_keys().into_iter().map(with_value).collect())
 }
 
 /// Checks that learned positions suffice for the longest sentence.

@@ -35,6 +35,17 @@ pub(super) fn description(schema: &Value) -> &str {
     schema["description"].as_str().unwrap_or_default()
 }
 
+/// Returns the first value of a schema's type, which is the default of a setting that can be left out: false, 0, the
+/// first of several names, or `"none"`.
+pub(super) fn first_value(schema: &Value) -> toml::Value {
+    match (schema["type"].as_str(), &schema["oneOf"][0]["const"]) {
+        (Some("boolean"), _) => false.into(),
+        (Some("integer"), _) => 0.into(),
+        (_, Value::String(name)) => name.as_str().into(),
+        _ => optional::NONE.into(),
+    }
+}
+
 /// Adapts a schema to TOML, which has no null, and its description to readers of plain text.
 fn as_toml(schema: &mut Schema) {
     // Rust's names of formats say nothing to editors.
