@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Linear, Place, TransformerConfig};
+use super::{Linear, Part, Place, TransformerConfig};
 
 /// Low-rank adapters of a model that is trained further (Hu et al. 2021,
 /// <https://arxiv.org/abs/2106.09685>).
@@ -73,7 +73,7 @@ pub enum AdapterTarget {
     /// The projection of the heads, `W^O`.
     #[serde(rename = "attention.output")]
     AttentionOutput,
-    /// Both matrices of the feed-forward networks.
+    /// All matrices of the feed-forward networks.
     #[serde(rename = "feed_forward")]
     FeedForward,
     /// The first matrix of the feed-forward networks, `W₁`.
@@ -149,7 +149,7 @@ impl AdapterConfig {
 impl AdapterTarget {
     fn covers(self, parameter: Place) -> bool {
         use Linear::{Inner, Key, Outer, Output, Query, Value};
-        let Place::Matrix(_, linear) = parameter else {
+        let Place::Matrix(at, linear) = parameter else {
             return self == Self::Embeddings && parameter.is_vocabulary();
         };
         match self {
@@ -158,7 +158,7 @@ impl AdapterTarget {
             Self::AttentionKey => linear == Key,
             Self::AttentionValue => linear == Value,
             Self::AttentionOutput => linear == Output,
-            Self::FeedForward => matches!(linear, Inner | Outer),
+            Self::FeedForward => at.part == Part::FeedForward,
             Self::FeedForwardInner => linear == Inner,
             Self::FeedForwardOuter => linear == Outer,
             Self::Embeddings => false,

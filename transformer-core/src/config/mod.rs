@@ -7,6 +7,8 @@ mod presets;
 #[cfg(test)]
 mod presets_tests;
 mod transformer;
+#[cfg(test)]
+mod transformer_tests;
 
 #[doc(hidden)]
 pub use adapters::{AdapterConfig, AdapterTarget};

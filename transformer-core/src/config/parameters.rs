@@ -192,6 +192,14 @@ impl TransformerConfig {
         self.attention_bias || part == Part::FeedForward
     }
 
+    /// Returns the number of features that a feed-forward network computes from each token before its outer matrix,
+    /// without activations.
+    pub fn hidden_width(&self) -> usize {
+        let linears = Part::FeedForward.linears().iter();
+        let hidden = linears.filter(|linear| **linear != Linear::Outer);
+        hidden.map(|linear| self.widths(*linear)[1]).sum()
+    }
+
     /// Returns the shape of a parameter.
     pub(crate) fn shape(&self, parameter: Place) -> Vec<usize> {
         let d_model = self.d_model;

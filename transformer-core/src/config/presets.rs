@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Activation, Initialization, NormPlacement, Positions, TransformerConfig, Tying};
+use super::{NormPlacement, Positions, TransformerConfig, Tying};
 
 /// A named configuration.
 ///
@@ -304,43 +304,6 @@ impl Default for TransformerConfig {
 }
 
 impl TransformerConfig {
-    /// Returns the paper's base model (Table 3, first row).
-    ///
-    /// Equal sizes mean one joint vocabulary, as in the paper: all three matrices are tied (§3.4). Otherwise only the
-    /// target embedding and the output are tied. If two vocabularies only happen to have equal sizes, set
-    /// `tying: Tying::Decoder`.
-    pub fn base(src_vocab_size: usize, tgt_vocab_size: usize) -> Self {
-        let joint = src_vocab_size == tgt_vocab_size;
-        Self {
-            src_vocab_size,
-            tgt_vocab_size,
-            d_model: 512,
-            d_ff: 2048,
-            n_heads: 8,
-            d_k: None,
-            d_v: None,
-            n_encoder_layers: 6,
-            n_decoder_layers: 6,
-            norm_placement: NormPlacement::Post,
-            final_norm: false,
-            norm_epsilon: 1e-5,
-            positions: Positions::Sinusoidal,
-            first_position: 0,
-            max_positions: 1024,
-            encoder_window: None,
-            decoder_window: None,
-            activation: Activation::Relu,
-            attention_bias: true,
-            tying: if joint { Tying::All } else { Tying::Decoder },
-            output_bias: false,
-            scale_embeddings: true,
-            dropout: 0.1,
-            attention_dropout: 0.0,
-            activation_dropout: 0.0,
-            initialization: Initialization::Xavier,
-        }
-    }
-
     /// Returns the paper's big model (Table 3, last row); equal sizes mean one joint vocabulary, as in `base`.
     pub fn big(src_vocab_size: usize, tgt_vocab_size: usize) -> Self {
         Self {

@@ -187,6 +187,43 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 }
 
 impl TransformerConfig {
+    /// Returns the paper's base model (Table 3, first row).
+    ///
+    /// Equal sizes mean one joint vocabulary, as in the paper: all three matrices are tied (§3.4). Otherwise only the
+    /// target embedding and the output are tied. If two vocabularies only happen to have equal sizes, set
+    /// `tying: Tying::Decoder`.
+    pub fn base(src_vocab_size: usize, tgt_vocab_size: usize) -> Self {
+        let joint = src_vocab_size == tgt_vocab_size;
+        Self {
+            src_vocab_size,
+            tgt_vocab_size,
+            d_model: 512,
+            d_ff: 2048,
+            n_heads: 8,
+            d_k: None,
+            d_v: None,
+            n_encoder_layers: 6,
+            n_decoder_layers: 6,
+            norm_placement: NormPlacement::Post,
+            final_norm: false,
+            norm_epsilon: 1e-5,
+            positions: Positions::Sinusoidal,
+            first_position: 0,
+            max_positions: 1024,
+            encoder_window: None,
+            decoder_window: None,
+            activation: Activation::Relu,
+            attention_bias: true,
+            tying: if joint { Tying::All } else { Tying::Decoder },
+            output_bias: false,
+            scale_embeddings: true,
+            dropout: 0.1,
+            attention_dropout: 0.0,
+            activation_dropout: 0.0,
+            initialization: Initialization::Xavier,
+        }
+    }
+
     /// Returns the width of one head's queries and keys.
     pub fn head_d_k(&self) -> usize {
         self.d_k.unwrap_or(self.d_model / self.n_heads)
@@ -317,87 +354,4 @@ fn nearest_divisor(of: usize, near: usize) -> usize {
         .filter(|n| of.is_multiple_of(*n))
         .min_by_key(|n| n.abs_diff(near))
         .unwrap_or(1)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn heads_that_do_not_divide_are_refused_with_a_divisor() {
-        let config = TransformerConfig {
-            n_heads: 7,
-            ..TransformerConfig::default()
-        };
-        let error = config.validate().expect_err("7 does not divide 512");
-        assert_eq!(
-            error.to_string(),
-            "`n_heads` (7) does not divide `d_model` (512); choose a divisor, for example 8, or give \
-             `d_k` and `d_v`"
-        );
-    }
-
-    #[test]
-    fn heads_need_not_divide_the_width_if_their_widths_are_given() {
-        let config = TransformerConfig {
-            n_heads: 7,
-            d_k: Some(16),
-            d_v: Some(24),
-            ..TransformerConfig::default()
-        };
-        assert_eq!(config.validate(), Ok(()));
-        assert_eq!((config.head_d_k(), config.head_d_v()), (16, 24));
-    }
-
-    #[test]
-    fn tying_everything_needs_one_vocabulary() {
-        let config = TransformerConfig {
-            src_vocab_size: 5,
-            ..TransformerConfig::default()
-        };
-        let tied = ConfigError::TyingAcrossVocabularies {
-            src: 5,
-            tgt: 37_000,
-        };
-        assert_eq!(config.validate(), Err(tied));
-    }
-
-    #[test]
-    fn a_vocabulary_of_special_tokens_only_is_refused() {
-        let config = TransformerConfig::base(37_000, N_SPECIAL);
-        let message = config.validate().expect_err("no word fits").to_string();
-        assert_eq!(
-            message,
-            "`tgt_vocab_size` is 4; choose at least 5: the 4 special tokens and one more"
-        );
-    }
-
-    #[test]
-    fn a_dropout_of_nan_is_refused() {
-        let config = TransformerConfig {
-            attention_dropout: f64::NAN,
-            ..TransformerConfig::default()
-        };
-        let message = config.validate().expect_err("it is NaN").to_string();
-        assert_eq!(
-            message,
-            "`attention_dropout` is NaN; choose at least 0 and less than 1"
-        );
-    }
-
-    #[test]
-    fn a_dropout_of_one_is_refused() {
-        let config = TransformerConfig {
-            dropout: 1.0,
-            ..TransformerConfig::default()
-        };
-        let message = config.validate().expect_err("1 drops all").to_string();
-        assert_eq!(message, "`dropout` is 1; choose at least 0 and less than 1");
-    }
-
-    #[test]
-    fn unknown_keys_are_refused() {
-        let read = serde_json::from_str::<TransformerConfig>(r#"{"n_head": 4}"#);
-        assert!(read.is_err_and(|error| error.to_string().contains("n_head")));
-    }
 }

@@ -12,7 +12,7 @@ use serde_json::json;
 use super::ExportError;
 use super::files::{create, remove, write, write_json, write_tokenizers};
 use super::renamed::renamed;
-use super::settings_check::{Check, check_positions, refuse_unsupported};
+use super::settings_check::{check_positions, refuse_unsupported};
 use crate::config::{
     Activation, Linear, NormPlacement, Part, Place, Positions, Stack, SubLayer, TransformerConfig,
     Tying,
@@ -70,13 +70,11 @@ pub fn to_ctranslate2(
 ) -> Result<(), ExportError> {
     let folder = folder.as_ref();
     // Sinusoids are stored from the first position on.
-    let first_position = Check {
-        is_supported: config.first_position == 0 || config.positions.is_sinusoidal(),
-        expected: "0 with learned positions",
-        ..Check::first_position(config)
+    let supported: &[&str] = match config.positions.is_sinusoidal() {
+        true => &["first_position"],
+        false => &[],
     };
-    let checks = [first_position].into_iter();
-    refuse_unsupported(FORMAT, checks.chain(Check::standard_attention(config)))?;
+    refuse_unsupported(FORMAT, config, supported, [])?;
     let content = serialize(&values(model, config)?)?;
     create(folder)?;
     // Files of another model: CTranslate2 would prefer its shared vocabulary to two separate ones.

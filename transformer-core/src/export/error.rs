@@ -15,7 +15,7 @@ pub enum ExportError {
     )]
     Setting {
         /// The field of the config.
-        key: &'static str,
+        key: String,
         /// Its value.
         found: String,
         /// The format.

@@ -224,7 +224,6 @@ fn check(architecture: Architecture, config: &TransformerConfig) -> Result<(), E
             found: json!(config.positions).to_string(),
             expected: "sinusoidal and sinusoidal_halves",
         },
-        Check::first_position(config),
         Check {
             key: "attention_bias",
             is_supported: config.attention_bias,
@@ -232,10 +231,7 @@ fn check(architecture: Architecture, config: &TransformerConfig) -> Result<(), E
             expected: "true",
         },
     ];
-    refuse_unsupported(
-        architecture.name(),
-        own.into_iter().chain(Check::standard_attention(config)),
-    )
+    refuse_unsupported(architecture.name(), config, &[], own)
 }
 
 fn placement_name(placement: NormPlacement) -> &'static str {

@@ -5,6 +5,9 @@ use serde_json::json;
 use super::ExportError;
 use crate::config::TransformerConfig;
 
+/// The settings that [`Check::standard_attention`] checks.
+const CHECKED: [&str; 4] = ["d_k", "d_v", "encoder_window", "decoder_window"];
+
 /// A setting and whether a format supports its value.
 pub(super) struct Check {
     pub(super) key: &'static str,
@@ -15,18 +18,8 @@ pub(super) struct Check {
 }
 
 impl Check {
-    /// Checks that sequences begin with position 0.
-    pub(super) fn first_position(config: &TransformerConfig) -> Self {
-        Self {
-            key: "first_position",
-            is_supported: config.first_position == 0,
-            found: config.first_position.to_string(),
-            expected: "0",
-        }
-    }
-
     /// Checks for standard attention: heads of width `d_model / n_heads`, and no windows.
-    pub(super) fn standard_attention(config: &TransformerConfig) -> [Self; 4] {
+    fn standard_attention(config: &TransformerConfig) -> [Self; 4] {
         let width = config.d_model / config.n_heads;
         let is_even = width * config.n_heads == config.d_model;
         let width_of = |key, found: usize| Self {
@@ -69,18 +62,37 @@ pub(super) fn check_positions(
     }
 }
 
-/// Refuses the first setting with a value that the format does not support.
+/// Refuses the first setting with a value that the format does not support: by a check, or because it is one that saved
+/// models have only if it differs from the default, and not in `supported`.
 pub(super) fn refuse_unsupported(
     format: &'static str,
+    config: &TransformerConfig,
+    supported: &[&str],
     checks: impl IntoIterator<Item = Check>,
 ) -> Result<(), ExportError> {
-    let unsupported = checks.into_iter().find(|check| !check.is_supported);
-    unsupported.map_or(Ok(()), |check| {
-        Err(ExportError::Setting {
-            key: check.key,
-            found: check.found,
+    let mut checks = checks.into_iter().chain(Check::standard_attention(config));
+    let unsupported = checks.find(|check| !check.is_supported);
+    let unsupported = unsupported.map(|it| (it.key.to_owned(), it.found, it.expected));
+    let (settings, always) = (json!(config), json!(TransformerConfig::default()));
+    let mut others = settings
+        .as_object()
+        .into_iter()
+        .flatten()
+        .filter(|(key, _)| {
+            let is_known = CHECKED.contains(&key.as_str()) || supported.contains(&key.as_str());
+            always.get(key).is_none() && !is_known
+        });
+    let other = || {
+        let (key, value) = others.next()?;
+        Some((key.clone(), value.to_string(), "the default"))
+    };
+    match unsupported.or_else(other) {
+        None => Ok(()),
+        Some((key, found, expected)) => Err(ExportError::Setting {
+            key,
+            found,
             format,
-            expected: check.expected,
-        })
-    })
+            expected,
+        }),
+    }
 }

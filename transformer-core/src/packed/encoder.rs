@@ -5,7 +5,7 @@ use std::ops::Range;
 use pulp::{Simd, WithSimd};
 
 use super::attention::{Heads, Strided, padded, score_blocks, softmax, weighted_sum, write_blocks};
-use super::layers::{PackedEncoderLayer, PackedFeedForward, PackedSelfAttention, Stack};
+use super::layers::{PackedEncoderLayer, PackedSelfAttention, Stack};
 use super::products::{AttentionBuffers, Workspace};
 use crate::cpu::instruction_set;
 
@@ -58,24 +58,6 @@ impl PackedSelfAttention {
             });
         }
         self.output.forward(kernels, attended, output);
-        self.residual.add(x, output);
-    }
-}
-
-impl PackedFeedForward {
-    pub(super) fn forward(&self, workspace: &mut Workspace) {
-        let Workspace {
-            kernels,
-            x,
-            normalized,
-            inner,
-            output,
-            ..
-        } = workspace;
-        let input = self.residual.input(x, normalized);
-        self.inner
-            .forward_activated(kernels, input, Some(self.activation), inner);
-        self.outer.forward(kernels, inner, output);
         self.residual.add(x, output);
     }
 }

@@ -1,18 +1,9 @@
 //! The weights of the layers.
 
 use super::attention::Heads;
+use super::feed_forward::PackedFeedForward;
 use super::linear::PackedLinear;
 use super::norm::{PackedNorm, PackedResidual};
-use crate::config::Activation;
-
-/// The feed-forward network (§3.3).
-#[derive(Debug)]
-pub(super) struct PackedFeedForward {
-    pub(super) inner: PackedLinear,
-    pub(super) outer: PackedLinear,
-    pub(super) activation: Activation,
-    pub(super) residual: PackedResidual,
-}
 
 /// Self-attention: queries, keys and values as one product.
 #[derive(Debug)]

@@ -21,6 +21,7 @@ mod amx;
 mod attention;
 mod decoder;
 mod encoder;
+mod feed_forward;
 mod finish;
 #[cfg(test)]
 mod instruction_set_tests;

@@ -2,18 +2,32 @@
 
 use pulp::NullaryFnOnce;
 
-use crate::config::NormPlacement;
+use super::weights::Packer;
+use crate::LoadError;
+use crate::config::{NormPlacement, Place, Vector};
 use crate::cpu::{instruction_set, sum};
 
 /// `γ`, `β` and `ε` of a layer normalization.
 #[derive(Debug)]
 pub(super) struct PackedNorm {
-    pub(super) gamma: Vec<f32>,
-    pub(super) beta: Vec<f32>,
-    pub(super) epsilon: f32,
+    gamma: Vec<f32>,
+    beta: Vec<f32>,
+    epsilon: f32,
 }
 
 impl PackedNorm {
+    /// Packs the vectors at these places.
+    pub(super) fn pack(
+        packer: &Packer<'_>,
+        at: impl Fn(Vector) -> Place,
+    ) -> Result<Self, LoadError> {
+        Ok(Self {
+            gamma: packer.floats(at(Vector::Gain))?.into_owned(),
+            beta: packer.floats(at(Vector::Offset))?.into_owned(),
+            epsilon: packer.config.norm_epsilon as f32,
+        })
+    }
+
     /// Normalizes every row of `x` in place.
     pub(super) fn forward(&self, x: &mut [f32]) {
         instruction_set().dispatch(AddAndNormalize {

@@ -7,15 +7,15 @@ use rayon::prelude::*;
 
 use super::ComputePrecision;
 use super::attention::Heads;
+use super::feed_forward::PackedFeedForward;
 use super::layers::{
-    PackedCrossAttention, PackedDecoderLayer, PackedEncoderLayer, PackedFeedForward,
-    PackedSelfAttention, Stack,
+    PackedCrossAttention, PackedDecoderLayer, PackedEncoderLayer, PackedSelfAttention, Stack,
 };
 use super::linear::PackedLinear;
 use super::norm::{PackedNorm, PackedResidual};
 use super::products::PackedMatrix;
 use crate::LoadError;
-use crate::config::{self, Linear, Part, Place, SubLayer, TransformerConfig, Vector};
+use crate::config::{self, Linear, Part, Place, SubLayer, TransformerConfig};
 use crate::directory::{ChannelAxis, StoredTensor, StoredTensors, quantize_matrix};
 
 /// A matrix as it is stored.
@@ -52,7 +52,7 @@ impl Packer<'_> {
             let at = |part| SubLayer { stack, layer, part };
             Ok(PackedEncoderLayer {
                 self_attention: self.self_attention(at(Part::SelfAttention))?,
-                feed_forward: self.feed_forward(at(Part::FeedForward))?,
+                feed_forward: PackedFeedForward::pack(self, at(Part::FeedForward))?,
             })
         });
         let layers = layers.collect::<Result<_, LoadError>>()?;
@@ -66,7 +66,7 @@ impl Packer<'_> {
             Ok(PackedDecoderLayer {
                 self_attention: self.self_attention(at(Part::SelfAttention))?,
                 cross_attention: self.cross_attention(at(Part::CrossAttention))?,
-                feed_forward: self.feed_forward(at(Part::FeedForward))?,
+                feed_forward: PackedFeedForward::pack(self, at(Part::FeedForward))?,
             })
         });
         let layers = layers.collect::<Result<_, LoadError>>()?;
@@ -80,7 +80,9 @@ impl Packer<'_> {
         window: Option<usize>,
     ) -> Result<Stack<L>, LoadError> {
         let final_norm = match self.config.final_norm {
-            true => Some(self.norm(|vector| Place::FinalNorm(stack, vector))?),
+            true => Some(PackedNorm::pack(self, |vector| {
+                Place::FinalNorm(stack, vector)
+            })?),
             false => None,
         };
         Ok(Stack {
@@ -112,32 +114,19 @@ impl Packer<'_> {
         })
     }
 
-    fn feed_forward(&self, at: SubLayer) -> Result<PackedFeedForward, LoadError> {
-        Ok(PackedFeedForward {
-            inner: self.linear(at, &[Linear::Inner])?,
-            outer: self.linear(at, &[Linear::Outer])?,
-            activation: self.config.activation,
-            residual: self.residual(at)?,
-        })
-    }
-
-    fn residual(&self, at: SubLayer) -> Result<PackedResidual, LoadError> {
+    pub(super) fn residual(&self, at: SubLayer) -> Result<PackedResidual, LoadError> {
         Ok(PackedResidual {
-            norm: self.norm(|vector| Place::Norm(at, vector))?,
+            norm: PackedNorm::pack(self, |vector| Place::Norm(at, vector))?,
             placement: self.config.norm_placement,
         })
     }
 
-    fn norm(&self, parameter: impl Fn(Vector) -> Place) -> Result<PackedNorm, LoadError> {
-        Ok(PackedNorm {
-            gamma: self.floats(parameter(Vector::Gain))?.into_owned(),
-            beta: self.floats(parameter(Vector::Offset))?.into_owned(),
-            epsilon: self.config.norm_epsilon as f32,
-        })
-    }
-
     /// Packs linear layers with the same input as one.
-    fn linear(&self, at: SubLayer, layers: &[Linear]) -> Result<PackedLinear, LoadError> {
+    pub(super) fn linear(
+        &self,
+        at: SubLayer,
+        layers: &[Linear],
+    ) -> Result<PackedLinear, LoadError> {
         let mut bias = Vec::new();
         if self.config.has_bias(at.part) {
             for layer in layers {

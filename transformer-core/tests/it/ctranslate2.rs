@@ -189,7 +189,7 @@ fn learned_positions_with_an_offset_are_refused() {
     );
     assert_eq!(
         refused.expect_err("the table has other rows").to_string(),
-        "`first_position` is 2, but CTranslate2's models support only 0 with learned positions; retrain with another \
+        "`first_position` is 2, but CTranslate2's models support only the default; retrain with another \
          `model.first_position`, or choose another format"
     );
 }

@@ -182,7 +182,7 @@ fn activations(
     let attention = |queries: f64, memory: f64, width: f64| {
         queries * (keys + values + d + weights * width) + memory * (keys + values)
     };
-    let feed_forward = 2.0 * config.d_ff as f64 + d;
+    let feed_forward = 2.0 * config.hidden_width() as f64 + d;
     let (residual, embedding, norm) = match sizes.is_cpu_memory {
         true => (d, d, d),
         false => (3.0 * d, 2.0 * d, 2.0 * d),

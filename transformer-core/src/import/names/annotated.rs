@@ -1,6 +1,6 @@
 //! Names of harvardnlp's Annotated Transformer.
 
-use super::layout::{Layout, kind};
+use super::layout::{Layout, kind, name_of};
 use crate::config::{Linear, Part, Place, TransformerConfig, Vector};
 
 /// Returns the name and the layout of a parameter's tensor.
@@ -25,14 +25,15 @@ pub(super) fn source(parameter: Place, config: &TransformerConfig) -> Option<(St
                 Part::CrossAttention => "src_attn",
                 Part::FeedForward => "feed_forward",
             };
-            let linear = match linear {
-                Linear::Query => "linears.0",
-                Linear::Key => "linears.1",
-                Linear::Value => "linears.2",
-                Linear::Output => "linears.3",
-                Linear::Inner => "w_1",
-                Linear::Outer => "w_2",
-            };
+            let linears = [
+                (Linear::Query, "linears.0"),
+                (Linear::Key, "linears.1"),
+                (Linear::Value, "linears.2"),
+                (Linear::Output, "linears.3"),
+                (Linear::Inner, "w_1"),
+                (Linear::Outer, "w_2"),
+            ];
+            let linear = name_of(linear, linears)?;
             format!("{at}.{block}.{linear}")
         }
         Place::Norm(at, _) => format!("{at}.sublayer.{}.norm", at.index()),

@@ -90,6 +90,15 @@ fn transpose(values: &[f32], n_columns: usize) -> Vec<f32> {
     (0..n_columns).flat_map(column).collect()
 }
 
+/// Returns the name of a linear layer in a list; `None` if it is not there.
+pub(super) fn name_of(
+    linear: Linear,
+    names: impl IntoIterator<Item = (Linear, &'static str)>,
+) -> Option<&'static str> {
+    let mut names = names.into_iter();
+    names.find_map(|(named, name)| (named == linear).then_some(name))
+}
+
 /// Returns PyTorch's name of a kind of parameter.
 pub(crate) const fn kind(parameter: Place) -> &'static str {
     match parameter {

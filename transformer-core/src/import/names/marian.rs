@@ -1,6 +1,6 @@
 //! Names of `MarianMTModel` and `PegasusForConditionalGeneration` in Hugging Face's Transformers.
 
-use super::layout::{Layout, kind};
+use super::layout::{Layout, kind, name_of};
 use crate::config::{Linear, Part, Place, TransformerConfig};
 
 /// Returns the name and the layout of a parameter's tensor.
@@ -16,14 +16,15 @@ pub(super) fn source(parameter: Place, config: &TransformerConfig) -> Option<(St
                 Part::CrossAttention => "encoder_attn.",
                 Part::FeedForward => "",
             };
-            let linear = match linear {
-                Linear::Query => "q_proj",
-                Linear::Key => "k_proj",
-                Linear::Value => "v_proj",
-                Linear::Output => "out_proj",
-                Linear::Inner => "fc1",
-                Linear::Outer => "fc2",
-            };
+            let linears = [
+                (Linear::Query, "q_proj"),
+                (Linear::Key, "k_proj"),
+                (Linear::Value, "v_proj"),
+                (Linear::Output, "out_proj"),
+                (Linear::Inner, "fc1"),
+                (Linear::Outer, "fc2"),
+            ];
+            let linear = name_of(linear, linears)?;
             format!("model.{at}.{attention}{linear}")
         }
         Place::Norm(at, _) => {

@@ -1,6 +1,6 @@
 //! [`PytorchNames`]: names of `torch.nn.Transformer`.
 
-use super::layout::{Layout, kind};
+use super::layout::{Layout, kind, name_of};
 use crate::config::{Linear, Part, Place, Stack, TransformerConfig};
 
 /// Names of the tensors in and around a `torch.nn.Transformer`, which has no embeddings, positions and output
@@ -61,16 +61,17 @@ pub(super) fn source(
                 Part::CrossAttention => "multihead_attn.",
                 Part::FeedForward => "",
             };
-            let linear = match linear {
-                Linear::Query | Linear::Key | Linear::Value => {
-                    let all = [Linear::Query, Linear::Key, Linear::Value];
-                    layout = Layout::linear(linear, &all, config);
-                    "in_proj_"
-                }
-                Linear::Output => "out_proj.",
-                Linear::Inner => "linear1.",
-                Linear::Outer => "linear2.",
-            };
+            let inputs = [Linear::Query, Linear::Key, Linear::Value];
+            if inputs.contains(&linear) {
+                layout = Layout::linear(linear, &inputs, config);
+            }
+            let others = [
+                (Linear::Output, "out_proj."),
+                (Linear::Inner, "linear1."),
+                (Linear::Outer, "linear2."),
+            ];
+            let names = inputs.map(|it| (it, "in_proj_")).into_iter().chain(others);
+            let linear = name_of(linear, names)?;
             format!("{at}.{attention}{linear}")
         }
         Place::Norm(at, _) => format!("{at}.norm{}.", at.index() + 1),

@@ -1,0 +1,46 @@
+//! The feed-forward network (§3.3).
+
+use super::linear::PackedLinear;
+use super::norm::PackedResidual;
+use super::products::Workspace;
+use super::weights::Packer;
+use crate::LoadError;
+use crate::config::{Activation, Linear, SubLayer};
+
+/// The feed-forward network and its residual connection.
+#[derive(Debug)]
+pub(super) struct PackedFeedForward {
+    inner: PackedLinear,
+    outer: PackedLinear,
+    activation: Activation,
+    residual: PackedResidual,
+}
+
+impl PackedFeedForward {
+    /// Packs the network of a sub-layer.
+    pub(super) fn pack(packer: &Packer<'_>, at: SubLayer) -> Result<Self, LoadError> {
+        Ok(Self {
+            inner: packer.linear(at, &[Linear::Inner])?,
+            outer: packer.linear(at, &[Linear::Outer])?,
+            activation: packer.config.activation,
+            residual: packer.residual(at)?,
+        })
+    }
+
+    /// Applies the sub-layer to the tokens in [`Workspace::x`].
+    pub(super) fn forward(&self, workspace: &mut Workspace) {
+        let Workspace {
+            kernels,
+            x,
+            normalized,
+            inner,
+            output,
+            ..
+        } = workspace;
+        let input = self.residual.input(x, normalized);
+        self.inner
+            .forward_activated(kernels, input, Some(self.activation), inner);
+        self.outer.forward(kernels, inner, output);
+        self.residual.add(x, output);
+    }
+}
