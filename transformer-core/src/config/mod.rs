@@ -18,5 +18,5 @@ pub use presets::Preset;
 #[doc(hidden)]
 pub use presets::PresetError;
 pub use transformer::{
-    Activation, Initialization, NormPlacement, Positions, TransformerConfig, Tying,
+    Activation, Initialization, NormKind, NormPlacement, Positions, TransformerConfig, Tying,
 };

@@ -1,12 +1,12 @@
 //! The table of a model's parameters: the place, saved name and shape of each, in the order in which they are drawn.
 
-use std::fmt;
+use std::{fmt, iter};
 
 use serde::de::value::{Error, StrDeserializer};
 use serde::de::{DeserializeOwned, IntoDeserializer};
 use serde::{Deserialize, Serialize};
 
-use super::{TransformerConfig, Tying};
+use super::{NormKind, TransformerConfig, Tying};
 
 /// A stack of layers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,7 +37,7 @@ pub(crate) enum Linear {
     Outer,
 }
 
-/// A vector of layer normalization.
+/// A vector of a normalization.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Vector {
     #[serde(rename = "gamma")]
@@ -96,10 +96,6 @@ impl SubLayer {
         let mut parts = self.stack.parts().iter();
         parts.position(|part| *part == self.part).unwrap_or(0)
     }
-}
-
-impl Vector {
-    pub(crate) const BOTH: [Self; 2] = [Self::Gain, Self::Offset];
 }
 
 impl Place {
@@ -165,11 +161,11 @@ impl TransformerConfig {
                         parameters.push(Place::Matrix(at, linear));
                         parameters.extend(self.has_bias(part).then_some(Place::Bias(at, linear)));
                     }
-                    parameters.extend(Vector::BOTH.map(|vector| Place::Norm(at, vector)));
+                    parameters.extend(self.vectors().map(|vector| Place::Norm(at, vector)));
                 }
             }
             if self.final_norm {
-                parameters.extend(Vector::BOTH.map(|vector| Place::FinalNorm(stack, vector)));
+                parameters.extend(self.vectors().map(|vector| Place::FinalNorm(stack, vector)));
             }
         }
         parameters
@@ -198,6 +194,12 @@ impl TransformerConfig {
         let linears = Part::FeedForward.linears().iter();
         let hidden = linears.filter(|linear| **linear != Linear::Outer);
         hidden.map(|linear| self.widths(*linear)[1]).sum()
+    }
+
+    /// Returns the vectors of a normalization.
+    fn vectors(&self) -> impl Iterator<Item = Vector> {
+        let offset = (self.norm_kind == NormKind::Layer).then_some(Vector::Offset);
+        iter::once(Vector::Gain).chain(offset)
     }
 
     /// Returns the shape of a parameter.

@@ -58,6 +58,10 @@ pub struct TransformerConfig {
     /// True if each stack ends with one more layer normalization. Default: false (§3.1). Pre-norm stacks need it, and
     /// `torch.nn.Transformer` has it in its post-norm stacks too.
     pub final_norm: bool,
+    /// Kind of all normalizations: `layer`, or `rms`, which neither subtracts the mean nor adds an offset (Zhang and
+    /// Sennrich 2019). Default: `layer` (§3.1).
+    #[serde(skip_serializing_if = "is_default")]
+    pub norm_kind: NormKind,
     /// Constant added to the variance in layer normalization. Default 1e-5, as in PyTorch (not in the paper).
     pub norm_epsilon: f64,
     /// Kind of positional encoding: `sinusoidal`, `sinusoidal_halves` (all sines, then all cosines),
@@ -111,6 +115,19 @@ pub enum NormPlacement {
     Post,
     /// `x + Sublayer(LayerNorm(x))`, easier to train in deep models; needs `final_norm`.
     Pre,
+}
+
+/// Kind of normalization.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum NormKind {
+    /// `(x − mean) / √(variance + ε) ∘ γ + β` (Ba et al. 2016).
+    #[default]
+    Layer,
+    /// `x / √(mean(x²) + ε) ∘ γ` (Zhang and Sennrich 2019), as in T5.
+    Rms,
 }
 
 /// Kind of positional encoding (§3.5).
@@ -206,6 +223,7 @@ impl TransformerConfig {
             n_decoder_layers: 6,
             norm_placement: NormPlacement::Post,
             final_norm: false,
+            norm_kind: NormKind::Layer,
             norm_epsilon: 1e-5,
             positions: Positions::Sinusoidal,
             first_position: 0,

@@ -36,7 +36,7 @@ impl ModuleVisitor for Named {
 mod tests {
     use super::*;
     use crate::TransformerConfig;
-    use crate::config::{NormPlacement, Place, Positions, Tying};
+    use crate::config::{NormKind, NormPlacement, Place, Positions, Tying};
     use crate::device;
 
     fn assert_is_in_the_table(config: &TransformerConfig) {
@@ -100,6 +100,7 @@ mod tests {
         };
         assert_is_in_the_table(&TransformerConfig {
             attention_bias: false,
+            norm_kind: NormKind::Rms,
             ..with_all.clone()
         });
         assert_is_in_the_table(&with_all);

@@ -1,14 +1,15 @@
-//! Layer normalization (Ba et al. 2016, <https://arxiv.org/abs/1607.06450>), which §3.1 applies
-//! around every sub-layer.
+//! Layer normalization (Ba et al. 2016, <https://arxiv.org/abs/1607.06450>), which §3.1 applies around every sub-layer,
+//! and RMSNorm (Zhang and Sennrich 2019, <https://arxiv.org/abs/1910.07467>).
 
 use burn::module::{Module, Param};
 use burn::tensor::{DType, Device, FloatDType, Tensor, module};
 
 use super::init::{ones, validated, zeros};
-use crate::config::{ConfigError, TransformerConfig};
+use crate::config::{ConfigError, NormKind, TransformerConfig};
 use crate::cpu;
 
-/// Normalizes the features of every token: `(x − mean) / √(variance + ε) ∘ γ + β`.
+/// Normalizes the features of every token: `(x − mean) / √(variance + ε) ∘ γ + β`, or `x / √(mean(x²) + ε) ∘ γ` with
+/// [`NormKind::Rms`].
 ///
 /// The parameters have the same names as in Burn's layer.
 ///
@@ -30,13 +31,13 @@ use crate::cpu;
 pub struct LayerNorm {
     /// `[d_model]`.
     gamma: Param<Tensor<1>>,
-    /// `[d_model]`.
-    beta: Param<Tensor<1>>,
+    /// `[d_model]`; none in RMSNorm.
+    beta: Option<Param<Tensor<1>>>,
     epsilon: f64,
 }
 
 impl LayerNorm {
-    /// Builds a layer of the config with `γ = 1` and `β = 0`.
+    /// Builds a layer of the config with `γ = 1` and, in layer normalization, `β = 0`.
     ///
     /// # Errors
     ///
@@ -49,7 +50,7 @@ impl LayerNorm {
     pub(crate) fn new(config: &TransformerConfig, device: &Device) -> Self {
         Self {
             gamma: ones(config.d_model, device),
-            beta: zeros(config.d_model, device),
+            beta: (config.norm_kind == NormKind::Layer).then(|| zeros(config.d_model, device)),
             epsilon: config.norm_epsilon,
         }
     }
@@ -65,12 +66,13 @@ impl LayerNorm {
     ///
     /// Panics if the width of `x` is not that of the config.
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
-        let (gamma, beta) = (self.gamma.val(), self.beta.val());
+        let (gamma, beta) = (self.gamma.val(), self.beta.as_ref().map(Param::val));
         match x.dtype() {
             // In half precision, the squares of values above 256 overflow.
             DType::F16 => {
                 let f32 = FloatDType::F32;
-                let (x, gamma, beta) = (x.cast(f32), gamma.cast(f32), beta.cast(f32));
+                let (x, gamma) = (x.cast(f32), gamma.cast(f32));
+                let beta = beta.map(|beta| beta.cast(f32));
                 normalize(x, gamma, beta, self.epsilon).cast(FloatDType::F16)
             }
             _ => normalize(x, gamma, beta, self.epsilon),
@@ -78,9 +80,13 @@ impl LayerNorm {
     }
 }
 
-fn normalize(x: Tensor<3>, gamma: Tensor<1>, beta: Tensor<1>, epsilon: f64) -> Tensor<3> {
+fn normalize(x: Tensor<3>, gamma: Tensor<1>, beta: Option<Tensor<1>>, epsilon: f64) -> Tensor<3> {
     let [_, _, d_model] = x.dims();
     assert_eq!(gamma.dims(), [d_model], "`γ` has one element per feature");
+    let Some(beta) = beta else {
+        let mean_square = (x.clone() * x.clone()).mean_dim(2); // [batch, len, 1]
+        return x / (mean_square + epsilon).sqrt() * gamma.unsqueeze();
+    };
     cpu::layer_norm(&x, &gamma, &beta, epsilon)
         .unwrap_or_else(|| module::layer_norm(x, gamma, Some(beta), epsilon))
 }

@@ -1,17 +1,18 @@
-//! Layer normalization and residual sums of rows.
+//! Normalization and residual sums of rows.
 
 use pulp::NullaryFnOnce;
 
 use super::weights::Packer;
 use crate::LoadError;
-use crate::config::{NormPlacement, Place, Vector};
+use crate::config::{NormKind, NormPlacement, Place, Vector};
 use crate::cpu::{instruction_set, sum};
 
-/// `γ`, `β` and `ε` of a layer normalization.
+/// `γ`, `β` and `ε` of a normalization.
 #[derive(Debug)]
 pub(super) struct PackedNorm {
     gamma: Vec<f32>,
-    beta: Vec<f32>,
+    /// Absent in RMSNorm.
+    beta: Option<Vec<f32>>,
     epsilon: f32,
 }
 
@@ -21,9 +22,13 @@ impl PackedNorm {
         packer: &Packer<'_>,
         at: impl Fn(Vector) -> Place,
     ) -> Result<Self, LoadError> {
+        let beta = match packer.config.norm_kind {
+            NormKind::Layer => Some(packer.floats(at(Vector::Offset))?.into_owned()),
+            NormKind::Rms => None,
+        };
         Ok(Self {
             gamma: packer.floats(at(Vector::Gain))?.into_owned(),
-            beta: packer.floats(at(Vector::Offset))?.into_owned(),
+            beta,
             epsilon: packer.config.norm_epsilon as f32,
         })
     }
@@ -38,14 +43,22 @@ impl PackedNorm {
         });
     }
 
-    /// `(x − mean) / √(variance + ε) ∘ γ + β`.
+    /// `(x − mean) / √(variance + ε) ∘ γ + β`, or `x / √(mean(x²) + ε) ∘ γ`.
     #[inline(always)]
     fn normalize(&self, row: &mut [f32]) {
         let share = 1.0 / row.len() as f32;
+        let Some(beta) = &self.beta else {
+            let mean_square = sum([row], |[x]| x * x) * share;
+            let factor = 1.0 / (mean_square + self.epsilon).sqrt();
+            for (x, gamma) in row.iter_mut().zip(&self.gamma) {
+                *x *= factor * gamma;
+            }
+            return;
+        };
         let mean = sum([row], |[x]| x) * share;
         let variance = sum([row], |[x]| (x - mean) * (x - mean)) * share;
         let factor = 1.0 / (variance + self.epsilon).sqrt();
-        let parameters = self.gamma.iter().zip(&self.beta);
+        let parameters = self.gamma.iter().zip(beta);
         for (x, (gamma, beta)) in row.iter_mut().zip(parameters) {
             *x = (*x - mean) * factor * gamma + beta;
         }

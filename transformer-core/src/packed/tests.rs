@@ -4,7 +4,7 @@ use burn::module::Module;
 use burn::tensor::{Int, Tensor, TensorData};
 
 use super::*;
-use crate::config::{Activation, NormPlacement, Positions, TransformerConfig, Tying};
+use crate::config::{Activation, NormKind, NormPlacement, Positions, TransformerConfig, Tying};
 use crate::directory::{LoadError, ModelDirectory, ModelParts, Precision, Tokenizers};
 use crate::text::{BOS, EOS, Tokenizer, TokenizerConfig};
 use crate::{AttentionMaps, AttentionMasks, Padded, Transformer, device, weights};
@@ -31,6 +31,7 @@ pub(super) fn configs() -> Vec<TransformerConfig> {
         TransformerConfig {
             norm_placement: NormPlacement::Pre,
             final_norm: true,
+            norm_kind: NormKind::Rms,
             positions: Positions::SinusoidalHalvesInclusive,
             first_position: 2,
             activation: Activation::Silu,

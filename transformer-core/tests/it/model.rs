@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use burn::tensor::{Device, Int, Tensor};
 use proptest::prelude::*;
-use transformer_core::config::{Activation, NormPlacement, Positions, Tying};
+use transformer_core::config::{Activation, NormKind, NormPlacement, Positions, Tying};
 use transformer_core::device::{self, Backend};
 use transformer_core::text::{BOS, N_SPECIAL};
 use transformer_core::{Padded, Transformer, TransformerConfig};
@@ -54,7 +54,10 @@ pub(crate) fn tolerances() -> Tolerances {
     reason = "it is a list of all settings of a config"
 )]
 pub(crate) fn configs() -> impl Strategy<Value = TransformerConfig> {
-    let norms = prop_oneof![Just(NormPlacement::Post), Just(NormPlacement::Pre)];
+    let norms = (
+        prop_oneof![Just(NormPlacement::Post), Just(NormPlacement::Pre)],
+        prop_oneof![Just(NormKind::Layer), Just(NormKind::Rms)],
+    );
     let positions = prop_oneof![
         Just(Positions::Sinusoidal),
         Just(Positions::SinusoidalHalves),
@@ -88,7 +91,7 @@ pub(crate) fn configs() -> impl Strategy<Value = TransformerConfig> {
     (widths, depths, windows, kinds, any::<[bool; 4]>()).prop_map(
         |((d_model, n_heads, (d_k, d_v)), depths, windows, kinds, switches)| {
             let heads_fit = d_model.is_multiple_of(n_heads) || (d_k.is_some() && d_v.is_some());
-            let (norm_placement, (positions, first_position), activation, tying) = kinds;
+            let ((norm_placement, norm_kind), (positions, first_position), activation, tying) = kinds;
             let [encoder_window, decoder_window] = windows;
             let [final_norm, attention_bias, scale_embeddings, output_bias] = switches;
             let src_vocab = if tying == Tying::All {
@@ -106,6 +109,7 @@ pub(crate) fn configs() -> impl Strategy<Value = TransformerConfig> {
                 n_decoder_layers: depths.1,
                 norm_placement,
                 final_norm,
+                norm_kind,
                 positions,
                 first_position,
                 max_positions: 17,
