@@ -34,6 +34,7 @@ pub(crate) enum Linear {
     Value,
     Output,
     Inner,
+    Gate,
     Outer,
 }
 
@@ -76,16 +77,6 @@ impl Stack {
         match self {
             Self::Encoder => &[Part::SelfAttention, Part::FeedForward],
             Self::Decoder => &[Part::SelfAttention, Part::CrossAttention, Part::FeedForward],
-        }
-    }
-}
-
-impl Part {
-    const fn linears(self) -> &'static [Linear] {
-        use Linear::{Inner, Key, Outer, Output, Query, Value};
-        match self {
-            Self::SelfAttention | Self::CrossAttention => &[Query, Key, Value, Output],
-            Self::FeedForward => &[Inner, Outer],
         }
     }
 }
@@ -157,7 +148,7 @@ impl TransformerConfig {
             for layer in 0..n_layers {
                 for &part in stack.parts() {
                     let at = SubLayer { stack, layer, part };
-                    for &linear in part.linears() {
+                    for &linear in self.linears(part) {
                         parameters.push(Place::Matrix(at, linear));
                         parameters.extend(self.has_bias(part).then_some(Place::Bias(at, linear)));
                     }
@@ -183,6 +174,16 @@ impl TransformerConfig {
         }
     }
 
+    /// Returns the linear layers of a sub-layer.
+    const fn linears(&self, part: Part) -> &'static [Linear] {
+        use Linear::{Gate, Inner, Key, Outer, Output, Query, Value};
+        match part {
+            Part::SelfAttention | Part::CrossAttention => &[Query, Key, Value, Output],
+            Part::FeedForward if self.gated_feed_forward => &[Inner, Gate, Outer],
+            Part::FeedForward => &[Inner, Outer],
+        }
+    }
+
     /// Returns whether the linear layers of a sub-layer have biases.
     pub(crate) fn has_bias(&self, part: Part) -> bool {
         self.attention_bias || part == Part::FeedForward
@@ -191,7 +192,7 @@ impl TransformerConfig {
     /// Returns the number of features that a feed-forward network computes from each token before its outer matrix,
     /// without activations.
     pub fn hidden_width(&self) -> usize {
-        let linears = Part::FeedForward.linears().iter();
+        let linears = self.linears(Part::FeedForward).iter();
         let hidden = linears.filter(|linear| **linear != Linear::Outer);
         hidden.map(|linear| self.widths(*linear)[1]).sum()
     }
@@ -223,7 +224,7 @@ impl TransformerConfig {
             Linear::Query | Linear::Key => [d_model, n_heads * self.head_d_k()],
             Linear::Value => [d_model, n_heads * self.head_d_v()],
             Linear::Output => [n_heads * self.head_d_v(), d_model],
-            Linear::Inner => [d_model, self.d_ff],
+            Linear::Inner | Linear::Gate => [d_model, self.d_ff],
             Linear::Outer => [self.d_ff, d_model],
         }
     }

@@ -84,6 +84,10 @@ pub struct TransformerConfig {
     pub decoder_window: Option<usize>,
     /// Non-linearity of the feed-forward networks: `relu`, `gelu` or `silu`. Default: `relu` (Eq. 2).
     pub activation: Activation,
+    /// True if each hidden feature of the feed-forward networks is multiplied by another product of the input,
+    /// `(activation(x·W₁) ∘ x·W₃)·W₂` (Shazeer 2020, GLU variants). Default: false (Eq. 2).
+    #[serde(skip_serializing_if = "is_default")]
+    pub gated_feed_forward: bool,
     /// True if the four projections of attention have biases. Default: true (as in PyTorch; §3.2.2 of the paper has
     /// matrices only).
     pub attention_bias: bool,
@@ -231,6 +235,7 @@ impl TransformerConfig {
             encoder_window: None,
             decoder_window: None,
             activation: Activation::Relu,
+            gated_feed_forward: false,
             attention_bias: true,
             tying: if joint { Tying::All } else { Tying::Decoder },
             output_bias: false,

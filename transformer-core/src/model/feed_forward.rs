@@ -10,7 +10,9 @@ use super::linear::apply;
 use super::matmul::MatmulPrecision;
 use crate::config::{Activation, ConfigError, TransformerConfig};
 
-/// Transforms every position separately: `activation(x·W₁ + b₁)·W₂ + b₂` (Eq. 2).
+/// Transforms every position separately: `activation(x·W₁ + b₁)·W₂ + b₂` (Eq. 2), or
+/// `(activation(x·W₁ + b₁) ∘ (x·W₃ + b₃))·W₂ + b₂` with
+/// [`gated_feed_forward`](TransformerConfig::gated_feed_forward) (Shazeer 2020, <https://arxiv.org/abs/2002.05202>).
 ///
 /// # Example
 ///
@@ -28,6 +30,7 @@ use crate::config::{Activation, ConfigError, TransformerConfig};
 #[derive(Module, Debug)]
 pub struct FeedForward {
     inner: Linear,
+    gate: Option<Linear>,
     outer: Linear,
     dropout: Dropout,
     #[module(skip)]
@@ -50,6 +53,9 @@ impl FeedForward {
         let linear = |d_in, d_out| config.initialization.linear(d_in, d_out, true, device);
         Self {
             inner: linear(config.d_model, config.d_ff),
+            gate: config
+                .gated_feed_forward
+                .then(|| linear(config.d_model, config.d_ff)),
             outer: linear(config.d_ff, config.d_model),
             dropout: Dropout::new(config.activation_dropout),
             activation: config.activation,
@@ -72,8 +78,12 @@ impl FeedForward {
     ///
     /// Panics if the width of `x` is not that of the config.
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
-        let inner = apply(&self.inner, x, self.matmul); // [batch, len, d_ff]
+        let inner = apply(&self.inner, x.clone(), self.matmul); // [batch, len, d_ff]
         let activated = self.activation.forward(inner);
-        apply(&self.outer, self.dropout.forward(activated), self.matmul)
+        let hidden = match &self.gate {
+            Some(gate) => activated * apply(gate, x, self.matmul),
+            None => activated,
+        };
+        apply(&self.outer, self.dropout.forward(hidden), self.matmul)
     }
 }

@@ -101,6 +101,7 @@ mod tests {
         assert_is_in_the_table(&TransformerConfig {
             attention_bias: false,
             norm_kind: NormKind::Rms,
+            gated_feed_forward: true,
             ..with_all.clone()
         });
         assert_is_in_the_table(&with_all);

@@ -11,6 +11,7 @@ use crate::config::{Activation, Linear, SubLayer};
 #[derive(Debug)]
 pub(super) struct PackedFeedForward {
     inner: PackedLinear,
+    gate: Option<PackedLinear>,
     outer: PackedLinear,
     activation: Activation,
     residual: PackedResidual,
@@ -19,8 +20,12 @@ pub(super) struct PackedFeedForward {
 impl PackedFeedForward {
     /// Packs the network of a sub-layer.
     pub(super) fn pack(packer: &Packer<'_>, at: SubLayer) -> Result<Self, LoadError> {
+        let gate = packer.config.gated_feed_forward;
         Ok(Self {
             inner: packer.linear(at, &[Linear::Inner])?,
+            gate: gate
+                .then(|| packer.linear(at, &[Linear::Gate]))
+                .transpose()?,
             outer: packer.linear(at, &[Linear::Outer])?,
             activation: packer.config.activation,
             residual: packer.residual(at)?,
@@ -34,12 +39,19 @@ impl PackedFeedForward {
             x,
             normalized,
             inner,
+            projected,
             output,
             ..
         } = workspace;
         let input = self.residual.input(x, normalized);
         self.inner
             .forward_activated(kernels, input, Some(self.activation), inner);
+        if let Some(gate) = &self.gate {
+            gate.forward(kernels, input, projected);
+            for (hidden, gate) in inner.iter_mut().zip(projected) {
+                *hidden *= *gate;
+            }
+        }
         self.outer.forward(kernels, inner, output);
         self.residual.add(x, output);
     }

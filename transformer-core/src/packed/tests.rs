@@ -35,6 +35,7 @@ pub(super) fn configs() -> Vec<TransformerConfig> {
             positions: Positions::SinusoidalHalvesInclusive,
             first_position: 2,
             activation: Activation::Silu,
+            gated_feed_forward: true,
             tying: Tying::Decoder,
             attention_bias: false,
             ..small.clone()

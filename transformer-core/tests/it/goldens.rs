@@ -287,6 +287,7 @@ pub(crate) const HEAD_WIDTHS_AND_WINDOWS: &str =
     include_str!("../fixtures/head_widths_and_windows.json");
 pub(crate) const FAIRSEQ_SINUSOIDS: &str = include_str!("../fixtures/fairseq_sinusoids.json");
 pub(crate) const RMS_NORMS: &str = include_str!("../fixtures/rms_norms.json");
+pub(crate) const GATED_FEED_FORWARD: &str = include_str!("../fixtures/gated_feed_forward.json");
 pub(crate) const POST_NORM_WITH_FINAL_NORMS: &str =
     include_str!("../fixtures/post_norm_with_final_norms.json");
 pub(crate) const PAPER: &str = include_str!("../fixtures/paper.json");
@@ -402,4 +403,19 @@ fn the_gradients_with_rms_norms_are_those_of_pytorch() {
 #[test]
 fn the_packed_logits_with_rms_norms_are_those_of_pytorch() {
     Golden::read(RMS_NORMS).check_packed();
+}
+
+#[test]
+fn the_logits_with_a_gate_are_those_of_pytorch() {
+    Golden::read(GATED_FEED_FORWARD).check_logits();
+}
+
+#[test]
+fn the_gradients_with_a_gate_are_those_of_pytorch() {
+    Golden::read(GATED_FEED_FORWARD).check_gradients();
+}
+
+#[test]
+fn the_packed_logits_with_a_gate_are_those_of_pytorch() {
+    Golden::read(GATED_FEED_FORWARD).check_packed();
 }

@@ -88,12 +88,19 @@ pub(crate) fn configs() -> impl Strategy<Value = TransformerConfig> {
         proptest::option::of(0_usize..5),
     ];
     let kinds = (norms, (positions, 0_usize..3), activations, tyings);
-    (widths, depths, windows, kinds, any::<[bool; 4]>()).prop_map(
+    (widths, depths, windows, kinds, any::<[bool; 5]>()).prop_map(
         |((d_model, n_heads, (d_k, d_v)), depths, windows, kinds, switches)| {
             let heads_fit = d_model.is_multiple_of(n_heads) || (d_k.is_some() && d_v.is_some());
-            let ((norm_placement, norm_kind), (positions, first_position), activation, tying) = kinds;
+            let ((norm_placement, norm_kind), (positions, first_position), activation, tying) =
+                kinds;
             let [encoder_window, decoder_window] = windows;
-            let [final_norm, attention_bias, scale_embeddings, output_bias] = switches;
+            let [
+                final_norm,
+                attention_bias,
+                scale_embeddings,
+                output_bias,
+                gated_feed_forward,
+            ] = switches;
             let src_vocab = if tying == Tying::All {
                 TGT_VOCAB
             } else {
@@ -116,6 +123,7 @@ pub(crate) fn configs() -> impl Strategy<Value = TransformerConfig> {
                 encoder_window,
                 decoder_window,
                 activation,
+                gated_feed_forward,
                 attention_bias,
                 tying,
                 scale_embeddings,
