@@ -140,7 +140,7 @@ impl AdapterConfig {
     pub(crate) fn trains(&self, parameter: Place) -> bool {
         match parameter {
             Place::Bias(..) | Place::OutputBias => self.train_biases,
-            Place::Norm(..) | Place::FinalNorm(..) => self.train_norms,
+            Place::EmbeddingNorm(..) | Place::Norm(..) | Place::FinalNorm(..) => self.train_norms,
             _ => false,
         }
     }

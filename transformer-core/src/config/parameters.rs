@@ -63,6 +63,7 @@ pub(crate) enum Place {
     Output,
     OutputBias,
     Positions(Stack),
+    EmbeddingNorm(Stack, Vector),
     Matrix(SubLayer, Linear),
     Bias(SubLayer, Linear),
     Norm(SubLayer, Vector),
@@ -100,6 +101,8 @@ impl Place {
             ["output_bias"] => Self::OutputBias,
             ["src_positions", "learned"] => Self::Positions(Stack::Encoder),
             ["tgt_positions", "learned"] => Self::Positions(Stack::Decoder),
+            ["src_embedding_norm", vector] => Self::EmbeddingNorm(Stack::Encoder, parse(vector)?),
+            ["tgt_embedding_norm", vector] => Self::EmbeddingNorm(Stack::Decoder, parse(vector)?),
             [stack, "final_norm", vector] => Self::FinalNorm(parse(stack)?, parse(vector)?),
             [stack, "layers", layer, block, linear, kind] => {
                 let (stack, layer) = (parse(stack)?, layer.parse().ok()?);
@@ -142,6 +145,9 @@ impl TransformerConfig {
         parameters.extend(self.output_bias.then_some(Place::OutputBias));
         if self.position_limit().is_some() {
             parameters.extend(Stack::BOTH.map(Place::Positions));
+        }
+        for stack in Stack::BOTH.into_iter().filter(|_| self.embedding_norm) {
+            parameters.extend(self.vectors().map(|it| Place::EmbeddingNorm(stack, it)));
         }
         let depths = [self.n_encoder_layers, self.n_decoder_layers];
         for (stack, n_layers) in Stack::BOTH.into_iter().zip(depths) {
@@ -213,7 +219,7 @@ impl TransformerConfig {
             Place::Positions(_) => vec![self.first_position + self.max_positions, d_model],
             Place::Matrix(_, linear) => self.widths(linear).to_vec(),
             Place::Bias(_, linear) => vec![self.widths(linear)[1]],
-            Place::Norm(..) | Place::FinalNorm(..) => vec![d_model],
+            Place::EmbeddingNorm(..) | Place::Norm(..) | Place::FinalNorm(..) => vec![d_model],
         }
     }
 
@@ -239,6 +245,8 @@ impl fmt::Display for Place {
             Self::OutputBias => f.write_str("output_bias"),
             Self::Positions(Stack::Encoder) => f.write_str("src_positions.learned"),
             Self::Positions(Stack::Decoder) => f.write_str("tgt_positions.learned"),
+            Self::EmbeddingNorm(Stack::Encoder, vector) => write!(f, "src_embedding_norm.{vector}"),
+            Self::EmbeddingNorm(Stack::Decoder, vector) => write!(f, "tgt_embedding_norm.{vector}"),
             Self::Matrix(at, linear) => write!(f, "{at}.{}.{}.weight", Word(at.part), Word(linear)),
             Self::Bias(at, linear) => write!(f, "{at}.{}.{}.bias", Word(at.part), Word(linear)),
             Self::Norm(at, vector) => {

@@ -99,6 +99,10 @@ pub struct TransformerConfig {
     pub output_bias: bool,
     /// True if embeddings are multiplied by `√d_model`. Default: true (§3.4).
     pub scale_embeddings: bool,
+    /// True if the sum of embedding and position is normalized, before dropout, as in BART and mBART. Default: false
+    /// (§3.4).
+    #[serde(skip_serializing_if = "is_default")]
+    pub embedding_norm: bool,
     /// Probability of dropping a feature of a sub-layer's output, and of the sum of embedding and
     /// position. Default 0.1 (§5.4, `P_drop`).
     pub dropout: f64,
@@ -240,6 +244,7 @@ impl TransformerConfig {
             tying: if joint { Tying::All } else { Tying::Decoder },
             output_bias: false,
             scale_embeddings: true,
+            embedding_norm: false,
             dropout: 0.1,
             attention_dropout: 0.0,
             activation_dropout: 0.0,

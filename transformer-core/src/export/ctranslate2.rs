@@ -190,6 +190,7 @@ fn target(parameter: Place, config: &TransformerConfig) -> (String, Layout) {
         Place::Output => PROJECTION.to_owned(),
         Place::OutputBias => "decoder/projection/bias".to_owned(),
         Place::Positions(stack) => format!("{stack}/position_encodings/encodings"),
+        Place::EmbeddingNorm(stack, vector) => format!("{stack}/layernorm_embedding/{vector}"),
         Place::Norm(at, vector) => format!("{}/layer_norm/{vector}", block(at)),
         Place::FinalNorm(stack, vector) => format!("{stack}/layer_norm/{vector}"),
         Place::Matrix(at, linear) | Place::Bias(at, linear) => {

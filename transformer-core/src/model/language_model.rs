@@ -8,6 +8,7 @@ use super::embedding::VocabularyMatrix;
 use super::encoder::Encoder;
 use super::init::validated;
 use super::mask::Mask;
+use super::norm::LayerNorm;
 use super::position::PositionalEncoding;
 use crate::config::{ConfigError, TransformerConfig};
 
@@ -42,6 +43,7 @@ use crate::config::{ConfigError, TransformerConfig};
 pub struct LanguageModel {
     vocabulary: VocabularyMatrix,
     positions: PositionalEncoding,
+    embedding_norm: Option<LayerNorm>,
     dropout: Dropout,
     stack: Encoder,
 }
@@ -70,6 +72,7 @@ impl LanguageModel {
         validated(&config, || Self {
             vocabulary: VocabularyMatrix::new(vocab_size, &config, device),
             positions: PositionalEncoding::new(&config, device),
+            embedding_norm: LayerNorm::of_embedding(&config, device),
             dropout: Dropout::new(config.dropout),
             stack: Encoder::new(&config, device),
         })
@@ -113,7 +116,11 @@ impl LanguageModel {
 
     fn embed(&self, ids: Tensor<2, Int>) -> Tensor<3> {
         let x = self.vocabulary.embed(ids); // [batch, len, d_model]
-        self.dropout.forward(self.positions.add_to(x, 0))
+        let x = self.positions.add_to(x, 0);
+        self.dropout.forward(match &self.embedding_norm {
+            Some(norm) => norm.forward(x),
+            None => x,
+        })
     }
 }
 

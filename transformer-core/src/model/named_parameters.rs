@@ -95,6 +95,7 @@ mod tests {
             positions: Positions::Learned,
             max_positions: 9,
             first_position: 2,
+            embedding_norm: true,
             output_bias: true,
             ..rectangular()
         };

@@ -55,6 +55,11 @@ impl LayerNorm {
         }
     }
 
+    /// Creates the normalization of embedded tokens, if the config has it.
+    pub(super) fn of_embedding(config: &TransformerConfig, device: &Device) -> Option<Self> {
+        config.embedding_norm.then(|| Self::new(config, device))
+    }
+
     /// Normalizes every token separately.
     ///
     /// # Shapes

@@ -11,6 +11,7 @@ use super::init::{draw_parameters, zeros};
 use super::mask::{AttentionMasks, Mask};
 use super::matmul::MatmulPrecision;
 use super::memory::Memory;
+use super::norm::LayerNorm;
 use super::position::PositionalEncoding;
 use super::recording::{DecoderRecorders, Recorder};
 use super::state::DecoderState;
@@ -53,6 +54,8 @@ pub struct Transformer {
     output_bias: Option<Param<Tensor<1>>>,
     src_positions: PositionalEncoding,
     tgt_positions: PositionalEncoding,
+    src_embedding_norm: Option<LayerNorm>,
+    tgt_embedding_norm: Option<LayerNorm>,
     dropout: Dropout,
     pub(super) encoder: Encoder,
     pub(super) decoder: Decoder,
@@ -96,6 +99,8 @@ impl TransformerConfig {
             output_bias: self.output_bias.then(|| zeros(self.tgt_vocab_size, device)),
             src_positions: PositionalEncoding::new(self, device),
             tgt_positions: PositionalEncoding::new(self, device),
+            src_embedding_norm: LayerNorm::of_embedding(self, device),
+            tgt_embedding_norm: LayerNorm::of_embedding(self, device),
             dropout: Dropout::new(self.dropout),
             encoder: Encoder::new(self, device),
             decoder: Decoder::new(self, device),
@@ -132,8 +137,8 @@ impl Transformer {
         &self.decoder
     }
 
-    /// Returns the vectors that the encoder gets for source tokens: the sum of embedding and position,
-    /// after dropout (§3.4, §3.5, §5.4).
+    /// Returns the vectors that the encoder gets for source tokens: the sum of embedding and position, normalized if the
+    /// config has `embedding_norm`, after dropout (§3.4, §3.5, §5.4).
     ///
     /// # Shapes
     ///
@@ -145,7 +150,8 @@ impl Transformer {
     /// Panics if the sequence exceeds the learned positions.
     pub fn embed_src(&self, ids: Tensor<2, Int>) -> Tensor<3> {
         let x = self.src_vocabulary.embed(ids);
-        self.add_positions(x, &self.src_positions, 0)
+        let x = self.src_positions.add_to(x, 0);
+        self.finish_embedding(x, self.src_embedding_norm.as_ref())
     }
 
     /// Returns the vectors that the decoder gets for target tokens; the first token is at position `offset`, counted
@@ -161,7 +167,8 @@ impl Transformer {
     /// Panics if the sequence exceeds the learned positions.
     pub fn embed_tgt(&self, ids: Tensor<2, Int>, offset: usize) -> Tensor<3> {
         let x = self.tgt_vocabulary().embed(ids);
-        self.add_positions(x, &self.tgt_positions, offset)
+        let x = self.tgt_positions.add_to(x, offset);
+        self.finish_embedding(x, self.tgt_embedding_norm.as_ref())
     }
 
     /// Encodes a batch of source sequences.
@@ -350,14 +357,13 @@ impl Transformer {
         self.embed_src(src.ids())
     }
 
-    /// Adds positional encodings to embedded tokens, and applies dropout to the sum (§3.5, §5.4).
-    fn add_positions(
-        &self,
-        x: Tensor<3>,
-        positions: &PositionalEncoding,
-        offset: usize,
-    ) -> Tensor<3> {
-        self.dropout.forward(positions.add_to(x, offset))
+    /// Normalizes the sums of embeddings and positions, if the config says so, and applies dropout to them (§5.4).
+    fn finish_embedding(&self, x: Tensor<3>, norm: Option<&LayerNorm>) -> Tensor<3> {
+        let x = match norm {
+            Some(norm) => norm.forward(x),
+            None => x,
+        };
+        self.dropout.forward(x)
     }
 
     pub(super) fn src_vocabulary(&self) -> &VocabularyMatrix {

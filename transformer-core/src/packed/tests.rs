@@ -45,6 +45,7 @@ pub(super) fn configs() -> Vec<TransformerConfig> {
             positions: Positions::Learned,
             max_positions: 30,
             first_position: 2,
+            embedding_norm: true,
             activation: Activation::Gelu,
             tying: Tying::None,
             tgt_vocab_size: 37,

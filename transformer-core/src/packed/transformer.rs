@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::ComputePrecision;
 use super::layers::{PackedDecoderLayer, PackedEncoderLayer, Stack};
 use super::linear::PackedLinear;
+use super::norm::PackedNorm;
 use super::products::Workspace;
 use super::state::PackedState;
 use super::weights::{Embeddings, Packer};
@@ -29,6 +30,8 @@ pub struct PackedTransformer {
     tgt_embeddings: Arc<Embeddings>,
     src_positions: PositionVectors,
     tgt_positions: PositionVectors,
+    src_embedding_norm: Option<PackedNorm>,
+    tgt_embedding_norm: Option<PackedNorm>,
     encoder: Stack<PackedEncoderLayer>,
     decoder: Stack<PackedDecoderLayer>,
     projection: PackedLinear,
@@ -114,6 +117,10 @@ impl PackedTransformer {
                 vectors,
             })
         };
+        let embedding_norm = |stack| {
+            let pack = || PackedNorm::pack(&packer, |it| Place::EmbeddingNorm(stack, it));
+            config.embedding_norm.then(pack).transpose()
+        };
         let packed = Self {
             config: config.clone(),
             precision,
@@ -121,6 +128,8 @@ impl PackedTransformer {
             tgt_embeddings,
             src_positions: positions(config::Stack::Encoder)?,
             tgt_positions: positions(config::Stack::Decoder)?,
+            src_embedding_norm: embedding_norm(config::Stack::Encoder)?,
+            tgt_embedding_norm: embedding_norm(config::Stack::Decoder)?,
             encoder: packer.encoder()?,
             decoder: packer.decoder()?,
             projection,
@@ -174,6 +183,9 @@ impl PackedTransformer {
                 vectors,
                 &self.src_positions.vectors(0, range.len(), d_model),
             );
+        }
+        if let Some(norm) = &self.src_embedding_norm {
+            norm.forward(&mut workspace.x);
         }
         self.encoder.encode(&ranges, workspace);
         let lens: Vec<usize> = ranges.iter().map(Range::len).collect();
@@ -244,6 +256,9 @@ impl PackedTransformer {
                 }
             };
             add(vector, encoding);
+        }
+        if let Some(norm) = &self.tgt_embedding_norm {
+            norm.forward(&mut workspace.x);
         }
         self.decoder.step(state, workspace, attention);
         let Workspace {

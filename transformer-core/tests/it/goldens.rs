@@ -288,6 +288,7 @@ pub(crate) const HEAD_WIDTHS_AND_WINDOWS: &str =
 pub(crate) const FAIRSEQ_SINUSOIDS: &str = include_str!("../fixtures/fairseq_sinusoids.json");
 pub(crate) const RMS_NORMS: &str = include_str!("../fixtures/rms_norms.json");
 pub(crate) const GATED_FEED_FORWARD: &str = include_str!("../fixtures/gated_feed_forward.json");
+pub(crate) const MBART: &str = include_str!("../fixtures/mbart.json");
 pub(crate) const POST_NORM_WITH_FINAL_NORMS: &str =
     include_str!("../fixtures/post_norm_with_final_norms.json");
 pub(crate) const PAPER: &str = include_str!("../fixtures/paper.json");
@@ -418,4 +419,19 @@ fn the_gradients_with_a_gate_are_those_of_pytorch() {
 #[test]
 fn the_packed_logits_with_a_gate_are_those_of_pytorch() {
     Golden::read(GATED_FEED_FORWARD).check_packed();
+}
+
+#[test]
+fn the_logits_with_mbarts_embeddings_are_those_of_pytorch() {
+    Golden::read(MBART).check_logits();
+}
+
+#[test]
+fn the_gradients_with_mbarts_embeddings_are_those_of_pytorch() {
+    Golden::read(MBART).check_gradients();
+}
+
+#[test]
+fn the_packed_logits_with_mbarts_embeddings_are_those_of_pytorch() {
+    Golden::read(MBART).check_packed();
 }

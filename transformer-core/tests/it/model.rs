@@ -88,7 +88,7 @@ pub(crate) fn configs() -> impl Strategy<Value = TransformerConfig> {
         proptest::option::of(0_usize..5),
     ];
     let kinds = (norms, (positions, 0_usize..3), activations, tyings);
-    (widths, depths, windows, kinds, any::<[bool; 5]>()).prop_map(
+    (widths, depths, windows, kinds, any::<[bool; 6]>()).prop_map(
         |((d_model, n_heads, (d_k, d_v)), depths, windows, kinds, switches)| {
             let heads_fit = d_model.is_multiple_of(n_heads) || (d_k.is_some() && d_v.is_some());
             let ((norm_placement, norm_kind), (positions, first_position), activation, tying) =
@@ -100,6 +100,7 @@ pub(crate) fn configs() -> impl Strategy<Value = TransformerConfig> {
                 scale_embeddings,
                 output_bias,
                 gated_feed_forward,
+                embedding_norm,
             ] = switches;
             let src_vocab = if tying == Tying::All {
                 TGT_VOCAB
@@ -128,6 +129,7 @@ pub(crate) fn configs() -> impl Strategy<Value = TransformerConfig> {
                 tying,
                 scale_embeddings,
                 output_bias,
+                embedding_norm,
                 ..TransformerConfig::base(src_vocab, TGT_VOCAB)
             }
         },

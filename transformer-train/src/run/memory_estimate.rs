@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use transformer_core::TransformerConfig;
-use transformer_core::config::AdapterTarget;
+use transformer_core::config::{AdapterTarget, NormKind};
 use transformer_translate::BatchLimits;
 
 use crate::config::{Checkpointing, Experiment};
@@ -187,6 +187,12 @@ fn activations(
         true => (d, d, d),
         false => (3.0 * d, 2.0 * d, 2.0 * d),
     };
+    // RMSNorm has no kernel for CPUs, so the normalized features are kept, too.
+    let unscaled = match config.norm_kind {
+        NormKind::Rms if sizes.is_cpu_memory => d,
+        _ => 0.0,
+    };
+    let (residual, norm) = (residual + unscaled, norm + unscaled);
     let encoder = attention(src, src, src_width) + src * (feed_forward + 2.0 * residual);
     let decoder = attention(tgt, tgt, tgt_width)
         + attention(tgt, src, src_width)
@@ -199,8 +205,8 @@ fn activations(
             d * (n_encoder_layers * src + n_decoder_layers * tgt) + encoder.max(decoder)
         }
     };
-    let final_norms = f64::from(u8::from(config.final_norm)) * norm * (src + tgt);
-    let ends = embedding * (src + tgt) + final_norms + d * tgt;
+    let n_norms = f64::from(u8::from(config.final_norm) + u8::from(config.embedding_norm));
+    let ends = embedding * (src + tgt) + n_norms * norm * (src + tgt) + d * tgt;
     BYTES_PER_VALUE * (layers + ends)
 }
 

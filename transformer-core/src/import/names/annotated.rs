@@ -18,7 +18,7 @@ pub(super) fn source(parameter: Place, config: &TransformerConfig) -> Option<(St
         Place::SrcVocabulary => "src_embed.0.lut".to_owned(),
         Place::TgtVocabulary => "tgt_embed.0.lut".to_owned(),
         Place::Output | Place::OutputBias => "generator.proj".to_owned(),
-        Place::Positions(_) => return None,
+        Place::Positions(_) | Place::EmbeddingNorm(..) => return None,
         Place::Matrix(at, linear) | Place::Bias(at, linear) => {
             let block = match at.part {
                 Part::SelfAttention => "self_attn",

@@ -103,7 +103,9 @@ pub(super) fn name_of(
 pub(crate) const fn kind(parameter: Place) -> &'static str {
     match parameter {
         Place::Bias(..) | Place::OutputBias => "bias",
-        Place::Norm(_, Vector::Offset) | Place::FinalNorm(_, Vector::Offset) => "bias",
+        Place::EmbeddingNorm(_, Vector::Offset)
+        | Place::Norm(_, Vector::Offset)
+        | Place::FinalNorm(_, Vector::Offset) => "bias",
         _ => "weight",
     }
 }

@@ -35,8 +35,9 @@ pub(super) fn source(parameter: Place, config: &TransformerConfig) -> Option<(St
             };
             format!("model.{at}.{norm}")
         }
-        // Pegasus alone has these.
+        // Pegasus alone has these, and BART and mBART the next.
         Place::FinalNorm(stack, _) => format!("model.{stack}.layer_norm"),
+        Place::EmbeddingNorm(stack, _) => format!("model.{stack}.layernorm_embedding"),
     };
     Some((
         format!("{module}.{}", kind(parameter)),

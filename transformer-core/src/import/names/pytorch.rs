@@ -55,6 +55,7 @@ pub(super) fn source(
         }
         Place::Positions(Stack::Encoder) => return of_user(&names.src_positions),
         Place::Positions(Stack::Decoder) => return of_user(&names.tgt_positions),
+        Place::EmbeddingNorm(..) => return None,
         Place::Matrix(at, linear) | Place::Bias(at, linear) => {
             let attention = match at.part {
                 Part::SelfAttention => "self_attn.",
