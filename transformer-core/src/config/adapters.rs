@@ -58,7 +58,8 @@ pub struct AdapterConfig {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum AdapterTarget {
-    /// All four projections of self-attention and of attention to the source.
+    /// All four projections of self-attention and of attention to the source, and both matrices of a recurrence in
+    /// place of self-attention.
     #[serde(rename = "attention")]
     Attention,
     /// The projection to queries, `W^Q`.
@@ -148,12 +149,14 @@ impl AdapterConfig {
 
 impl AdapterTarget {
     fn covers(self, parameter: Place) -> bool {
-        use Linear::{Inner, Key, Outer, Output, Query, Value};
+        use Linear::{Candidate, Forget, Inner, Key, Outer, Output, Query, Value};
         let Place::Matrix(at, linear) = parameter else {
             return self == Self::Embeddings && parameter.is_vocabulary();
         };
         match self {
-            Self::Attention => matches!(linear, Query | Key | Value | Output),
+            Self::Attention => {
+                matches!(linear, Query | Key | Value | Output | Candidate | Forget)
+            }
             Self::AttentionQuery => linear == Query,
             Self::AttentionKey => linear == Key,
             Self::AttentionValue => linear == Value,

@@ -18,5 +18,6 @@ pub use presets::Preset;
 #[doc(hidden)]
 pub use presets::PresetError;
 pub use transformer::{
-    Activation, Initialization, NormKind, NormPlacement, Positions, TransformerConfig, Tying,
+    Activation, Initialization, Mixing, NormKind, NormPlacement, Positions, TransformerConfig,
+    Tying,
 };

@@ -6,7 +6,7 @@ use serde::de::value::{Error, StrDeserializer};
 use serde::de::{DeserializeOwned, IntoDeserializer};
 use serde::{Deserialize, Serialize};
 
-use super::{NormKind, TransformerConfig, Tying};
+use super::{Mixing, NormKind, TransformerConfig, Tying};
 
 /// A stack of layers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,6 +21,7 @@ pub(crate) enum Stack {
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Part {
     SelfAttention,
+    Recurrence,
     CrossAttention,
     FeedForward,
 }
@@ -36,6 +37,8 @@ pub(crate) enum Linear {
     Inner,
     Gate,
     Outer,
+    Candidate,
+    Forget,
 }
 
 /// A vector of a normalization.
@@ -72,21 +75,16 @@ pub(crate) enum Place {
 
 impl Stack {
     pub(crate) const BOTH: [Self; 2] = [Self::Encoder, Self::Decoder];
-
-    /// Returns the sub-layers of a layer, in their order.
-    const fn parts(self) -> &'static [Part] {
-        match self {
-            Self::Encoder => &[Part::SelfAttention, Part::FeedForward],
-            Self::Decoder => &[Part::SelfAttention, Part::CrossAttention, Part::FeedForward],
-        }
-    }
 }
 
 impl SubLayer {
     /// Returns the index within the layer.
-    pub(crate) fn index(self) -> usize {
-        let mut parts = self.stack.parts().iter();
-        parts.position(|part| *part == self.part).unwrap_or(0)
+    pub(crate) const fn index(self) -> usize {
+        match (self.part, self.stack) {
+            (Part::SelfAttention | Part::Recurrence, _) => 0,
+            (Part::CrossAttention, _) | (Part::FeedForward, Stack::Encoder) => 1,
+            (Part::FeedForward, Stack::Decoder) => 2,
+        }
     }
 }
 
@@ -152,11 +150,12 @@ impl TransformerConfig {
         let depths = [self.n_encoder_layers, self.n_decoder_layers];
         for (stack, n_layers) in Stack::BOTH.into_iter().zip(depths) {
             for layer in 0..n_layers {
-                for &part in stack.parts() {
+                for &part in self.parts(stack) {
                     let at = SubLayer { stack, layer, part };
                     for &linear in self.linears(part) {
                         parameters.push(Place::Matrix(at, linear));
-                        parameters.extend(self.has_bias(part).then_some(Place::Bias(at, linear)));
+                        let bias = self.has_bias(part, linear);
+                        parameters.extend(bias.then_some(Place::Bias(at, linear)));
                     }
                     parameters.extend(self.vectors().map(|vector| Place::Norm(at, vector)));
                 }
@@ -182,17 +181,34 @@ impl TransformerConfig {
 
     /// Returns the linear layers of a sub-layer.
     const fn linears(&self, part: Part) -> &'static [Linear] {
-        use Linear::{Gate, Inner, Key, Outer, Output, Query, Value};
+        use Linear::{Candidate, Forget, Gate, Inner, Key, Outer, Output, Query, Value};
         match part {
             Part::SelfAttention | Part::CrossAttention => &[Query, Key, Value, Output],
+            Part::Recurrence => &[Candidate, Forget],
             Part::FeedForward if self.gated_feed_forward => &[Inner, Gate, Outer],
             Part::FeedForward => &[Inner, Outer],
         }
     }
 
-    /// Returns whether the linear layers of a sub-layer have biases.
-    pub(crate) fn has_bias(&self, part: Part) -> bool {
-        self.attention_bias || part == Part::FeedForward
+    /// Returns the sub-layers of a layer, in their order.
+    const fn parts(&self, stack: Stack) -> &'static [Part] {
+        use Part::{CrossAttention, FeedForward, Recurrence, SelfAttention};
+        match (stack, self.decoder_mixing) {
+            (Stack::Encoder, _) => &[SelfAttention, FeedForward],
+            (Stack::Decoder, Mixing::SelfAttention) => {
+                &[SelfAttention, CrossAttention, FeedForward]
+            }
+            (Stack::Decoder, Mixing::Ssru) => &[Recurrence, CrossAttention, FeedForward],
+        }
+    }
+
+    /// Returns whether a linear layer of a sub-layer has a bias.
+    pub(crate) fn has_bias(&self, part: Part, linear: Linear) -> bool {
+        match part {
+            Part::SelfAttention | Part::CrossAttention => self.attention_bias,
+            Part::Recurrence => linear == Linear::Forget,
+            Part::FeedForward => true,
+        }
     }
 
     /// Returns the number of features that a feed-forward network computes from each token before its outer matrix,
@@ -232,6 +248,7 @@ impl TransformerConfig {
             Linear::Output => [n_heads * self.head_d_v(), d_model],
             Linear::Inner | Linear::Gate => [d_model, self.d_ff],
             Linear::Outer => [self.d_ff, d_model],
+            Linear::Candidate | Linear::Forget => [d_model, d_model],
         }
     }
 }

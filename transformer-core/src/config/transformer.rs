@@ -79,6 +79,10 @@ pub struct TransformerConfig {
     /// the paper's `r` is the whole neighborhood, `2·window + 1`). Default: no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub encoder_window: Option<usize>,
+    /// Sub-layer by which a decoder layer sees previous tokens: `self_attention`, or `ssru`, a recurrence that decodes
+    /// faster. Default: `self_attention` (§3.1).
+    #[serde(skip_serializing_if = "is_default")]
+    pub decoder_mixing: Mixing,
     /// Number of previous tokens that decoder self-attention attends to (§4). Default: no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decoder_window: Option<usize>,
@@ -136,6 +140,20 @@ pub enum NormKind {
     Layer,
     /// `x / √(mean(x²) + ε) ∘ γ` (Zhang and Sennrich 2019), as in T5.
     Rms,
+}
+
+/// The sub-layer by which a layer of the decoder sees previous tokens.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Mixing {
+    /// Masked multi-head attention (§3.2.3).
+    #[default]
+    SelfAttention,
+    /// The simpler simple recurrent unit (Kim et al. 2019, <https://aclanthology.org/D19-5632>), as in Marian. Its
+    /// state is one vector per layer, however many tokens have been decoded.
+    Ssru,
 }
 
 /// Kind of positional encoding (§3.5).
@@ -237,6 +255,7 @@ impl TransformerConfig {
             first_position: 0,
             max_positions: 1024,
             encoder_window: None,
+            decoder_mixing: Mixing::SelfAttention,
             decoder_window: None,
             activation: Activation::Relu,
             gated_feed_forward: false,
@@ -373,7 +392,14 @@ impl TransformerConfig {
                 tgt: self.tgt_vocab_size,
             });
         }
-        Ok(())
+        match (self.decoder_mixing, self.decoder_window) {
+            (Mixing::Ssru, Some(window)) => Err(ConfigError::OutOfRange {
+                field: "decoder_window",
+                value: window as f64,
+                allowed: "no window with `decoder_mixing = \"ssru\"`, which has no attention to limit",
+            }),
+            _ => Ok(()),
+        }
     }
 }
 

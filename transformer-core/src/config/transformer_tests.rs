@@ -1,6 +1,6 @@
 //! The checks of [`TransformerConfig::validate`].
 
-use super::{ConfigError, TransformerConfig};
+use super::{ConfigError, Mixing, NormKind, TransformerConfig};
 use crate::text::N_SPECIAL;
 
 #[test]
@@ -79,4 +79,58 @@ fn a_dropout_of_one_is_refused() {
 fn unknown_keys_are_refused() {
     let read = serde_json::from_str::<TransformerConfig>(r#"{"n_head": 4}"#);
     assert!(read.is_err_and(|error| error.to_string().contains("n_head")));
+}
+
+#[test]
+fn a_recurrence_has_no_window() {
+    let config = TransformerConfig {
+        decoder_mixing: Mixing::Ssru,
+        decoder_window: Some(3),
+        ..TransformerConfig::default()
+    };
+    let message = config.validate().expect_err("it has a window").to_string();
+    assert_eq!(
+        message,
+        "`decoder_window` is 3; choose no window with `decoder_mixing = \"ssru\"`, which has no attention to limit"
+    );
+}
+
+#[test]
+fn a_position_beyond_all_tables_is_refused() {
+    let config = TransformerConfig {
+        first_position: usize::MAX,
+        ..TransformerConfig::default()
+    };
+    let message = config.validate().expect_err("it overflows").to_string();
+    let expected = format!(
+        "`first_position` is {}; choose at most 16777216",
+        usize::MAX
+    );
+    assert_eq!(message, expected);
+}
+
+#[test]
+fn settings_that_older_programs_do_not_know_are_saved_if_they_are_not_the_default() {
+    let keys = |config: &TransformerConfig| {
+        let json = serde_json::to_value(config).expect("a config is numbers and names");
+        let found = [
+            "norm_kind",
+            "first_position",
+            "gated_feed_forward",
+            "embedding_norm",
+        ];
+        found.map(|key| json.get(key).is_some())
+    };
+    assert_eq!(keys(&TransformerConfig::default()), [false; 4]);
+    let config = TransformerConfig {
+        norm_kind: NormKind::Rms,
+        first_position: 1,
+        gated_feed_forward: true,
+        embedding_norm: true,
+        ..TransformerConfig::default()
+    };
+    assert_eq!(keys(&config), [true; 4]);
+    let saved = serde_json::to_string(&config).expect("a config is numbers and names");
+    let read: TransformerConfig = serde_json::from_str(&saved).expect("it was just written");
+    assert_eq!(read, config);
 }

@@ -121,7 +121,7 @@ fn values(
     model: &Transformer,
     config: &TransformerConfig,
 ) -> Result<BTreeMap<String, Value>, ExportError> {
-    let target = |parameter| Some(target(parameter, config));
+    let target = |parameter| target(parameter, config);
     let weights = renamed(&StateDict::from_model(model), config, target);
     let n_heads = i16::try_from(config.n_heads).map_err(|_| ExportError::TooLarge {
         name: "n_heads".to_owned(),
@@ -175,14 +175,15 @@ fn values(
 }
 
 /// Returns the name and the layout of a parameter's tensor. Linear layers with the same input share one tensor.
-fn target(parameter: Place, config: &TransformerConfig) -> (String, Layout) {
+fn target(parameter: Place, config: &TransformerConfig) -> Option<(String, Layout)> {
     let block = |at: SubLayer| {
         let part = match at.part {
             Part::SelfAttention => "self_attention",
+            Part::Recurrence => return None,
             Part::CrossAttention => "attention",
             Part::FeedForward => "ffn",
         };
-        format!("{}/layer_{}/{part}", at.stack, at.layer)
+        Some(format!("{}/layer_{}/{part}", at.stack, at.layer))
     };
     let name = match parameter {
         Place::SrcVocabulary if config.tying != Tying::All => SRC_EMBEDDING.to_owned(),
@@ -191,7 +192,7 @@ fn target(parameter: Place, config: &TransformerConfig) -> (String, Layout) {
         Place::OutputBias => "decoder/projection/bias".to_owned(),
         Place::Positions(stack) => format!("{stack}/position_encodings/encodings"),
         Place::EmbeddingNorm(stack, vector) => format!("{stack}/layernorm_embedding/{vector}"),
-        Place::Norm(at, vector) => format!("{}/layer_norm/{vector}", block(at)),
+        Place::Norm(at, vector) => format!("{}/layer_norm/{vector}", block(at)?),
         Place::FinalNorm(stack, vector) => format!("{stack}/layer_norm/{vector}"),
         Place::Matrix(at, linear) | Place::Bias(at, linear) => {
             use Linear::{Inner, Key, Outer, Output, Query, Value};
@@ -202,13 +203,13 @@ fn target(parameter: Place, config: &TransformerConfig) -> (String, Layout) {
                 (Part::CrossAttention, Key | Value) => (1, &[Key, Value]),
                 (Part::CrossAttention, _) => (2, &[Output]),
                 (Part::FeedForward, Outer) => (1, &[Outer]),
-                (Part::FeedForward, _) => (0, &[Inner]),
+                (Part::FeedForward | Part::Recurrence, _) => (0, &[Inner]),
             };
-            let name = format!("{}/linear_{index}/{}", block(at), kind(parameter));
-            return (name, Layout::linear(linear, all, config));
+            let name = format!("{}/linear_{index}/{}", block(at)?, kind(parameter));
+            return Some((name, Layout::linear(linear, all, config)));
         }
     };
-    (name, Layout::Same)
+    Some((name, Layout::Same))
 }
 
 /// Inserts a vector per position: sinusoids, or zeros for a model without positions. Learned ones are parameters.

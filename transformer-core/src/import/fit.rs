@@ -178,6 +178,17 @@ impl StateDict {
                 n_values,
             });
         }
+        // Names for parts of a layer cannot be given: such a part is refused as a whole.
+        let is_unnamed = |parameter: &Place| {
+            let is_of_layer = matches!(parameter, Place::Matrix(..) | Place::Bias(..));
+            is_of_layer && names.source(*parameter, config).is_none()
+        };
+        let mut places = config.parameters().map(|(parameter, _)| parameter);
+        if let Some(parameter) = places.find(is_unnamed) {
+            let parameter = parameter.to_string();
+            let misfits = vec![Misfit::Unnamed { parameter }];
+            return Err(ImportError::Misfits { misfits });
+        }
         let mut fit = Fit {
             dict: self,
             config,

@@ -104,7 +104,7 @@ mod tests {
 
     use super::*;
     use crate::Padded;
-    use crate::config::{AdapterTarget, NormPlacement, TransformerConfig, Tying};
+    use crate::config::{AdapterTarget, Mixing, NormPlacement, TransformerConfig, Tying};
     use crate::model::adapted_tests::{logits, packed_logits, test_device, with_values};
     use crate::packed::tests::assert_close;
     use crate::weights::random_model;
@@ -212,6 +212,23 @@ mod tests {
             let merged = adapted.clone().merge_adapters();
             assert_eq!(packed_logits(&adapted), packed_logits(&merged));
         }
+    }
+
+    #[test]
+    fn a_recurrence_is_adapted_as_attention_is() {
+        let config = TransformerConfig {
+            decoder_mixing: Mixing::Ssru,
+            ..config()
+        };
+        let (_, adapted) = models(&config, &everything(), &test_device().autodiff());
+        let expected = everything().parameter_count(&config);
+        assert_eq!(adapted.n_trained_parameters(), expected);
+        let mut paths = paths_with_gradients(&adapted);
+        paths.retain(|path| path.contains(".recurrence."));
+        // Two matrices with adapters and a bias, in two layers.
+        assert_eq!(paths.len(), 2 * (2 * 2 + 1));
+        let merged = adapted.clone().merge_adapters();
+        assert_close(&logits(&merged.valid()), &logits(&adapted.valid()));
     }
 
     #[test]

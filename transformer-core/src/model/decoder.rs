@@ -11,9 +11,10 @@ use super::matmul::MatmulPrecision;
 use super::memory::Memory;
 use super::norm::LayerNorm;
 use super::recording::DecoderRecorders;
+use super::recurrence::Recurrence;
 use super::residual::Residual;
-use super::state::{DecoderState, LayerState};
-use crate::config::{ConfigError, TransformerConfig};
+use super::state::{DecoderState, LayerState, OwnState};
+use crate::config::{ConfigError, Mixing, TransformerConfig};
 
 /// A stack of decoder layers, with a normalization at the end if the config has `final_norm`.
 ///
@@ -47,11 +48,14 @@ pub(super) struct DecoderMasks {
     cross_attention: Option<Mask>,
 }
 
-/// Three sub-layers: self-attention, attention to the memory, and a feed-forward network.
+/// Three sub-layers: self-attention or a recurrence, attention to the memory, and a feed-forward network.
 #[derive(Module, Debug)]
 pub(super) struct DecoderLayer {
-    self_attention: MultiHeadAttention,
-    self_attention_residual: Residual,
+    self_attention: Option<MultiHeadAttention>,
+    self_attention_residual: Option<Residual>,
+    /// In place of self-attention.
+    recurrence: Option<Recurrence>,
+    recurrence_residual: Option<Residual>,
     cross_attention: MultiHeadAttention,
     cross_attention_residual: Residual,
     feed_forward: FeedForward,
@@ -85,11 +89,11 @@ impl Decoder {
     /// - `memory`: `[batch, src_len, d_model]`
     pub fn begin(&self, memory: &Memory) -> DecoderState {
         let (memory, memory_mask) = (&memory.states, memory.mask.clone());
+        let [n_rows, _, _] = memory.dims();
         let layers = self.layers.iter().map(|layer| LayerState {
-            self_attention: None,
+            own: layer.own_state(memory),
             cross_attention: layer.cross_attention.keys_values(memory.clone()),
         });
-        let [n_rows, _, _] = memory.dims();
         DecoderState::new(layers.collect(), memory_mask, n_rows, memory.device())
     }
 
@@ -127,6 +131,11 @@ impl Decoder {
             state.layers.len(),
             "the state has as many layers as the decoder"
         );
+        let has_attention = |layer: &DecoderLayer| layer.self_attention.is_some();
+        assert!(
+            extra.decoder.is_none() || self.layers.iter().all(has_attention),
+            "a decoder with `decoder_mixing = \"ssru\"` has no self-attention to mask"
+        );
         if extra.cross.is_some() {
             // The mask may differ between rows that share a memory.
             *state = state.clone().ungrouped();
@@ -163,7 +172,12 @@ impl Decoder {
 
     pub(super) fn set_matmul_precision(&mut self, matmul: MatmulPrecision) {
         for layer in &mut self.layers {
-            layer.self_attention.set_matmul_precision(matmul);
+            if let Some(attention) = &mut layer.self_attention {
+                attention.set_matmul_precision(matmul);
+            }
+            if let Some(recurrence) = &mut layer.recurrence {
+                recurrence.set_matmul_precision(matmul);
+            }
             layer.cross_attention.set_matmul_precision(matmul);
             layer.feed_forward.set_matmul_precision(matmul);
         }
@@ -172,13 +186,29 @@ impl Decoder {
 
 impl DecoderLayer {
     fn new(config: &TransformerConfig, device: &Device) -> Self {
+        let attends = config.decoder_mixing == Mixing::SelfAttention;
+        let recurs = config.decoder_mixing == Mixing::Ssru;
         Self {
-            self_attention: MultiHeadAttention::new(config, device),
-            self_attention_residual: Residual::new(config, device),
+            self_attention: attends.then(|| MultiHeadAttention::new(config, device)),
+            self_attention_residual: attends.then(|| Residual::new(config, device)),
+            recurrence: recurs.then(|| Recurrence::new(config, device)),
+            recurrence_residual: recurs.then(|| Residual::new(config, device)),
             cross_attention: MultiHeadAttention::new(config, device),
             cross_attention_residual: Residual::new(config, device),
             feed_forward: FeedForward::new(config, device),
             feed_forward_residual: Residual::new(config, device),
+        }
+    }
+
+    /// Returns the state before the first token, with a row for each row of the memory.
+    fn own_state(&self, memory: &Tensor<3>) -> OwnState {
+        let [n_rows, _, d_model] = memory.dims();
+        match self.recurrence {
+            Some(_) => {
+                let options = (&memory.device(), memory.dtype());
+                OwnState::Vector(Tensor::zeros([n_rows, d_model], options))
+            }
+            None => OwnState::Steps(None),
         }
     }
 
@@ -197,7 +227,7 @@ impl DecoderLayer {
         masks: &DecoderMasks,
     ) -> Tensor<3> {
         let mut state = LayerState {
-            self_attention: None,
+            own: self.own_state(&for_keys),
             cross_attention: self.cross_attention.keys_and_values(for_keys, for_values),
         };
         let mut recorders = DecoderRecorders::off();
@@ -213,12 +243,7 @@ impl DecoderLayer {
         recorders: &mut DecoderRecorders,
     ) -> Tensor<3> {
         let [n_rows, len, d_model] = x.dims();
-        let x = self.self_attention_residual.forward(x, |x| {
-            let attention = &self.self_attention;
-            let keys_values = state.append(attention.keys_values_for_one_use(x.clone()));
-            let mask = masks.self_attention.as_ref();
-            attention.attend_recorded(x, keys_values, mask, &mut recorders.self_attention)
-        });
+        let x = self.see_past(x, &mut state.own, masks, recorders);
         let x = self.cross_attention_residual.forward(x, |x| {
             let attention = &self.cross_attention;
             let keys_values = state.cross_attention.clone();
@@ -230,5 +255,34 @@ impl DecoderLayer {
         });
         self.feed_forward_residual
             .forward(x, |x| self.feed_forward.forward(x))
+    }
+
+    /// Computes the first sub-layer, by which a token sees those before it.
+    fn see_past(
+        &self,
+        x: Tensor<3>,
+        state: &mut OwnState,
+        masks: &DecoderMasks,
+        recorders: &mut DecoderRecorders,
+    ) -> Tensor<3> {
+        let residuals = [&self.self_attention_residual, &self.recurrence_residual];
+        let residual = residuals.into_iter().flatten().next();
+        let residual = residual.expect("a layer has attention or a recurrence");
+        residual.forward(x, |x| {
+            match (&self.self_attention, &self.recurrence, state) {
+                (Some(attention), _, OwnState::Steps(past)) => {
+                    let later = attention.keys_values_for_one_use(x.clone());
+                    let keys_values = match past.take() {
+                        Some(earlier) => earlier.append(later),
+                        None => later,
+                    };
+                    *past = Some(keys_values.clone());
+                    let mask = masks.self_attention.as_ref();
+                    attention.attend_recorded(x, keys_values, mask, &mut recorders.self_attention)
+                }
+                (_, Some(recurrence), OwnState::Vector(cell)) => recurrence.forward(x, cell),
+                _ => panic!("the state belongs to another decoder"),
+            }
+        })
     }
 }

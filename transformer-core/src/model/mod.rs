@@ -28,6 +28,7 @@ mod position;
 mod pretrained_embeddings;
 mod recomputation;
 mod recording;
+mod recurrence;
 mod residual;
 mod state;
 mod trained_rows;

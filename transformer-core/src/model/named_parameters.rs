@@ -36,7 +36,7 @@ impl ModuleVisitor for Named {
 mod tests {
     use super::*;
     use crate::TransformerConfig;
-    use crate::config::{NormKind, NormPlacement, Place, Positions, Tying};
+    use crate::config::{Mixing, NormKind, NormPlacement, Place, Positions, Tying};
     use crate::device;
 
     fn assert_is_in_the_table(config: &TransformerConfig) {
@@ -106,6 +106,17 @@ mod tests {
             ..with_all.clone()
         });
         assert_is_in_the_table(&with_all);
+    }
+
+    #[test]
+    fn a_recurrence_is_in_the_table_in_place_of_self_attention() {
+        for attention_bias in [true, false] {
+            assert_is_in_the_table(&TransformerConfig {
+                decoder_mixing: Mixing::Ssru,
+                attention_bias,
+                ..rectangular()
+            });
+        }
     }
 
     #[test]

@@ -11,7 +11,8 @@ pub struct AttentionMaps {
     /// Encoder self-attention, one tensor per layer: `[batch, n_heads, src_len, src_len]`.
     pub encoder: Vec<Tensor<4>>,
     /// Decoder self-attention, one tensor per layer: `[batch, n_heads, len, n_decoded]`, where
-    /// `len` is the number of tokens of this call and `n_decoded` that of all calls so far.
+    /// `len` is the number of tokens of this call and `n_decoded` that of all calls so far. Empty if the decoder has a
+    /// recurrence in place of self-attention.
     pub decoder: Vec<Tensor<4>>,
     /// Attention from the decoder to the memory, one tensor per layer:
     /// `[batch, n_heads, len, src_len]`.

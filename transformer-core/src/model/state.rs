@@ -7,7 +7,7 @@ use burn::tensor::{Device, Int, Tensor, TensorData};
 use super::key_values::KeyValues;
 use super::mask::Mask;
 
-/// The keys and values of the tokens decoded so far, and those of the memory.
+/// The keys and values of the tokens decoded so far, or the cells of a recurrence, and the keys and values of the memory.
 ///
 /// [`Transformer::begin`](crate::Transformer::begin) creates it, and every
 /// [`Transformer::decode`](crate::Transformer::decode) appends to it. Clones are independent.
@@ -31,21 +31,32 @@ pub struct DecoderState {
 /// The state of one decoder layer.
 #[derive(Clone, Debug)]
 pub(crate) struct LayerState {
-    /// Keys and values of the target tokens decoded so far; `None` before the first.
-    pub(crate) self_attention: Option<KeyValues>,
+    /// The target tokens decoded so far.
+    pub(crate) own: OwnState,
     /// Keys and values of the memory, projected once when decoding begins.
     pub(crate) cross_attention: KeyValues,
 }
 
-impl LayerState {
-    /// Appends keys and values of later target tokens, and returns those of all target tokens.
-    pub(crate) fn append(&mut self, later: KeyValues) -> KeyValues {
-        let keys_values = match self.self_attention.take() {
-            Some(earlier) => earlier.append(later),
-            None => later,
-        };
-        self.self_attention = Some(keys_values.clone());
-        keys_values
+/// The target tokens decoded so far, as one layer sees them.
+#[derive(Clone, Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a state has one for each layer, and those of a model have one kind"
+)]
+pub(crate) enum OwnState {
+    /// Keys and values of self-attention; `None` before the first token.
+    Steps(Option<KeyValues>),
+    /// The cell of a recurrence, `[rows, d_model]`; zeros before the first token.
+    Vector(Tensor<2>),
+}
+
+impl OwnState {
+    /// Selects rows of the batch, in the given order.
+    fn select(self, rows: Tensor<1, Int>) -> Self {
+        match self {
+            Self::Steps(steps) => Self::Steps(steps.map(|it| it.select(rows))),
+            Self::Vector(vector) => Self::Vector(vector.select(0, rows)),
+        }
     }
 }
 
@@ -105,10 +116,10 @@ impl DecoderState {
         // never two whole states.
         let layers = mem::take(&mut self.layers).into_iter();
         let layers = layers.map(|layer| LayerState {
-            self_attention: layer.self_attention.map(|keys_values| match &selected {
-                Some(rows) => keys_values.select(rows.clone()),
-                None => keys_values,
-            }),
+            own: match &selected {
+                Some(rows) => layer.own.select(rows.clone()),
+                None => layer.own,
+            },
             cross_attention: layer.cross_attention,
         });
         let state = Self {

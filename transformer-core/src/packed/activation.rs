@@ -9,12 +9,18 @@ pub(super) fn relu(x: f32) -> f32 {
     if x < 0.0 { 0.0 } else { x }
 }
 
+/// `σ(x) = 1 / (1 + exp(−x))`.
+#[inline(always)]
+pub(super) fn sigmoid(x: f32) -> f32 {
+    let small = exp(-x.abs());
+    let numerator = if x < 0.0 { small } else { 1.0 };
+    numerator / (1.0 + small)
+}
+
 /// `x·σ(x)`.
 #[inline(always)]
 pub(super) fn silu(x: f32) -> f32 {
-    let small = exp(-x.abs());
-    let numerator = if x < 0.0 { small } else { 1.0 };
-    x * (numerator / (1.0 + small))
+    x * sigmoid(x)
 }
 
 /// `x·Φ(x)`.

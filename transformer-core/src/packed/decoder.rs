@@ -5,9 +5,11 @@ use pulp::{Simd, WithSimd};
 use super::attention::{
     Heads, Rows, Strided, dot, padded, score_blocks, softmax, weighted_sum, write_blocks,
 };
-use super::layers::{PackedCrossAttention, PackedDecoderLayer, PackedSelfAttention, Stack};
+use super::layers::{
+    PackedCrossAttention, PackedDecoderLayer, PackedMixing, PackedSelfAttention, Stack,
+};
 use super::products::{AttentionBuffers, Workspace};
-use super::state::{PackedState, SentenceMemory};
+use super::state::{OwnState, PackedState, SentenceMemory, Steps};
 use crate::cpu::instruction_set;
 
 impl Stack<PackedDecoderLayer> {
@@ -47,7 +49,19 @@ impl Stack<PackedDecoderLayer> {
                 }
             }
         }
-        PackedState::new(memories, n_layers)
+        PackedState::new(memories, self.own_state(lens.len()))
+    }
+
+    /// Returns the state before the first token.
+    pub(super) fn own_state(&self, n_rows: usize) -> OwnState {
+        let vector = |layer: &PackedDecoderLayer| match &layer.mixing {
+            PackedMixing::SelfAttention(_) => None,
+            PackedMixing::Recurrence(it) => Some(vec![0.0; n_rows * it.width()]),
+        };
+        match self.layers.iter().map(vector).collect() {
+            Some(vectors) => OwnState::Vectors(vectors),
+            None => OwnState::Steps(Steps::new(self.layers.len())),
+        }
     }
 
     /// Replaces the embedded tokens in [`Workspace::x`], one for each row, by the decoder's output.
@@ -62,7 +76,15 @@ impl Stack<PackedDecoderLayer> {
     ) {
         state.begin_step();
         for (index, layer) in self.layers.iter().enumerate() {
-            layer.self_attention.decode(self, index, state, workspace);
+            match (&layer.mixing, &mut state.own) {
+                (PackedMixing::SelfAttention(attention), OwnState::Steps(steps)) => {
+                    attention.decode(self, index, steps, &state.lens, workspace);
+                }
+                (PackedMixing::Recurrence(recurrence), OwnState::Vectors(cells)) => {
+                    recurrence.decode(&mut cells[index], workspace);
+                }
+                _ => panic!("the state is of another model"),
+            }
             let is_last = index + 1 == self.layers.len();
             let recorded = attention.as_deref_mut().filter(|_| is_last);
             layer
@@ -81,7 +103,8 @@ impl PackedSelfAttention {
         &self,
         stack: &Stack<PackedDecoderLayer>,
         layer: usize,
-        state: &mut PackedState,
+        Steps { history, layers }: &mut Steps,
+        lens: &[usize],
         workspace: &mut Workspace,
     ) {
         let Workspace {
@@ -98,20 +121,20 @@ impl PackedSelfAttention {
         self.queries_keys_values.forward(kernels, input, projected);
         let heads = stack.heads;
         let (keys, values) = (heads.keys(), heads.values());
-        let n_rows = state.n_rows();
+        let n_rows = lens.len();
         let mut step = Vec::with_capacity(n_rows * (keys + values));
         for row in projected.chunks_exact(2 * keys + values) {
             step.extend_from_slice(&row[keys..]);
         }
-        let steps = &mut state.layers[layer];
+        let steps = &mut layers[layer];
         steps.push(step);
         attended.resize(n_rows * values, 0.0);
         instruction_set().dispatch(AttendToPast {
             heads,
             projected,
             steps,
-            history: &state.history,
-            lens: &state.lens,
+            history,
+            lens,
             window: stack.window,
             attended,
             buffers: attention,

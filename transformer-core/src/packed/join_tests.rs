@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Weak};
 
-use super::state::SentenceMemory;
+use super::state::{OwnState, SentenceMemory};
 use super::tests::{configs, random_model, sentences, token};
 use super::{ComputePrecision, PackedState, PackedTransformer, Workspace};
 use crate::random::SplitMix64;
@@ -113,6 +113,30 @@ fn steps_that_no_row_took_part_in_are_freed() {
     assert_eq!((state.n_steps(), state.n_decoded(0)), (1, 1));
     state.select(&[]);
     assert_eq!((state.n_steps(), state.n_rows()), (0, 0));
+}
+
+#[test]
+fn a_recurrence_keeps_no_steps() {
+    let config = &configs()[5];
+    let model = PackedTransformer::of(&random_model(config), ComputePrecision::F32);
+    let mut workspace = Workspace::new();
+    let mut state = model.begin(&[[9, 3]], &mut workspace);
+    for _ in 0..5 {
+        model.step(&mut state, &[4], &mut workspace);
+    }
+    assert_eq!((state.n_steps(), state.n_decoded(0)), (0, 5));
+    let OwnState::Vectors(layers) = state.own else {
+        panic!("the decoder has a recurrence");
+    };
+    assert!(layers.iter().all(|cells| cells.len() == config.d_model));
+}
+
+#[test]
+#[should_panic(expected = "both states are of the same model")]
+fn a_state_of_another_kind_of_decoder_cannot_join() {
+    let recurrent = random_model(&configs()[5]);
+    let recurrent = PackedTransformer::of(&recurrent, ComputePrecision::F32);
+    model().without_rows().join(recurrent.without_rows());
 }
 
 #[test]

@@ -13,6 +13,20 @@ pub(super) struct PackedSelfAttention {
     pub(super) residual: PackedResidual,
 }
 
+/// The recurrence in place of the decoder's self-attention: candidates and forget gates as one product.
+#[derive(Debug)]
+pub(super) struct PackedRecurrence {
+    pub(super) candidates_forgets: PackedLinear,
+    pub(super) residual: PackedResidual,
+}
+
+/// The sub-layer by which a decoder layer sees previous tokens.
+#[derive(Debug)]
+pub(super) enum PackedMixing {
+    SelfAttention(PackedSelfAttention),
+    Recurrence(PackedRecurrence),
+}
+
 /// Attention to the memory. Its keys and values are projected once, as one product.
 #[derive(Debug)]
 pub(super) struct PackedCrossAttention {
@@ -30,7 +44,7 @@ pub(super) struct PackedEncoderLayer {
 
 #[derive(Debug)]
 pub(super) struct PackedDecoderLayer {
-    pub(super) self_attention: PackedSelfAttention,
+    pub(super) mixing: PackedMixing,
     pub(super) cross_attention: PackedCrossAttention,
     pub(super) feed_forward: PackedFeedForward,
 }

@@ -37,6 +37,7 @@ mod precision;
 mod prefetch;
 mod products;
 mod quantize;
+mod recurrence;
 mod state;
 #[cfg(test)]
 pub(crate) mod tests;

@@ -33,13 +33,18 @@ impl PackedNorm {
         })
     }
 
+    /// Returns the number of features of a row.
+    pub(super) fn width(&self) -> usize {
+        self.gamma.len()
+    }
+
     /// Normalizes every row of `x` in place.
     pub(super) fn forward(&self, x: &mut [f32]) {
         instruction_set().dispatch(AddAndNormalize {
             x,
             added: &[],
             norm: Some(self),
-            width: self.gamma.len(),
+            width: self.width(),
         });
     }
 

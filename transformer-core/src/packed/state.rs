@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use super::attention::{Heads, padded};
 
-/// The keys and values of the tokens decoded so far, and those of the memory.
+/// The keys and values of the tokens decoded so far, or one vector for all of them, and those of the memory.
 ///
 /// Each row is a target sequence. Rows that translate the same sentence share its memory, and rows with a common
-/// beginning share its keys and values: selecting rows copies indices only.
+/// beginning share its keys and values: selecting rows copies indices only, and the vectors of a recurrence.
 ///
 /// Rows may have begun at different steps: new sentences [join](Self::join) those that are being decoded, and each row
 /// has its own position. Data is freed when no row refers to it: the memory of a sentence with its last row, the keys
@@ -18,6 +18,21 @@ pub struct PackedState {
     pub(super) memories: Vec<Arc<SentenceMemory>>,
     /// For each row, the number of its tokens so far. They were decoded in the last steps.
     pub(super) lens: Vec<usize>,
+    pub(super) own: OwnState,
+}
+
+/// The target tokens decoded so far, as the decoder sees them.
+#[derive(Clone, Debug)]
+pub(super) enum OwnState {
+    /// Keys and values of self-attention.
+    Steps(Steps),
+    /// For each layer, the cells of a recurrence: `[rows, d_model]`.
+    Vectors(Vec<Vec<f32>>),
+}
+
+/// The keys and values of the tokens decoded so far.
+#[derive(Clone, Debug)]
+pub(super) struct Steps {
     /// For each row and each of its tokens, the row that it was in the step that decoded the token.
     pub(super) history: Vec<u32>,
     /// For each layer and step, `[rows, keys + values]`, with the rows that there were then.
@@ -60,14 +75,82 @@ impl SentenceMemory {
     }
 }
 
+impl OwnState {
+    /// Keeps the given rows of those that have decoded `lens` tokens.
+    fn select(&mut self, rows: &[usize], lens: &[usize]) {
+        match self {
+            Self::Steps(steps) => steps.select(rows, lens),
+            Self::Vectors(layers) => {
+                for cells in layers {
+                    let width = cells.len() / lens.len().max(1);
+                    let selected = rows.iter().flat_map(|row| &cells[row * width..][..width]);
+                    *cells = selected.copied().collect();
+                }
+            }
+        }
+    }
+
+    /// Appends the rows of a state in which nothing has been decoded yet.
+    fn join(&mut self, new: Self) {
+        match (self, new) {
+            (Self::Steps(steps), Self::Steps(new)) if steps.layers.len() == new.layers.len() => {}
+            (Self::Vectors(layers), Self::Vectors(new)) if layers.len() == new.len() => {
+                for (cells, new) in layers.iter_mut().zip(new) {
+                    cells.extend(new);
+                }
+            }
+            _ => panic!("both states are of the same model"),
+        }
+    }
+}
+
+impl Steps {
+    /// Makes the state before the first token.
+    pub(super) fn new(n_layers: usize) -> Self {
+        Self {
+            history: Vec::new(),
+            layers: vec![Vec::new(); n_layers],
+        }
+    }
+
+    fn select(&mut self, rows: &[usize], lens: &[usize]) {
+        let mut starts = Vec::with_capacity(lens.len());
+        let mut n_before = 0;
+        for len in lens {
+            starts.push(n_before);
+            n_before += len;
+        }
+        let history = rows
+            .iter()
+            .flat_map(|row| &self.history[starts[*row]..][..lens[*row]]);
+        self.history = history.copied().collect();
+        let longest = rows.iter().map(|row| lens[*row]).max().unwrap_or(0);
+        for steps in &mut self.layers {
+            steps.drain(..steps.len() - longest);
+        }
+    }
+
+    /// Begins a step, with separate keys and values for each of the rows that have decoded `lens` tokens.
+    fn begin(&mut self, lens: &[usize]) {
+        let mut history = Vec::with_capacity(self.history.len() + lens.len());
+        let mut rest = self.history.as_slice();
+        for (row, len) in lens.iter().enumerate() {
+            let (past, others) = rest.split_at(*len);
+            rest = others;
+            history.extend_from_slice(past);
+            history.push(row as u32);
+        }
+        self.history = history;
+    }
+}
+
 impl PackedState {
     /// Makes the state before the first token, with one row for each sentence.
-    pub(super) fn new(memories: Vec<SentenceMemory>, n_layers: usize) -> Self {
+    pub(super) fn new(memories: Vec<SentenceMemory>, own: OwnState) -> Self {
         Self {
             lens: vec![0; memories.len()],
             memories: memories.into_iter().map(Arc::new).collect(),
-            history: Vec::new(),
-            layers: vec![Vec::new(); n_layers],
+            own,
         }
     }
 
@@ -85,9 +168,13 @@ impl PackedState {
         self.lens[row]
     }
 
-    /// Returns the number of steps with stored keys and values: those of the longest row.
+    /// Returns the number of steps with stored keys and values: those of the longest row; 0 if the decoder has a
+    /// recurrence, and stores none.
     pub fn n_steps(&self) -> usize {
-        self.layers.first().map_or(0, Vec::len)
+        match &self.own {
+            OwnState::Steps(steps) => steps.layers.first().map_or(0, Vec::len),
+            OwnState::Vectors(_) => 0,
+        }
     }
 
     /// Returns the number of source tokens of a row, EOS included.
@@ -105,25 +192,12 @@ impl PackedState {
     ///
     /// Panics if a row does not exist.
     pub fn select(&mut self, rows: &[usize]) {
-        let mut starts = Vec::with_capacity(self.lens.len());
-        let mut n_before = 0;
-        for len in &self.lens {
-            starts.push(n_before);
-            n_before += len;
-        }
-        let history = rows
-            .iter()
-            .flat_map(|row| &self.history[starts[*row]..][..self.lens[*row]]);
-        self.history = history.copied().collect();
+        self.own.select(rows, &self.lens);
         self.memories = rows
             .iter()
             .map(|row| Arc::clone(&self.memories[*row]))
             .collect();
         self.lens = rows.iter().map(|row| self.lens[*row]).collect();
-        let longest = self.lens.iter().copied().max().unwrap_or(0);
-        for steps in &mut self.layers {
-            steps.drain(..steps.len() - longest);
-        }
     }
 
     /// Appends the rows of a state in which nothing has been decoded yet. They are decoded together
@@ -133,27 +207,22 @@ impl PackedState {
     ///
     /// Panics if the other state has decoded a token, or is of a model with another number of layers.
     pub fn join(&mut self, new: Self) {
-        assert_eq!(new.n_steps(), 0, "only a state without tokens can join");
-        assert_eq!(
-            new.layers.len(),
-            self.layers.len(),
-            "both states are of the same model"
+        assert!(
+            new.lens.iter().all(|len| *len == 0),
+            "only a state without tokens can join"
         );
+        self.own.join(new.own);
         self.memories.extend(new.memories);
         self.lens.extend(new.lens);
     }
 
     /// Begins a step, with separate keys and values for each row.
     pub(super) fn begin_step(&mut self) {
-        let mut history = Vec::with_capacity(self.history.len() + self.lens.len());
-        let mut rest = self.history.as_slice();
-        for (row, len) in self.lens.iter_mut().enumerate() {
-            let (past, others) = rest.split_at(*len);
-            rest = others;
-            history.extend_from_slice(past);
-            history.push(row as u32);
+        if let OwnState::Steps(steps) = &mut self.own {
+            steps.begin(&self.lens);
+        }
+        for len in &mut self.lens {
             *len += 1;
         }
-        self.history = history;
     }
 }

@@ -4,7 +4,9 @@ use burn::module::Module;
 use burn::tensor::{Int, Tensor, TensorData};
 
 use super::*;
-use crate::config::{Activation, NormKind, NormPlacement, Positions, TransformerConfig, Tying};
+use crate::config::{
+    Activation, Mixing, NormKind, NormPlacement, Positions, TransformerConfig, Tying,
+};
 use crate::directory::{LoadError, ModelDirectory, ModelParts, Precision, Tokenizers};
 use crate::text::{BOS, EOS, Tokenizer, TokenizerConfig};
 use crate::{AttentionMaps, AttentionMasks, Padded, Transformer, device, weights};
@@ -64,6 +66,18 @@ pub(super) fn configs() -> Vec<TransformerConfig> {
             d_v: Some(81),
             // More inputs than one block of a product.
             d_ff: 600,
+            ..small.clone()
+        },
+        TransformerConfig {
+            decoder_mixing: Mixing::Ssru,
+            norm_placement: NormPlacement::Pre,
+            final_norm: true,
+            d_model: 34,
+            n_heads: 2,
+            ..small.clone()
+        },
+        TransformerConfig {
+            decoder_mixing: Mixing::Ssru,
             ..small
         },
     ]

@@ -194,7 +194,7 @@ impl PackedTransformer {
 
     /// Returns a state without rows, for sentences to [join](PackedState::join).
     pub fn without_rows(&self) -> PackedState {
-        PackedState::new(Vec::new(), self.decoder.layers.len())
+        PackedState::new(Vec::new(), self.decoder.own_state(0))
     }
 
     /// Appends one token to each row, and returns the logits of the next, row by row.

@@ -9,13 +9,14 @@ use super::ComputePrecision;
 use super::attention::Heads;
 use super::feed_forward::PackedFeedForward;
 use super::layers::{
-    PackedCrossAttention, PackedDecoderLayer, PackedEncoderLayer, PackedSelfAttention, Stack,
+    PackedCrossAttention, PackedDecoderLayer, PackedEncoderLayer, PackedMixing, PackedRecurrence,
+    PackedSelfAttention, Stack,
 };
 use super::linear::PackedLinear;
 use super::norm::{PackedNorm, PackedResidual};
 use super::products::PackedMatrix;
 use crate::LoadError;
-use crate::config::{self, Linear, Part, Place, SubLayer, TransformerConfig};
+use crate::config::{self, Linear, Mixing, Part, Place, SubLayer, TransformerConfig};
 use crate::directory::{ChannelAxis, StoredTensor, StoredTensors, quantize_matrix};
 
 /// A matrix as it is stored.
@@ -63,8 +64,14 @@ impl Packer<'_> {
         let (stack, n_layers) = (config::Stack::Decoder, self.config.n_decoder_layers);
         let layers = (0..n_layers).into_par_iter().map(|layer| {
             let at = |part| SubLayer { stack, layer, part };
+            let mixing = match self.config.decoder_mixing {
+                Mixing::SelfAttention => {
+                    PackedMixing::SelfAttention(self.self_attention(at(Part::SelfAttention))?)
+                }
+                Mixing::Ssru => PackedMixing::Recurrence(self.recurrence(at(Part::Recurrence))?),
+            };
             Ok(PackedDecoderLayer {
-                self_attention: self.self_attention(at(Part::SelfAttention))?,
+                mixing,
                 cross_attention: self.cross_attention(at(Part::CrossAttention))?,
                 feed_forward: PackedFeedForward::pack(self, at(Part::FeedForward))?,
             })
@@ -105,6 +112,13 @@ impl Packer<'_> {
         })
     }
 
+    fn recurrence(&self, at: SubLayer) -> Result<PackedRecurrence, LoadError> {
+        Ok(PackedRecurrence {
+            candidates_forgets: self.linear(at, &[Linear::Candidate, Linear::Forget])?,
+            residual: self.residual(at)?,
+        })
+    }
+
     fn cross_attention(&self, at: SubLayer) -> Result<PackedCrossAttention, LoadError> {
         Ok(PackedCrossAttention {
             queries: self.linear(at, &[Linear::Query])?,
@@ -128,9 +142,13 @@ impl Packer<'_> {
         layers: &[Linear],
     ) -> Result<PackedLinear, LoadError> {
         let mut bias = Vec::new();
-        if self.config.has_bias(at.part) {
+        let has_bias = |layer: &Linear| self.config.has_bias(at.part, *layer);
+        if layers.iter().any(has_bias) {
             for layer in layers {
-                bias.extend_from_slice(&self.floats(Place::Bias(at, *layer))?);
+                match has_bias(layer) {
+                    true => bias.extend_from_slice(&self.floats(Place::Bias(at, *layer))?),
+                    false => bias.resize(bias.len() + self.config.widths(*layer)[1], 0.0),
+                }
             }
         }
         let matrices = layers.iter().map(|layer| {

@@ -15,7 +15,7 @@ use transformer_core::text::{Tokenizer, TokenizerConfig, TokenizerKind};
 
 use crate::goldens::{
     ADDITIVE_MASKS_BIAS_FREE, FAIRSEQ_SINUSOIDS, Golden, HEAD_WIDTHS_AND_WINDOWS, PAPER,
-    POST_NORM_WITH_FINAL_NORMS, PRE_NORM_GELU, PRE_NORM_SILU_LEARNED,
+    POST_NORM_WITH_FINAL_NORMS, PRE_NORM_GELU, PRE_NORM_SILU_LEARNED, SSRU,
 };
 
 /// Absolute difference of sinusoids, which both programs compute.
@@ -252,6 +252,19 @@ fn custom_head_widths_are_refused() {
         message,
         "`d_k` is 5, but CTranslate2's models support only d_model / n_heads; retrain with \
          another `model.d_k`, or choose another format"
+    );
+}
+
+#[test]
+fn a_recurrence_is_refused() {
+    let refused = exported(&Golden::read(SSRU));
+    let message = refused
+        .expect_err("the decoder has a recurrence")
+        .to_string();
+    assert_eq!(
+        message,
+        "`decoder_mixing` is \"ssru\", but CTranslate2's models support only the default; retrain with \
+         another `model.decoder_mixing`, or choose another format"
     );
 }
 

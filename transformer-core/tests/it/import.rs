@@ -6,7 +6,7 @@ use burn::module::Module;
 use burn::optim::GradientsParams;
 use burn::tensor::{TensorData, Tolerance};
 use serde::Deserialize;
-use transformer_core::config::{Positions, Tying};
+use transformer_core::config::{Mixing, Positions, Tying};
 use transformer_core::import::{
     ImportError, Misfit, Names, PytorchNames, StateDict, StateDictError,
 };
@@ -217,6 +217,28 @@ fn tables_of_sinusoids_are_left_over_if_positions_are_not_sinusoidal() {
             "`tgt_embed.1.pe` is left over; it has the shape [1, 9, 8], and the model has no such tensor"
         ]
     );
+}
+
+#[test]
+fn a_recurrence_without_names_is_refused_in_one_line() {
+    let config = TransformerConfig {
+        decoder_mixing: Mixing::Ssru,
+        ..annotated().config
+    };
+    for names in [
+        Names::Annotated,
+        Names::Marian,
+        Names::Pytorch(PytorchNames::default()),
+    ] {
+        let misfits = misfits(&read("annotated.safetensors"), &config, &names);
+        assert_eq!(
+            names_of(&misfits),
+            [
+                "`decoder.layers.0.recurrence.candidate.weight` of the model has no name in the state dict; give one, or \
+                 choose a config without it"
+            ]
+        );
+    }
 }
 
 #[test]

@@ -8,8 +8,8 @@ use transformer_core::{
 };
 
 use crate::model::{
-    Batch, TGT_VOCAB, batches, configs, difference, forward, random_model, same_sums, test_device,
-    tgt_ids,
+    Batch, TGT_VOCAB, attention_configs, batches, difference, forward, random_model, same_sums,
+    test_device, tgt_ids,
 };
 
 /// For `f32` sums in another order; weights are at most 1.
@@ -88,7 +88,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn recording_maps_changes_no_logit(config in configs(), batch in batches(), seed: u32) {
+    fn recording_maps_changes_no_logit(config in attention_configs(), batch in batches(), seed: u32) {
         let model = random_model(&config, seed);
         let (logits, _) = forward_with_maps(&model, &batch);
         let found = difference(logits, forward(&model, &batch.src, &batch.tgt));
@@ -97,7 +97,7 @@ proptest! {
 
     #[test]
     fn a_key_has_weight_zero_exactly_if_it_is_future_padding_or_outside_the_window(
-        config in configs(), batch in batches(), seed: u32, empty in any::<Option<Index>>(),
+        config in attention_configs(), batch in batches(), seed: u32, empty in any::<Option<Index>>(),
     ) {
         let batch = with_empty_source(batch, empty);
         let (_, maps) = forward_with_maps(&random_model(&config, seed), &batch);
@@ -111,7 +111,7 @@ proptest! {
 
     #[test]
     fn the_weights_of_a_query_sum_to_one_or_to_zero_if_all_keys_are_hidden(
-        config in configs(), batch in batches(), seed: u32, empty in any::<Option<Index>>(),
+        config in attention_configs(), batch in batches(), seed: u32, empty in any::<Option<Index>>(),
     ) {
         let batch = with_empty_source(batch, empty);
         let (_, maps) = forward_with_maps(&random_model(&config, seed), &batch);
@@ -125,7 +125,7 @@ proptest! {
 
     #[test]
     fn decoding_in_pieces_gives_the_rows_of_the_maps_of_decoding_at_once(
-        config in configs(), batch in batches(), seed: u32, ends: [bool; 8],
+        config in attention_configs(), batch in batches(), seed: u32, ends: [bool; 8],
     ) {
         let model = random_model(&config, seed);
         let (_, whole) = forward_with_maps(&model, &batch);
@@ -166,7 +166,7 @@ proptest! {
 
     #[test]
     fn the_map_of_one_layer_equals_that_among_all_layers(
-        config in configs(), batch in batches(), seed: u32, layer: Index,
+        config in attention_configs(), batch in batches(), seed: u32, layer: Index,
     ) {
         let model = random_model(&config, seed);
         let (_, all) = forward_with_maps(&model, &batch);
@@ -180,7 +180,7 @@ proptest! {
 
     #[test]
     fn rows_that_share_a_source_decode_and_attend_like_separate_rows(
-        config in configs(), batch in batches(), seed: u32, beam in 1_usize..4, cut: Index,
+        config in attention_configs(), batch in batches(), seed: u32, beam in 1_usize..4, cut: Index,
         picks in proptest::collection::vec(any::<Index>(), 1..7), mask: bool,
     ) {
         let model = random_model(&config, seed);

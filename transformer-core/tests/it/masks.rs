@@ -12,7 +12,7 @@ use transformer_core::{
 };
 
 use crate::model::{
-    Batch, batches, configs, difference, random_model, same_sums, test_device, tgt_ids,
+    Batch, attention_configs, batches, difference, random_model, same_sums, test_device, tgt_ids,
 };
 use crate::weights::{centered, gradients};
 
@@ -101,7 +101,7 @@ proptest! {
 
     #[test]
     fn an_additive_mask_of_minus_infinity_equals_the_boolean_mask(
-        config in configs(), batch in batches(), seed: u32,
+        config in attention_configs(), batch in batches(), seed: u32,
     ) {
         let model = random_model(&config, seed);
         let biases = Biases::draw(&config, &batch, 0.0, !seed);
@@ -115,7 +115,7 @@ proptest! {
 
     #[test]
     fn joined_masks_equal_the_mask_of_their_sum(
-        config in configs(), batch in batches(), seed: u32,
+        config in attention_configs(), batch in batches(), seed: u32,
     ) {
         let model = random_model(&config, seed);
         let one = Biases::draw(&config, &batch, 4.0, !seed);
@@ -140,7 +140,7 @@ proptest! {
 
     #[test]
     fn masks_that_hide_everything_give_finite_logits_that_do_not_depend_on_the_source(
-        config in configs(), batch in batches(), seed: u32,
+        config in attention_configs(), batch in batches(), seed: u32,
     ) {
         let model = random_model(&config, seed);
         let masks = hide_everything(&batch, &test_device());
@@ -156,7 +156,7 @@ proptest! {
 
     #[test]
     fn masks_that_hide_everything_give_finite_gradients(
-        config in configs(), batch in batches(), seed: u32,
+        config in attention_configs(), batch in batches(), seed: u32,
     ) {
         let config = TransformerConfig { dropout: 0.0, ..config };
         let model = random_model(&config, seed).train();
@@ -169,7 +169,7 @@ proptest! {
 
     #[test]
     fn a_source_token_that_masks_hide_changes_no_logit(
-        config in configs(), batch in batches(), seed: u32, row: Index, position: Index, step in 1_u32..7,
+        config in attention_configs(), batch in batches(), seed: u32, row: Index, position: Index, step in 1_u32..7,
     ) {
         let model = random_model(&config, seed);
         let row = row.index(batch.src.len());
@@ -196,7 +196,7 @@ proptest! {
 
     #[test]
     fn decoding_in_pieces_under_masks_equals_decoding_at_once(
-        config in configs(), batch in batches(), seed: u32, ends: [bool; 8],
+        config in attention_configs(), batch in batches(), seed: u32, ends: [bool; 8],
     ) {
         let model = random_model(&config, seed);
         let biases = Biases::draw(&config, &batch, 4.0, !seed);
@@ -230,7 +230,7 @@ proptest! {
     // Only padding behind a sentence is hidden: a tokenizer may output the same id.
     #[test]
     fn a_padding_token_inside_a_sentence_is_not_hidden(
-        config in configs(), batch in batches(), seed: u32, row: Index, position: Index,
+        config in attention_configs(), batch in batches(), seed: u32, row: Index, position: Index,
     ) {
         let mut batch = batch;
         let row = row.index(batch.src.len());

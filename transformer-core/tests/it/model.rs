@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use burn::tensor::{Device, Int, Tensor};
 use proptest::prelude::*;
-use transformer_core::config::{Activation, NormKind, NormPlacement, Positions, Tying};
+use transformer_core::config::{Activation, Mixing, NormKind, NormPlacement, Positions, Tying};
 use transformer_core::device::{self, Backend};
 use transformer_core::text::{BOS, N_SPECIAL};
 use transformer_core::{Padded, Transformer, TransformerConfig};
@@ -71,6 +71,7 @@ pub(crate) fn configs() -> impl Strategy<Value = TransformerConfig> {
         Just(Activation::Silu),
     ];
     let tyings = prop_oneof![Just(Tying::None), Just(Tying::Decoder), Just(Tying::All)];
+    let mixings = prop_oneof![2 => Just(Mixing::SelfAttention), 1 => Just(Mixing::Ssru)];
     let head_widths = prop_oneof![
         Just((None, None)),
         Just((Some(3), None)),
@@ -87,12 +88,12 @@ pub(crate) fn configs() -> impl Strategy<Value = TransformerConfig> {
         proptest::option::of(0_usize..5),
         proptest::option::of(0_usize..5),
     ];
-    let kinds = (norms, (positions, 0_usize..3), activations, tyings);
+    let kinds = (norms, (positions, 0_usize..3), activations, tyings, mixings);
     (widths, depths, windows, kinds, any::<[bool; 6]>()).prop_map(
         |((d_model, n_heads, (d_k, d_v)), depths, windows, kinds, switches)| {
             let heads_fit = d_model.is_multiple_of(n_heads) || (d_k.is_some() && d_v.is_some());
-            let ((norm_placement, norm_kind), (positions, first_position), activation, tying) =
-                kinds;
+            let (norms, (positions, first_position), activation, tying, decoder_mixing) = kinds;
+            let (norm_placement, norm_kind) = norms;
             let [encoder_window, decoder_window] = windows;
             let [
                 final_norm,
@@ -122,7 +123,8 @@ pub(crate) fn configs() -> impl Strategy<Value = TransformerConfig> {
                 first_position,
                 max_positions: 17,
                 encoder_window,
-                decoder_window,
+                decoder_mixing,
+                decoder_window: decoder_window.filter(|_| decoder_mixing == Mixing::SelfAttention),
                 activation,
                 gated_feed_forward,
                 attention_bias,
@@ -134,6 +136,14 @@ pub(crate) fn configs() -> impl Strategy<Value = TransformerConfig> {
             }
         },
     )
+}
+
+/// Generates configs with self-attention in the decoder.
+pub(crate) fn attention_configs() -> impl Strategy<Value = TransformerConfig> {
+    configs().prop_map(|config| TransformerConfig {
+        decoder_mixing: Mixing::SelfAttention,
+        ..config
+    })
 }
 
 /// Generates source sentences of different lengths, none of them empty.

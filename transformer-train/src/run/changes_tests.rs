@@ -91,7 +91,7 @@ fn other_value(key: &str, value: Option<&Value>) -> Value {
 }
 
 /// Other values of the settings with text or none as default.
-const OTHERS: [(&str, &str); 52] = [
+const OTHERS: [(&str, &str); 53] = [
     ("data.task", "\"copy\""),
     ("data.src", "\"other\""),
     ("data.tgt", "\"other\""),
@@ -122,6 +122,7 @@ const OTHERS: [(&str, &str); 52] = [
     ("model.norm_placement", "\"pre\""),
     ("model.positions", "\"learned\""),
     ("model.encoder_window", "3"),
+    ("model.decoder_mixing", "\"ssru\""),
     ("model.decoder_window", "3"),
     ("model.activation", "\"gelu\""),
     ("model.tying", "\"none\""),

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use transformer_core::TransformerConfig;
-use transformer_core::config::{AdapterTarget, NormKind};
+use transformer_core::config::{AdapterTarget, Mixing, NormKind};
 use transformer_translate::BatchLimits;
 
 use crate::config::{Checkpointing, Experiment};
@@ -23,6 +23,10 @@ const CHUNKS_ON_CPU: f64 = 1.0;
 /// Chunks of logits per thread if the loss is computed with tensor operations: logits, their exponentials, and a matrix
 /// product with them. Fitted to nine runs on flex, from a time when flex computed the loss this way.
 const CHUNKS_ON_DEVICE: f64 = 3.0;
+
+/// Values per token and feature that the backward pass of a recurrence needs: the gate, its complement, the candidate, the
+/// output, and four of the scan: two at full length, and as many in all shorter scans.
+const RECURRENCE: f64 = 8.0;
 
 /// Returns the memory of the machine or container in bytes, if the system reports it in files (Linux).
 pub(super) fn available_memory() -> Option<f64> {
@@ -194,9 +198,11 @@ fn activations(
     };
     let (residual, norm) = (residual + unscaled, norm + unscaled);
     let encoder = attention(src, src, src_width) + src * (feed_forward + 2.0 * residual);
-    let decoder = attention(tgt, tgt, tgt_width)
-        + attention(tgt, src, src_width)
-        + tgt * (feed_forward + 3.0 * residual);
+    let past = match config.decoder_mixing {
+        Mixing::Ssru => RECURRENCE * tgt * d,
+        _ => attention(tgt, tgt, tgt_width),
+    };
+    let decoder = past + attention(tgt, src, src_width) + tgt * (feed_forward + 3.0 * residual);
     let depths = [config.n_encoder_layers, config.n_decoder_layers];
     let [n_encoder_layers, n_decoder_layers] = depths.map(|depth| depth as f64);
     let layers = match checkpointing {
@@ -210,16 +216,19 @@ fn activations(
     BYTES_PER_VALUE * (layers + ends)
 }
 
-/// Returns the bytes of the cached keys and values of all layers, for the largest batch at its
-/// maximum length.
+/// Returns the bytes of the cached keys and values of all layers, for the largest batch at its maximum length; or of the
+/// vectors of a recurrence.
 fn translation(experiment: &Experiment, config: &TransformerConfig, sizes: &Sizes) -> f64 {
     let validation = &experiment.validation;
     let budget = BatchLimits::for_model(config).batch_tokens as f64;
     let rows = (sizes.n_translated * validation.beam_size) as f64;
     let rows = rows.min(budget / sizes.src_width);
     let len = sizes.src_width + validation.max_extra_len as f64;
-    let of_layer = config.n_heads * (config.head_d_k() + config.head_d_v());
-    BYTES_PER_VALUE * rows * len * (config.n_decoder_layers * of_layer) as f64
+    let of_layer = match config.decoder_mixing {
+        Mixing::Ssru => config.d_model as f64,
+        _ => len * (config.n_heads * (config.head_d_k() + config.head_d_v())) as f64,
+    };
+    BYTES_PER_VALUE * rows * config.n_decoder_layers as f64 * of_layer
 }
 
 #[cfg(test)]
@@ -307,6 +316,62 @@ mod tests {
         for (sizes, more) in [(sizes(3.0, 3.0), 1.0), (on_device, 2.0)] {
             let of = |config| activations(config, [6.0, 6.0], &sizes, Checkpointing::None);
             assert_eq!(of(&normalized) - of(&config), 4.0 * 12.0 * more);
+        }
+    }
+
+    /// One decoder layer of one feature and 4 tokens: queries, heads, their product, keys, values and 4 weights, or eight
+    /// values of a recurrence.
+    #[test]
+    fn a_recurrence_keeps_eight_values_in_place_of_those_of_attention() {
+        let of = |decoder_mixing| {
+            let config = TransformerConfig {
+                d_model: 1,
+                d_ff: 2,
+                n_heads: 1,
+                n_encoder_layers: 0,
+                n_decoder_layers: 1,
+                decoder_mixing,
+                ..TransformerConfig::base(5, 5)
+            };
+            activations(&config, [0.0, 8.0], &sizes(4.0, 4.0), Checkpointing::None)
+        };
+        let attention = 4.0 * 8.0 * (3.0 + 4.0 + 2.0);
+        let recurrence = 4.0 * 8.0 * 8.0;
+        assert_eq!(
+            of(Mixing::SelfAttention) - of(Mixing::Ssru),
+            attention - recurrence
+        );
+    }
+
+    #[test]
+    fn gates_and_other_norms_take_more() {
+        let config = TransformerConfig {
+            d_model: 1,
+            d_ff: 2,
+            n_heads: 1,
+            n_encoder_layers: 1,
+            n_decoder_layers: 0,
+            ..TransformerConfig::base(5, 5)
+        };
+        let of = |config: &TransformerConfig| {
+            let sizes = sizes(3.0, 3.0);
+            activations(config, [6.0, 0.0], &sizes, Checkpointing::None)
+        };
+        let gated = TransformerConfig {
+            gated_feed_forward: true,
+            ..config.clone()
+        };
+        let rms = TransformerConfig {
+            norm_kind: NormKind::Rms,
+            ..config.clone()
+        };
+        let normalized = TransformerConfig {
+            embedding_norm: true,
+            ..config.clone()
+        };
+        // For each of 6 tokens: the gate and its product, two normalizations without their gains, an input.
+        for (more, n_values) in [(gated, 4.0), (rms, 2.0), (normalized, 1.0)] {
+            assert_eq!(of(&more) - of(&config), 4.0 * 6.0 * n_values);
         }
     }
 

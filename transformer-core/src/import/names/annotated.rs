@@ -22,6 +22,7 @@ pub(super) fn source(parameter: Place, config: &TransformerConfig) -> Option<(St
         Place::Matrix(at, linear) | Place::Bias(at, linear) => {
             let block = match at.part {
                 Part::SelfAttention => "self_attn",
+                Part::Recurrence => return None,
                 Part::CrossAttention => "src_attn",
                 Part::FeedForward => "feed_forward",
             };

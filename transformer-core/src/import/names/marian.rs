@@ -13,6 +13,7 @@ pub(super) fn source(parameter: Place, config: &TransformerConfig) -> Option<(St
         Place::Matrix(at, linear) | Place::Bias(at, linear) => {
             let attention = match at.part {
                 Part::SelfAttention => "self_attn.",
+                Part::Recurrence => return None,
                 Part::CrossAttention => "encoder_attn.",
                 Part::FeedForward => "",
             };
@@ -30,6 +31,7 @@ pub(super) fn source(parameter: Place, config: &TransformerConfig) -> Option<(St
         Place::Norm(at, _) => {
             let norm = match at.part {
                 Part::SelfAttention => "self_attn_layer_norm",
+                Part::Recurrence => return None,
                 Part::CrossAttention => "encoder_attn_layer_norm",
                 Part::FeedForward => "final_layer_norm",
             };

@@ -59,6 +59,7 @@ pub(super) fn source(
         Place::Matrix(at, linear) | Place::Bias(at, linear) => {
             let attention = match at.part {
                 Part::SelfAttention => "self_attn.",
+                Part::Recurrence => return None,
                 Part::CrossAttention => "multihead_attn.",
                 Part::FeedForward => "",
             };

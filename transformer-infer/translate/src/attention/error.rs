@@ -37,6 +37,14 @@ pub enum AttentionError {
     /// The model computed weights that are NaN or infinite.
     #[error("the model computes NaN; its weights are broken: train it again, or import it again")]
     NotANumber,
+    /// The model has no attention of this kind.
+    #[error(
+        "the model has no {kind} attention, but a recurrence in place of it; choose cross or encoder"
+    )]
+    NoAttention {
+        /// The kind of attention.
+        kind: Kind,
+    },
     /// The layer does not exist.
     #[error("there is no layer {layer} in {kind} attention; choose 1 to {n_layers}")]
     NoLayer {

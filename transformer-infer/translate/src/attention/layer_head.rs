@@ -1,6 +1,7 @@
 //! [`LayerHead`]: a layer, and one of its heads or their mean.
 
 use transformer_core::TransformerConfig;
+use transformer_core::config::Mixing;
 
 use super::{Attention, AttentionError, Head, Kind, Map};
 
@@ -36,6 +37,7 @@ impl LayerHead {
     pub fn layer_in(self, config: &TransformerConfig, kind: Kind) -> Result<usize, AttentionError> {
         let n_layers = match kind {
             Kind::Encoder => config.n_encoder_layers,
+            Kind::Decoder if config.decoder_mixing == Mixing::Ssru => 0,
             Kind::Decoder | Kind::Cross => config.n_decoder_layers,
         };
         self.layer_among(kind, n_layers, config.n_heads)
@@ -47,6 +49,9 @@ impl LayerHead {
         n_layers: usize,
         n_heads: usize,
     ) -> Result<usize, AttentionError> {
+        if n_layers == 0 {
+            return Err(AttentionError::NoAttention { kind });
+        }
         let layer = self.layer.unwrap_or((5 * n_layers).div_ceil(6));
         if !(1..=n_layers).contains(&layer) {
             return Err(AttentionError::NoLayer {
@@ -152,6 +157,15 @@ mod tests {
             let expected = format!("there is no layer {layer} in cross attention; choose 1 to 2");
             assert_eq!(error.to_string(), expected);
         }
+    }
+
+    #[test]
+    fn the_attention_of_a_recurrent_decoder_to_itself_is_refused() {
+        let error = LayerHead::default()
+            .map(&four_maps(), Kind::Decoder)
+            .expect_err("there are no maps");
+        let expected = "the model has no decoder attention, but a recurrence in place of it; choose cross or encoder";
+        assert_eq!(error.to_string(), expected);
     }
 
     #[test]

@@ -117,10 +117,15 @@ pub fn page_data(attention: &Attention, selection: Selection) -> Result<String, 
         by_head: view == View::HeadLines,
         scale: scale.name(),
     };
+    let mut kinds = Kind::ALL.to_vec();
+    kinds.retain(|kind| !attention.layers(*kind).is_empty());
     let data = Data {
         src: &attention.src,
         tgt: &attention.tgt,
-        kinds: Kind::ALL.map(|kind| kind_data(attention, kind)).into(),
+        kinds: kinds
+            .into_iter()
+            .map(|kind| kind_data(attention, kind))
+            .collect(),
         start,
     };
     Ok(serde_json::to_string(&data).expect("text and numbers can be serialized"))

@@ -29,7 +29,7 @@ pub struct Attention {
     pub tgt_tokens: Vec<Token>,
     /// Encoder self-attention: from source tokens to source tokens.
     pub encoder: Vec<Vec<Map>>,
-    /// Decoder self-attention: from generated tokens to the tokens read so far.
+    /// Decoder self-attention: from generated tokens to the tokens read so far. Empty if the decoder has a recurrence.
     pub decoder: Vec<Vec<Map>>,
     /// Cross-attention: from generated tokens to source tokens.
     pub cross: Vec<Vec<Map>>,

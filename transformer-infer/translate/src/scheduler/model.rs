@@ -77,6 +77,7 @@ impl BatchModel for PackedModels<'_> {
     }
 
     fn n_steps(&self) -> usize {
-        self.states.first().map_or(0, PackedState::n_steps)
+        let n_steps = self.states.iter().map(PackedState::n_steps);
+        n_steps.max().unwrap_or(0)
     }
 }
