@@ -118,18 +118,20 @@ fn settings_that_older_programs_do_not_know_are_saved_if_they_are_not_the_defaul
             "first_position",
             "gated_feed_forward",
             "embedding_norm",
+            "decoder_mixing",
         ];
         found.map(|key| json.get(key).is_some())
     };
-    assert_eq!(keys(&TransformerConfig::default()), [false; 4]);
+    assert_eq!(keys(&TransformerConfig::default()), [false; 5]);
     let config = TransformerConfig {
         norm_kind: NormKind::Rms,
         first_position: 1,
         gated_feed_forward: true,
         embedding_norm: true,
+        decoder_mixing: Mixing::Ssru,
         ..TransformerConfig::default()
     };
-    assert_eq!(keys(&config), [true; 4]);
+    assert_eq!(keys(&config), [true; 5]);
     let saved = serde_json::to_string(&config).expect("a config is numbers and names");
     let read: TransformerConfig = serde_json::from_str(&saved).expect("it was just written");
     assert_eq!(read, config);

@@ -29,6 +29,14 @@ const SPEC: &str = "TransformerSpec";
 const SPEC_REVISION: u32 = 7;
 const FORMAT: &str = "CTranslate2's models";
 
+/// The supported settings among those that saved models have only if they differ from the default.
+const SUPPORTED: [&str; 4] = [
+    "embedding_norm",
+    "first_position",
+    "gated_feed_forward",
+    "norm_kind",
+];
+
 /// Minimum number of positions of sinusoids: by default, CTranslate2 truncates sources to 1024 tokens.
 const MIN_POSITIONS: usize = 1024;
 
@@ -69,12 +77,7 @@ pub fn to_ctranslate2(
     tokenizers: &Tokenizers,
 ) -> Result<(), ExportError> {
     let folder = folder.as_ref();
-    // Sinusoids are stored from the first position on.
-    let supported: &[&str] = match config.positions.is_sinusoidal() {
-        true => &["first_position"],
-        false => &[],
-    };
-    refuse_unsupported(FORMAT, config, supported, [])?;
+    refuse_unsupported(FORMAT, config, &SUPPORTED, [])?;
     let content = serialize(&values(model, config)?)?;
     create(folder)?;
     // Files of another model: CTranslate2 would prefer its shared vocabulary to two separate ones.
@@ -168,8 +171,15 @@ fn values(
     values.extend(shared.iter().map(alias));
     put_positions(&mut values, config)?;
     for name in weights.names() {
-        let tensor = weights.tensor(name).cloned();
-        values.extend(tensor.map(|it| (name.to_owned(), Value::Tensor(it))));
+        let Some(tensor) = weights.tensor(name) else {
+            continue;
+        };
+        let tensor = match name.ends_with("/encodings") {
+            // CTranslate2 counts positions from 0.
+            true => rows_from(config.first_position, tensor),
+            false => tensor.clone(),
+        };
+        values.insert(name.to_owned(), Value::Tensor(tensor));
     }
     Ok(values)
 }
@@ -195,15 +205,16 @@ fn target(parameter: Place, config: &TransformerConfig) -> Option<(String, Layou
         Place::Norm(at, vector) => format!("{}/layer_norm/{vector}", block(at)?),
         Place::FinalNorm(stack, vector) => format!("{stack}/layer_norm/{vector}"),
         Place::Matrix(at, linear) | Place::Bias(at, linear) => {
-            use Linear::{Inner, Key, Outer, Output, Query, Value};
+            use Linear::{Gate, Inner, Key, Outer, Output, Query, Value};
             let (index, all): (_, &[Linear]) = match (at.part, linear) {
-                (Part::SelfAttention, Query | Key | Value) => (0, &[Query, Key, Value]),
-                (Part::SelfAttention, _) => (1, &[Output]),
-                (Part::CrossAttention, Query) => (0, &[Query]),
-                (Part::CrossAttention, Key | Value) => (1, &[Key, Value]),
-                (Part::CrossAttention, _) => (2, &[Output]),
-                (Part::FeedForward, Outer) => (1, &[Outer]),
-                (Part::FeedForward | Part::Recurrence, _) => (0, &[Inner]),
+                (Part::SelfAttention, Query | Key | Value) => ("0", &[Query, Key, Value]),
+                (Part::SelfAttention, _) => ("1", &[Output]),
+                (Part::CrossAttention, Query) => ("0", &[Query]),
+                (Part::CrossAttention, Key | Value) => ("1", &[Key, Value]),
+                (Part::CrossAttention, _) => ("2", &[Output]),
+                (Part::FeedForward, Outer) => ("1", &[Outer]),
+                (Part::FeedForward, Gate) => ("0_noact", &[Gate]),
+                (Part::FeedForward | Part::Recurrence, _) => ("0", &[Inner]),
             };
             let name = format!("{}/linear_{index}/{}", block(at)?, kind(parameter));
             return Some((name, Layout::linear(linear, all, config)));
@@ -232,6 +243,13 @@ fn put_positions(
     values.insert(TGT_POSITIONS.replace("decoder", "encoder"), src);
     values.insert(TGT_POSITIONS.to_owned(), Value::Tensor(table));
     Ok(())
+}
+
+/// Returns a matrix without the rows before `first`.
+fn rows_from(first: usize, matrix: &TensorData) -> TensorData {
+    let (n_rows, width) = (matrix.shape()[0], matrix.shape()[1]);
+    let rows = matrix.iter::<f32>().skip(first * width);
+    TensorData::new(rows.collect::<Vec<f32>>(), [n_rows - first, width])
 }
 
 fn serialize(values: &BTreeMap<String, Value>) -> Result<Vec<u8>, ExportError> {

@@ -126,10 +126,10 @@ impl StateDict {
     /// Builds the model of the config with these weights, on the device.
     ///
     /// Weights are converted to single precision. The config must be right about everything that a state dict does
-    /// not contain: `n_heads`, `norm_placement`, `activation`, `norm_epsilon`, `scale_embeddings` and the kind of
-    /// `positions`. A tied matrix may be in the state dict once, or several times with equal values. Buffers named
-    /// `pe` are ignored if positions are sinusoidal, because those are computed. An output bias that the config
-    /// does not have is ignored if it is zero.
+    /// not contain: `n_heads`, `norm_placement`, `activation`, `norm_epsilon`, `scale_embeddings`, the kind of
+    /// `positions` and `first_position`. A tied matrix may be in the state dict once, or several times with equal
+    /// values. Buffers named `pe` are ignored if positions are sinusoidal, because those are computed. An output bias
+    /// that the config does not have is ignored if it is zero.
     ///
     /// # Errors
     ///

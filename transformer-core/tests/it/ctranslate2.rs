@@ -8,14 +8,14 @@ use std::path::Path;
 
 use flate2::read::GzDecoder;
 use tempfile::TempDir;
-use transformer_core::TransformerConfig;
 use transformer_core::directory::Tokenizers;
 use transformer_core::export::{ExportError, to_ctranslate2};
 use transformer_core::text::{Tokenizer, TokenizerConfig, TokenizerKind};
 
 use crate::goldens::{
-    ADDITIVE_MASKS_BIAS_FREE, FAIRSEQ_SINUSOIDS, Golden, HEAD_WIDTHS_AND_WINDOWS, PAPER,
-    POST_NORM_WITH_FINAL_NORMS, PRE_NORM_GELU, PRE_NORM_SILU_LEARNED, SSRU,
+    ADDITIVE_MASKS_BIAS_FREE, FAIRSEQ_SINUSOIDS, GATED_FEED_FORWARD, Golden,
+    HEAD_WIDTHS_AND_WINDOWS, MBART, PAPER, POST_NORM_WITH_FINAL_NORMS, PRE_NORM_GELU,
+    PRE_NORM_SILU_LEARNED, RMS_NORMS, SSRU,
 };
 
 /// Absolute difference of sinusoids, which both programs compute.
@@ -174,24 +174,18 @@ fn a_model_with_fairseqs_sinusoids_is_exported_as_ctranslate2_does() {
 }
 
 #[test]
-fn learned_positions_with_an_offset_are_refused() {
-    let golden = Golden::read(PRE_NORM_SILU_LEARNED);
-    let config = TransformerConfig {
-        first_position: 2,
-        ..golden.config.clone()
-    };
-    let folder = tempfile::tempdir().expect("there is room");
-    let refused = to_ctranslate2(
-        folder.path(),
-        &golden.model(),
-        &config,
-        &tokenizers(&golden),
-    );
-    assert_eq!(
-        refused.expect_err("the table has other rows").to_string(),
-        "`first_position` is 2, but CTranslate2's models support only the default; retrain with another \
-         `model.first_position`, or choose another format"
-    );
+fn a_model_with_rms_norms_is_exported_as_ctranslate2_does() {
+    check(RMS_NORMS, "rms_norms");
+}
+
+#[test]
+fn a_model_with_a_gate_is_exported_as_ctranslate2_does() {
+    check(GATED_FEED_FORWARD, "gated_feed_forward");
+}
+
+#[test]
+fn a_model_with_mbarts_embeddings_is_exported_as_ctranslate2_does() {
+    check(MBART, "mbart");
 }
 
 #[test]

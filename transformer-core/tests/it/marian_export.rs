@@ -5,7 +5,7 @@ use std::path::Path;
 
 use burn::tensor::Tolerance;
 use tempfile::TempDir;
-use transformer_core::config::{Positions, Tying};
+use transformer_core::config::{NormKind, Positions, Tying};
 use transformer_core::directory::Tokenizers;
 use transformer_core::export::to_marian;
 use transformer_core::import::marian::{EarlyStopping, Generation};
@@ -160,6 +160,36 @@ fn interleaved_sinusoids_are_reordered_with_the_same_results() {
         let tolerance = Tolerance::absolute(1e-4);
         logits(&again.model).assert_approx_eq::<f32>(&logits(&model), tolerance);
     }
+}
+
+/// Settings that a saved model has only if they differ from the default.
+#[test]
+fn settings_that_an_export_does_not_know_are_refused() {
+    let tokenizer = Tokenizer::train(&TokenizerConfig::default(), ["a"]).expect("there are words");
+    let n_tokens = tokenizer.vocab_size();
+    let config = TransformerConfig {
+        d_model: 12,
+        n_heads: 3,
+        norm_kind: NormKind::Rms,
+        ..TransformerConfig::tiny(n_tokens, n_tokens)
+    };
+    let model = random_model(&config, 1);
+    let out = tempfile::tempdir().expect("there is room");
+    let tokenizers = Tokenizers::Joint(tokenizer);
+    let refused = to_marian(
+        out.path(),
+        &model,
+        &config,
+        &tokenizers,
+        &Generation::default(),
+    );
+    assert_eq!(
+        refused
+            .expect_err("MarianMTModel has no RMSNorm")
+            .to_string(),
+        "`norm_kind` is \"rms\", but Marian's models support only the default; retrain with another \
+         `model.norm_kind`, or choose another format"
+    );
 }
 
 #[test]
