@@ -215,7 +215,7 @@ mod tests {
 
     #[test]
     fn the_documentation_has_the_table() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/translating.md");
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/translating.md");
         let documentation = std::fs::read_to_string(path).expect("the documentation is there");
         for kind in KINDS {
             let examples = kind.examples.iter().map(|it| match it.contains('|') {

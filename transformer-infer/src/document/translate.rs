@@ -99,10 +99,14 @@ impl<'a> DocumentTranslator<'a> {
         on_event: &mut dyn FnMut(DocumentEvent),
     ) -> Result<Vec<String>, DocumentError> {
         let mut window = Window::new(parts, self.summary.n_sentences);
-        while window.begin_level(&self.rules(), |sentence, n_parts| {
-            let start = start_of(sentence);
-            on_event(DocumentEvent::Split { start, n_parts });
-        }) {
+        loop {
+            let on_split = |sentence: &str, n_parts| {
+                let start = start_of(sentence);
+                on_event(DocumentEvent::Split { start, n_parts });
+            };
+            if !window.begin_level(&self.rules(), on_split) {
+                break;
+            }
             let mut outcomes = BTreeMap::new();
             while !window.is_level_done() {
                 let sentences = window.sentences();
