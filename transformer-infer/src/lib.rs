@@ -38,8 +38,6 @@
 
 #[cfg(feature = "documents")]
 pub mod document;
-#[cfg(feature = "serve")]
-pub mod serve;
 
 #[doc(hidden)]
 pub use transformer_core::text::{escape_xml, one_line};
@@ -47,6 +45,9 @@ pub use transformer_core::text::{escape_xml, one_line};
 pub use transformer_metrics as metrics;
 #[doc(no_inline)]
 pub use transformer_search as search;
+#[cfg(feature = "serve")]
+#[doc(no_inline)]
+pub use transformer_serve as serve;
 #[doc(hidden)]
 pub use transformer_translate::{
     BatchLimits, ModelOrigin, PackedScorer, Source, TotalScore, batches_within, marian_search,

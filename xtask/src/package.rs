@@ -14,13 +14,14 @@ use anyhow::{Context, Result};
 use crate::process::{call, cargo, target_folder};
 
 /// The crates that can be published, in the order in which they depend on each other.
-const PACKAGES: [&str; 9] = [
+const PACKAGES: [&str; 10] = [
     "transformer-text",
     "transformer-core",
     "transformer-metrics",
     "transformer-search",
     "transformer-documents",
     "transformer-translate",
+    "transformer-serve",
     "transformer-program",
     "transformer-infer",
     "transformer-train",

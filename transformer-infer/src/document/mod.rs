@@ -14,8 +14,6 @@ mod translate;
 pub use error::DocumentError;
 pub use event::{DocumentEvent, DocumentSummary};
 pub use model_lines::ModelLines;
-#[cfg(feature = "serve")]
-pub(crate) use model_lines::translated_lines;
 pub use transformer_documents::{
     DocumentLine, DocumentRules, DraftSentence, DraftTranslation, Form, LineLimits, Mark, MarkKind,
     Notation, Part, Passage, Plain, Protection, ProtectionError, Raw, ReadError, Split, SplitError,

@@ -1,6 +1,5 @@
 //! [`ModelLines`]: a model as the translator of a document's sentences.
 
-use crate::attention::{AttentionError, LayerHead};
 use crate::search::Search;
 use transformer_translate::{Glossary, Input, Translation, Translator, Warning};
 
@@ -103,8 +102,17 @@ impl<'a> ModelLines<'a> {
             .translate_inputs(&inputs, &self.search, on_progress)?;
         let outcomes = translations.iter().zip(&of_glossary);
         let outcomes: Vec<Outcome> = outcomes.map(|(it, terms)| Outcome::of(it, terms)).collect();
-        let translated = translated_lines(self.translator, lines, translations)?;
-        Ok(translated.into_iter().zip(outcomes).collect())
+        let lines: Vec<Option<&str>> = lines
+            .iter()
+            .map(|line| line.needs_links.then_some(line.text))
+            .collect();
+        let links = self.translator.best_links(&lines, &translations)?;
+        let translated = translations.iter().zip(links);
+        let translated = translated.map(|(translation, links)| TranslatedLine {
+            text: translation.text().to_owned(),
+            links,
+        });
+        Ok(translated.zip(outcomes).collect())
     }
 
     /// Returns the terms of the glossary that the translation of a line must contain.
@@ -126,30 +134,4 @@ impl Outcome {
             unmet_terms: unmet.map(|term| (*term).to_owned()).collect(),
         }
     }
-}
-
-/// Returns the translations with the links of the lines that need them.
-pub(crate) fn translated_lines(
-    translator: &Translator,
-    lines: &[DocumentLine<'_>],
-    translations: Vec<Translation>,
-) -> Result<Vec<TranslatedLine>, AttentionError> {
-    let translated = translations.iter().map(|translation| TranslatedLine {
-        text: translation.text().to_owned(),
-        links: Vec::new(),
-    });
-    let mut translated: Vec<TranslatedLine> = translated.collect();
-    let needing = lines.iter().zip(translations).zip(&mut translated);
-    let needing = needing.filter(|((line, _), _)| line.needs_links);
-    let (pairs, needing): (Vec<_>, Vec<&mut TranslatedLine>) = needing.unzip();
-    if !pairs.is_empty() {
-        let (lines, translations): (Vec<&DocumentLine<'_>>, Vec<Translation>) =
-            pairs.into_iter().unzip();
-        let texts: Vec<&str> = lines.iter().map(|line| line.text).collect();
-        let links = translator.links(&texts, &translations, LayerHead::default())?;
-        for (line, links) in needing.into_iter().zip(links) {
-            line.links = links.into_iter().next().unwrap_or_default();
-        }
-    }
-    Ok(translated)
 }

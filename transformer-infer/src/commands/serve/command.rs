@@ -18,9 +18,6 @@ use crate::commands::{CommandError, SpeedFlags};
 /// Maximum number of threads that answer requests; they wait for the threads that translate.
 const MAX_THREADS: usize = 4;
 
-/// Maximum number of threads that wait for the translation of a document.
-const MAX_WAITING_THREADS: usize = 512;
-
 /// Serves models over HTTP.
 ///
 /// The server listens at once, and answers 503 to everything until the models are loaded. A model has the name of its
@@ -107,7 +104,6 @@ fn runtime() -> Result<Runtime, ServeError> {
     let n_cores = available_parallelism().map_or(1, usize::from);
     Builder::new_multi_thread()
         .worker_threads(n_cores.min(MAX_THREADS))
-        .max_blocking_threads(MAX_WAITING_THREADS)
         .enable_all()
         .build()
         .map_err(ServeError::Start)

@@ -88,6 +88,29 @@ impl Translator {
         })
     }
 
+    /// Returns the [links](Self::links) of the best translation of each line, or none where `lines` has none.
+    ///
+    /// # Errors
+    ///
+    /// See [`alignments`](Self::alignments).
+    pub fn best_links(
+        &self,
+        lines: &[Option<&str>],
+        translations: &[Translation],
+    ) -> Result<Vec<Vec<Link>>, AttentionError> {
+        let pairs = lines.iter().zip(translations);
+        let pairs = pairs.filter_map(|(line, it)| Some(((*line)?, it.clone())));
+        let (texts, best): (Vec<&str>, Vec<Translation>) = pairs.unzip();
+        if texts.is_empty() {
+            return Ok(vec![Vec::new(); lines.len()]);
+        }
+        let links = self.links(&texts, &best, LayerHead::default())?;
+        let mut links = links.into_iter();
+        let of_line = |line: &Option<&str>| line.and_then(|_| links.next()?.into_iter().next());
+        let links = lines.iter().map(of_line);
+        Ok(links.map(Option::unwrap_or_default).collect())
+    }
+
     /// Computes a `T` from the attention of each translation, given as a row for each of its tokens.
     fn align<T: AsRef<str>, A: Clone + Default>(
         &self,

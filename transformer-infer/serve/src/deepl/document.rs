@@ -1,0 +1,224 @@
+//! `POST /v2/document` and its paths: the upload, the status, and the download of a document.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, Request, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::error::DeeplError;
+use super::request::{Common, admitted};
+use super::usage::Usage;
+use crate::files::{FileState, Upload, download};
+use crate::http::ApiError;
+use crate::parameters::{Parameters, UploadedFile, no_file, text};
+use crate::state::{Caller, Shared};
+
+/// A document to translate.
+#[derive(Debug, Deserialize, ToSchema)]
+#[schema(as = deepl::DocumentRequest)]
+pub(super) struct DocumentRequest {
+    /// The file. The extension of its name determines the format.
+    #[serde(default, deserialize_with = "no_file")]
+    #[schema(required, value_type = String, content_media_type = "application/octet-stream")]
+    file: Option<UploadedFile>,
+    /// The name of the file, instead of the one in its part's header.
+    #[serde(default, deserialize_with = "text")]
+    filename: Option<String>,
+    /// The extension of the file: documents are not converted to another format.
+    #[serde(default, deserialize_with = "text")]
+    output_format: Option<String>,
+    #[serde(flatten)]
+    common: Common,
+}
+
+/// A request about an uploaded document.
+#[derive(Debug, Deserialize, ToSchema)]
+#[schema(as = deepl::StatusRequest)]
+pub(super) struct StatusRequest {
+    /// The `document_key` of the reply to the upload.
+    #[serde(default, deserialize_with = "text")]
+    #[schema(required, nullable = false)]
+    document_key: Option<String>,
+    /// The key, instead of the one in the header `Authorization`.
+    #[serde(default, deserialize_with = "text")]
+    auth_key: Option<String>,
+}
+
+impl Parameters for DocumentRequest {
+    fn key(&self) -> Option<&str> {
+        self.common.auth_key.as_deref()
+    }
+
+    fn set_file(&mut self, file: UploadedFile) {
+        self.file = Some(file);
+    }
+}
+
+impl Parameters for StatusRequest {
+    fn key(&self) -> Option<&str> {
+        self.auth_key.as_deref()
+    }
+}
+
+/// A document that is being translated.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = deepl::DocumentReply)]
+pub(super) struct DocumentReply {
+    /// Part of the address of the document.
+    document_id: String,
+    /// The key that is required to access the document.
+    document_key: String,
+}
+
+/// The progress of a document.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = deepl::DocumentStatus)]
+pub(super) struct DocumentStatus {
+    document_id: String,
+    /// `translating`, `done` or `error`.
+    status: &'static str,
+    /// Number of characters, once it is translated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    billed_characters: Option<usize>,
+    /// The reason why it could not be translated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error_message: Option<String>,
+}
+
+/// Accepts a document for translation.
+#[utoipa::path(
+    post,
+    path = "/v2/document",
+    tag = "DeepL",
+    request_body(content = DocumentRequest, content_type = "multipart/form-data"),
+    responses(
+        (status = 200, description = "The document is being translated", body = DocumentReply),
+        (status = 400, description = "A parameter is missing or not valid", body = DeeplError),
+        (status = 403, description = "The API key is missing or not valid", body = DeeplError),
+        (status = 429, description = "Too many documents or requests; see Retry-After", body = DeeplError),
+    )
+)]
+pub(super) async fn upload(
+    State(shared): State<Arc<Shared>>,
+    Extension(usage): Extension<Arc<Usage>>,
+    request: Request,
+) -> Result<Json<DocumentReply>, ApiError> {
+    let (caller, parameters) = admitted(&shared, request).await?;
+    let upload = checked(&shared, &caller, parameters)?;
+    let file = shared.files.accept(caller.id, &upload.name)?;
+    let reply = DocumentReply {
+        document_id: file.id.clone(),
+        document_key: file.key.clone(),
+    };
+    tokio::spawn(async move {
+        let n_chars = upload.n_chars;
+        let stored = match upload.translate(&caller, &file).await {
+            Ok(bytes) => {
+                usage.add(&shared, &caller, n_chars);
+                file.finish(bytes, n_chars).await
+            }
+            Err(error) => Err(error),
+        };
+        if let Err(error) = stored {
+            file.fail(&error);
+        }
+    });
+    Ok(Json(reply))
+}
+
+fn checked(
+    shared: &Shared,
+    caller: &Caller,
+    parameters: DocumentRequest,
+) -> Result<Upload, ApiError> {
+    let common = &parameters.common;
+    common.check_options()?;
+    let missing = || ApiError::request("Parameter 'file' not specified.");
+    let mut file = parameters.file.ok_or_else(missing)?;
+    file.name = parameters.filename.unwrap_or(file.name);
+    let (source, target) = (common.source_lang.as_deref(), common.target()?);
+    let upload = Upload::new(shared, caller, &file, source, target);
+    let upload = upload.map_err(|error| common.of_languages(error))?;
+    let extension = upload.name.rsplit('.').next().unwrap_or_default();
+    match parameters.output_format {
+        Some(other) if !other.eq_ignore_ascii_case(extension) => Err(ApiError::request(
+            "documents cannot be converted to another format; omit `output_format`",
+        )),
+        _ => Ok(upload),
+    }
+}
+
+/// Returns the progress of a document.
+#[utoipa::path(
+    post,
+    path = "/v2/document/{id}",
+    tag = "DeepL",
+    params(("id" = String, Path, description = "`document_id`")),
+    request_body(content(
+        (StatusRequest = "application/json"),
+        (StatusRequest = "application/x-www-form-urlencoded"),
+    )),
+    responses(
+        (status = 200, description = "The status of the document", body = DocumentStatus),
+        (status = 404, description = "The document does not exist, or its key is not valid", body = DeeplError),
+    )
+)]
+pub(super) async fn status(
+    State(shared): State<Arc<Shared>>,
+    Path(document_id): Path<String>,
+    request: Request,
+) -> Result<Json<DocumentStatus>, ApiError> {
+    let (status, billed_characters, error_message) =
+        match state(&shared, &document_id, request).await? {
+            FileState::Pending => ("translating", None, None),
+            FileState::Ready { n_chars, .. } => ("done", Some(n_chars), None),
+            FileState::Failed(reason) => ("error", None, Some(reason)),
+        };
+    Ok(Json(DocumentStatus {
+        document_id,
+        status,
+        billed_characters,
+        error_message,
+    }))
+}
+
+/// Returns a translated document.
+#[utoipa::path(
+    post,
+    path = "/v2/document/{id}/result",
+    tag = "DeepL",
+    params(("id" = String, Path, description = "`document_id`")),
+    request_body(content(
+        (StatusRequest = "application/json"),
+        (StatusRequest = "application/x-www-form-urlencoded"),
+    )),
+    responses(
+        (status = 200, description = "The document", content_type = "application/octet-stream", body = Vec<u8>),
+        (status = 404, description = "The document does not exist, or its key is not valid", body = DeeplError),
+        (status = 503, description = "The document is not translated yet", body = DeeplError),
+    )
+)]
+pub(super) async fn result(
+    State(shared): State<Arc<Shared>>,
+    Path(id): Path<String>,
+    request: Request,
+) -> Result<Response, ApiError> {
+    match state(&shared, &id, request).await? {
+        FileState::Ready { name, path, .. } => download(&path, &name).await,
+        FileState::Pending => {
+            let error = DeeplError::new("the document is not translated yet; ask for its status");
+            Ok((StatusCode::SERVICE_UNAVAILABLE, Json(error)).into_response())
+        }
+        FileState::Failed(reason) => Err(ApiError::request(reason)),
+    }
+}
+
+async fn state(shared: &Shared, id: &str, request: Request) -> Result<FileState, ApiError> {
+    let (_, parameters): (_, StatusRequest) = admitted(shared, request).await?;
+    let key = parameters.document_key.as_deref().unwrap_or_default();
+    shared.files.state(id, Some(key)).ok_or(ApiError::NotFound)
+}

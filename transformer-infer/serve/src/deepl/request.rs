@@ -1,0 +1,120 @@
+//! The common parts of all requests of the interface.
+
+use axum::extract::{FromRequestParts, Request};
+use axum::http::HeaderMap;
+use axum::http::header::AUTHORIZATION;
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+use super::error::unsupported;
+use crate::http::{ApiError, Client};
+use crate::parameters::{Parameters, list, text};
+use crate::state::{Caller, Shared};
+
+/// The scheme of the header `Authorization`.
+const SCHEME: &str = "DeepL-Auth-Key";
+
+/// The parameters of all requests for translations.
+#[derive(Debug, Deserialize, ToSchema)]
+#[schema(as = deepl::Common)]
+pub(super) struct Common {
+    /// The code of the target language, such as `DE` or `EN-US`.
+    #[serde(default, deserialize_with = "text")]
+    #[schema(required, nullable = false)]
+    pub(super) target_lang: Option<String>,
+    /// The code of the source language; detected if missing.
+    #[serde(default, deserialize_with = "text")]
+    pub(super) source_lang: Option<String>,
+    /// Formal translations: `more` and `less` are refused, preferences are ignored.
+    #[serde(default, deserialize_with = "text")]
+    formality: Option<String>,
+    /// Refused: this server has no glossaries.
+    #[serde(default, deserialize_with = "list")]
+    glossary_id: Vec<String>,
+    /// Refused: this server has no glossaries.
+    #[serde(default, deserialize_with = "list")]
+    glossary_ids: Vec<String>,
+    /// Refused.
+    #[serde(default, deserialize_with = "list")]
+    style_id: Vec<String>,
+    /// Refused.
+    #[serde(default, deserialize_with = "list")]
+    translation_memory_id: Vec<String>,
+    /// The key, instead of the one in the header `Authorization`.
+    #[serde(default, deserialize_with = "text")]
+    pub(super) auth_key: Option<String>,
+}
+
+/// A request without other parameters than the key.
+#[derive(Debug, Deserialize)]
+pub(super) struct KeyOnly {
+    #[serde(default, deserialize_with = "text")]
+    auth_key: Option<String>,
+}
+
+impl Parameters for KeyOnly {
+    fn key(&self) -> Option<&str> {
+        self.auth_key.as_deref()
+    }
+}
+
+/// Reads the parameters of a request, and checks and counts its caller.
+pub(super) async fn admitted<P: Parameters>(
+    shared: &Shared,
+    request: Request,
+) -> Result<(Caller, P), ApiError> {
+    let (mut parts, body) = request.into_parts();
+    let Ok(client) = Client::from_request_parts(&mut parts, &()).await;
+    let of_header = key(&parts.headers);
+    let parameters = P::of(Request::from_parts(parts, body)).await?;
+    let key = of_header.as_deref().or(client.key.as_deref());
+    let caller = shared.admit(client.address, key.or(parameters.key()))?;
+    Ok((caller, parameters))
+}
+
+fn key(headers: &HeaderMap) -> Option<String> {
+    let (scheme, key) = headers.get(AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
+    scheme
+        .eq_ignore_ascii_case(SCHEME)
+        .then(|| key.trim().to_owned())
+}
+
+impl Common {
+    /// Checks the options that change the result of a translation. Those that cannot be met are refused, as DeepL
+    /// refuses them for languages without them. Preferences, and options that only improve translations there, are
+    /// ignored.
+    pub(super) fn check_options(&self) -> Result<(), ApiError> {
+        if matches!(self.formality.as_deref(), Some("more" | "less")) {
+            let text = "'formality' is not supported for given 'target_lang'.";
+            return Err(ApiError::request(text));
+        }
+        if !self.glossary_id.is_empty() || !self.glossary_ids.is_empty() {
+            let text = "Glossary not found: this server has no glossaries";
+            return Err(ApiError::request(text));
+        }
+        if !self.style_id.is_empty() {
+            return Err(unsupported("style_id"));
+        }
+        if !self.translation_memory_id.is_empty() {
+            return Err(unsupported("translation_memory_id"));
+        }
+        Ok(())
+    }
+
+    /// Returns the code of the target language.
+    pub(super) fn target(&self) -> Result<&str, ApiError> {
+        let target = self.target_lang.as_deref();
+        target.ok_or_else(|| unsupported("target_lang"))
+    }
+
+    /// Returns an error in DeepL's words, which names the parameter with the language.
+    pub(super) fn of_languages(&self, error: ApiError) -> ApiError {
+        match &error {
+            ApiError::Language { code } if self.source_lang.as_ref() == Some(code) => {
+                unsupported("source_lang")
+            }
+            ApiError::Language { .. } | ApiError::Pair { .. } => unsupported("target_lang"),
+            _ => error,
+        }
+    }
+}

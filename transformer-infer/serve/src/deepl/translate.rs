@@ -1,0 +1,157 @@
+//! `POST /v2/translate`.
+
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::{Extension, Json};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::error::{DeeplError, unsupported};
+use super::request::{Common, admitted};
+use super::usage::Usage;
+use crate::http::ApiError;
+use crate::languages::{Answer, Asked, AskedFormat, answer};
+use crate::parameters::{Parameters, Texts, flag, list, text, texts};
+use crate::state::Shared;
+use transformer_documents::Split;
+use transformer_documents::format::XmlOptions;
+
+/// A request for translations.
+#[derive(Debug, Deserialize, ToSchema)]
+#[schema(as = deepl::TranslateRequest)]
+pub(super) struct TranslateRequest {
+    /// The texts. Forms repeat the name.
+    #[serde(default, deserialize_with = "texts")]
+    #[schema(required, value_type = Vec<String>)]
+    text: Option<Texts>,
+    /// `html` or `xml`, if the texts have tags.
+    #[serde(default, deserialize_with = "text")]
+    tag_handling: Option<String>,
+    /// `0`: texts are not split into sentences, as far as the model allows. `1` and `nonewlines`: they are; the default.
+    #[serde(default, deserialize_with = "text")]
+    split_sentences: Option<String>,
+    /// For XML: elements that are not translated.
+    #[serde(default, deserialize_with = "list")]
+    ignore_tags: Vec<String>,
+    /// For XML: elements with tags that end a sentence.
+    #[serde(default, deserialize_with = "list")]
+    splitting_tags: Vec<String>,
+    /// For XML: elements with tags that do not end a sentence.
+    #[serde(default, deserialize_with = "list")]
+    non_splitting_tags: Vec<String>,
+    /// For XML: if true, the structure of a document ends sentences; the default.
+    #[serde(default, deserialize_with = "flag")]
+    outline_detection: Option<bool>,
+    #[serde(flatten)]
+    common: Common,
+}
+
+impl Parameters for TranslateRequest {
+    fn key(&self) -> Option<&str> {
+        self.common.auth_key.as_deref()
+    }
+}
+
+/// Translations.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = deepl::TranslateReply)]
+pub(super) struct TranslateReply {
+    /// One translation for each text.
+    translations: Vec<Translation>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = deepl::Translation)]
+struct Translation {
+    /// The code of the source language, in capital letters.
+    detected_source_language: String,
+    /// The translation.
+    text: String,
+    /// Number of characters of the text, in Unicode code points.
+    billed_characters: usize,
+}
+
+/// Translates texts.
+#[utoipa::path(
+    post,
+    path = "/v2/translate",
+    tag = "DeepL",
+    request_body(content(
+        (TranslateRequest = "application/json"),
+        (TranslateRequest = "application/x-www-form-urlencoded"),
+    )),
+    responses(
+        (status = 200, description = "The translations", body = TranslateReply),
+        (status = 400, description = "A parameter is missing or not valid", body = DeeplError),
+        (status = 403, description = "The API key is missing or not valid", body = DeeplError),
+        (status = 413, description = "The texts are too long", body = DeeplError),
+        (status = 429, description = "Too many requests; see Retry-After", body = DeeplError),
+    )
+)]
+pub(super) async fn translate(
+    State(shared): State<Arc<Shared>>,
+    Extension(usage): Extension<Arc<Usage>>,
+    request: Request,
+) -> Result<Json<TranslateReply>, ApiError> {
+    let (caller, parameters): (_, TranslateRequest) = admitted(&shared, request).await?;
+    let (texts, common) = (parameters.text.as_ref(), &parameters.common);
+    let texts = texts.map(Texts::as_slice).unwrap_or_default();
+    if texts.is_empty() {
+        return Err(ApiError::request("Parameter 'text' not specified."));
+    }
+    common.check_options()?;
+    let asked = Asked {
+        texts,
+        source: common.source_lang.as_deref(),
+        target: common.target()?,
+        format: parameters.format()?,
+        split: parameters.split()?,
+        n_best: 1,
+    };
+    let answers = answer(&shared, &caller, &asked).await;
+    let answers = answers.map_err(|error| common.of_languages(error))?;
+    usage.add(
+        &shared,
+        &caller,
+        texts.iter().map(|text| text.chars().count()).sum(),
+    );
+    let translation = |(answer, text): (Answer, &String)| Translation {
+        detected_source_language: source_code(&answer.source),
+        text: answer.text,
+        billed_characters: text.chars().count(),
+    };
+    let translations = answers.into_iter().zip(texts).map(translation).collect();
+    Ok(Json(TranslateReply { translations }))
+}
+
+impl TranslateRequest {
+    /// Returns the format of the texts.
+    fn format(&self) -> Result<AskedFormat, ApiError> {
+        Ok(match self.tag_handling.as_deref() {
+            None => AskedFormat::Text,
+            Some("html") => AskedFormat::Html,
+            Some("xml") => AskedFormat::Xml(Arc::new(XmlOptions {
+                splitting_tags: self.splitting_tags.clone(),
+                non_splitting_tags: self.non_splitting_tags.clone(),
+                ignored_tags: self.ignore_tags.clone(),
+                has_outline: self.outline_detection != Some(false),
+            })),
+            Some(_) => return Err(unsupported("tag_handling")),
+        })
+    }
+
+    /// Returns the splitting of texts.
+    fn split(&self) -> Result<Split, ApiError> {
+        match self.split_sentences.as_deref() {
+            None | Some("1" | "nonewlines") => Ok(Split::Sentences),
+            Some("0") => Ok(Split::None),
+            Some(_) => Err(unsupported("split_sentences")),
+        }
+    }
+}
+
+/// Returns the code of a source language, without a region.
+fn source_code(code: &str) -> String {
+    code.split('-').next().unwrap_or(code).to_ascii_uppercase()
+}

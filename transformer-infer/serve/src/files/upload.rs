@@ -1,0 +1,124 @@
+//! [`Upload`]: a file to translate, after every possible check in advance.
+
+use axum::body::Bytes;
+
+use super::PendingFile;
+use crate::http::ApiError;
+use crate::languages::{detector, without_tags};
+use crate::models::{Models, Route, Selection};
+use crate::parameters::UploadedFile;
+use crate::state::{Caller, Shared};
+use crate::translate::{TranslateOptions, check_room, check_texts, translate_file};
+use transformer_documents::format::Format;
+
+/// Maximum number of characters of the name of a file.
+const MAX_NAME_CHARS: usize = 100;
+
+/// A file to translate.
+#[derive(Debug)]
+pub(crate) struct Upload {
+    /// Name of the translated file: the given name with the target language.
+    pub(crate) name: String,
+    /// Number of characters, markup included.
+    pub(crate) n_chars: usize,
+    bytes: Bytes,
+    format: Format,
+    /// The models; `None` if the file is already in the target language.
+    route: Option<Route>,
+}
+
+impl Upload {
+    /// Checks a file. Its source language is detected if it is not given.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the format or a language is unknown, if the file is too long, or if too many tokens wait
+    /// already.
+    pub(crate) fn new(
+        shared: &Shared,
+        caller: &Caller,
+        file: &UploadedFile,
+        source: Option<&str>,
+        target: &str,
+    ) -> Result<Self, ApiError> {
+        let (stem, extension) = file.name.rsplit_once('.').unwrap_or((&file.name, ""));
+        let format: Result<Format, _> = extension.parse();
+        let format = format
+            .map_err(|error| ApiError::request(format!("file format not supported: {error}")))?;
+        let text = String::from_utf8_lossy(&file.bytes);
+        check_texts(shared, &[&text], caller)?;
+        let models = shared.models()?;
+        let target = models.language(target)?.as_str();
+        let source = match source {
+            Some(source) => models.language(source)?.as_str().to_owned(),
+            None => detected(&models, &text)?,
+        };
+        let route = match source == target {
+            true => None,
+            false => Some(models.route(Selection {
+                source: Some(&source),
+                target: Some(target),
+                ..Selection::default()
+            })?),
+        };
+        if let Some(route) = &route {
+            check_room(route.first(), 0)?;
+        }
+        Ok(Self {
+            name: format!("{}_{target}.{}", plain(stem), plain(extension)),
+            n_chars: text.chars().count(),
+            bytes: file.bytes.clone(),
+            format,
+            route,
+        })
+    }
+
+    /// Translates the accepted file, regardless of the queue.
+    pub(crate) async fn translate(
+        self,
+        caller: &Caller,
+        accepted: &PendingFile,
+    ) -> Result<Bytes, ApiError> {
+        match self.route {
+            Some(route) => {
+                let (options, caller) =
+                    (TranslateOptions::default(), caller.for_file(&accepted.slot));
+                translate_file(&route, self.format, self.bytes, &options, &caller).await
+            }
+            None => Ok(self.bytes),
+        }
+    }
+}
+
+/// Returns the detected language of a file, if it can be translated.
+fn detected(models: &Models, text: &str) -> Result<String, ApiError> {
+    let found = detector(models).detect(&without_tags(text));
+    let found = found.ok_or_else(|| {
+        ApiError::request("cannot detect the language of the file; give the source language")
+    })?;
+    Ok(found.code)
+}
+
+/// Returns a name that needs no escaping in an address or a header.
+fn plain(name: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    // Of a path, the name.
+    let name = name.rsplit(['/', '\\']).next().unwrap_or_default();
+    let plain = name.chars().map(|c| if is_plain(c) { c } else { '_' });
+    let plain: String = plain.take(MAX_NAME_CHARS).collect();
+    let plain = plain.trim_start_matches('.');
+    if plain.is_empty() { "file" } else { plain }.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_without_folders_and_special_characters() {
+        assert_eq!(plain("../../etc/passwd"), "passwd");
+        assert_eq!(plain("C:\\a\\b c\"\r\n<d>.txt"), "b_c____d_.txt");
+        assert_eq!(plain("..."), "file");
+        assert_eq!(plain(&"a".repeat(1000)).len(), MAX_NAME_CHARS);
+    }
+}

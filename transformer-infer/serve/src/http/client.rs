@@ -1,0 +1,123 @@
+//! [`Client`]: the origin of a request.
+
+use std::convert::Infallible;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+use axum::extract::FromRequestParts;
+use axum::http::header::AUTHORIZATION;
+use axum::http::request::Parts;
+use axum::http::{Extensions, HeaderMap};
+
+use crate::config::Network;
+
+/// The other end of a connection.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Peer(pub(crate) SocketAddr);
+
+/// The origin of a request.
+#[derive(Clone, Debug)]
+pub(crate) struct Client {
+    /// The address of the connection, or the one that a trusted proxy forwards.
+    pub(crate) address: IpAddr,
+    /// The id of the request in the log.
+    pub(crate) id: Arc<str>,
+    /// The key in the header `Authorization: Bearer KEY`, or in `X-API-Key`.
+    pub(crate) key: Option<String>,
+}
+
+impl Client {
+    /// Reads the origin of a request.
+    pub(super) fn of(
+        headers: &HeaderMap,
+        extensions: &Extensions,
+        trusted: &[Network],
+        id: Arc<str>,
+    ) -> Self {
+        let peer = extensions.get::<Peer>();
+        let peer = peer.map_or(Ipv4Addr::LOCALHOST.into(), |peer| peer.0.ip());
+        Self {
+            address: forwarded(peer, headers, trusted),
+            id,
+            key: key(headers),
+        }
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for Client {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        let client = parts.extensions.get::<Self>().cloned();
+        // Without the outermost layer, as in a test of a single interface.
+        Ok(client.unwrap_or_else(|| Self::of(&parts.headers, &parts.extensions, &[], "".into())))
+    }
+}
+
+/// Returns the address of the client behind trusted proxies: the last one in `X-Forwarded-For` that is not a trusted
+/// proxy's. The client may have forged those before it.
+fn forwarded(peer: IpAddr, headers: &HeaderMap, trusted: &[Network]) -> IpAddr {
+    let is_trusted = |address: IpAddr| trusted.iter().any(|it| it.contains(address));
+    let values = headers.get_all("x-forwarded-for").into_iter();
+    let values: Vec<&str> = values.filter_map(|value| value.to_str().ok()).collect();
+    let addresses = values.iter().flat_map(|value| value.split(','));
+    let mut addresses: Vec<&str> = addresses.map(str::trim).collect();
+    let mut address = peer;
+    while is_trusted(address)
+        && let Some(Ok(next)) = addresses.pop().map(str::parse)
+    {
+        address = next;
+    }
+    address
+}
+
+fn key(headers: &HeaderMap) -> Option<String> {
+    let bearer = || {
+        let value = headers.get(AUTHORIZATION)?.to_str().ok()?;
+        let (scheme, key) = value.split_once(' ')?;
+        scheme
+            .eq_ignore_ascii_case("bearer")
+            .then(|| key.trim().to_owned())
+    };
+    let own = || Some(headers.get("x-api-key")?.to_str().ok()?.trim().to_owned());
+    bearer().or_else(own)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn address(peer: &str, forwarded: &[&str]) -> String {
+        let mut headers = HeaderMap::new();
+        for value in forwarded {
+            let value = value.parse().expect("it is a header");
+            headers.append("x-forwarded-for", value);
+        }
+        let trusted = ["127.0.0.1", "10.0.0.0/8"].map(|it| it.parse().expect("it is a range"));
+        let peer = peer.parse().expect("it is an address");
+        super::forwarded(peer, &headers, &trusted).to_string()
+    }
+
+    #[test]
+    fn a_header_of_a_stranger_is_ignored() {
+        assert_eq!(address("9.9.9.9", &["1.2.3.4"]), "9.9.9.9");
+    }
+
+    #[test]
+    fn a_trusted_proxy_forwards_the_address() {
+        assert_eq!(address("127.0.0.1", &["1.2.3.4"]), "1.2.3.4");
+        assert_eq!(address("127.0.0.1", &["1.2.3.4, 10.0.0.7"]), "1.2.3.4");
+        assert_eq!(address("127.0.0.1", &["1.2.3.4", "10.0.0.7"]), "1.2.3.4");
+    }
+
+    #[test]
+    fn what_the_client_wrote_before_the_proxy_is_ignored() {
+        assert_eq!(address("127.0.0.1", &["8.8.8.8, 1.2.3.4"]), "1.2.3.4");
+    }
+
+    #[test]
+    fn what_is_no_address_is_ignored() {
+        assert_eq!(address("127.0.0.1", &["1.2.3.4, unknown"]), "127.0.0.1");
+        assert_eq!(address("127.0.0.1", &[]), "127.0.0.1");
+    }
+}

@@ -1,0 +1,211 @@
+//! [`Keys`]: the keys of a file.
+
+use std::io::Read;
+use std::num::NonZeroU32;
+use std::path::Path;
+use std::sync::Arc;
+use std::{fmt, fs};
+
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+
+use crate::config::ServeError;
+
+/// Maximum size of a key file, in bytes.
+const MAX_BYTES: u64 = 1 << 20;
+
+/// Minimum number of characters of a key, so that it cannot be found by trial.
+const MIN_CHARS: usize = 16;
+
+/// The keys of a file: one per line, optionally followed by `name=…`, `chars=…` and `requests-per-minute=…`, separated
+/// by spaces. Lines that begin with `#` are comments.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Keys(Vec<Arc<Key>>);
+
+/// A key with its permissions.
+pub(crate) struct Key {
+    hash: [u8; 32],
+    /// Its name in logs: `key N` of line N, unless the file has another.
+    pub(crate) name: String,
+    /// Maximum number of characters of a request; the server's limit if absent.
+    pub(crate) max_chars: Option<usize>,
+    /// Maximum number of requests per minute; the server's limit if absent.
+    pub(crate) requests_per_minute: Option<NonZeroU32>,
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Key").field(&self.name).finish()
+    }
+}
+
+/// Keys are compared by their hashes: these all have the same length.
+fn sha256(text: &[u8]) -> [u8; 32] {
+    Sha256::digest(text).into()
+}
+
+impl Keys {
+    /// Reads a file.
+    pub(crate) fn read(path: &Path) -> Result<Self, ServeError> {
+        let failed = |source| ServeError::ReadKeys {
+            path: path.to_owned(),
+            source,
+        };
+        let file = fs::File::open(path).map_err(failed)?;
+        let mut text = String::new();
+        file.take(MAX_BYTES + 1)
+            .read_to_string(&mut text)
+            .map_err(failed)?;
+        let wrong = |line, problem| ServeError::Keys {
+            path: path.to_owned(),
+            line,
+            problem,
+        };
+        if text.len() as u64 > MAX_BYTES {
+            return Err(wrong(text.lines().count(), "the file has more than 1 MiB"));
+        }
+        Self::parse(&text).map_err(|(line, problem)| wrong(line, problem))
+    }
+
+    /// Reads the text of a file. An error is the number of the line and the problem, without the key.
+    fn parse(text: &str) -> Result<Self, (usize, &'static str)> {
+        let mut keys: Vec<Arc<Key>> = Vec::new();
+        // Some editors begin files with a byte order mark.
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        for (line, number) in text.lines().zip(1..) {
+            let line = line.trim();
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let key = Key::parse(line, number).map_err(|problem| (number, problem))?;
+            if keys.iter().any(|other| other.hash == key.hash) {
+                return Err((
+                    number,
+                    "this key is on an earlier line, too; remove one of them",
+                ));
+            }
+            keys.push(Arc::new(key));
+        }
+        match keys.is_empty() {
+            true => Err((
+                1,
+                "the file has no key; write one per line, or omit --api-keys",
+            )),
+            false => Ok(Self(keys)),
+        }
+    }
+
+    /// Returns the key that was sent, in a time that does not depend on how much of it is right.
+    pub(crate) fn find(&self, given: &str) -> Option<&Arc<Key>> {
+        let hash = sha256(given.as_bytes());
+        let mut found = None;
+        for key in &self.0 {
+            if bool::from(key.hash.ct_eq(&hash)) {
+                found = Some(key);
+            }
+        }
+        found
+    }
+}
+
+impl Key {
+    fn parse(line: &str, number: usize) -> Result<Self, &'static str> {
+        let mut words = line.split_whitespace();
+        let text = words.next().unwrap_or_default();
+        if text.chars().count() < MIN_CHARS {
+            return Err(
+                "the key has fewer than 16 characters; make one with `openssl rand -hex 24`",
+            );
+        }
+        let mut key = Self {
+            hash: sha256(text.as_bytes()),
+            name: format!("key {number}"),
+            max_chars: None,
+            requests_per_minute: None,
+        };
+        for word in words {
+            let number = "expected a positive whole number after `=`";
+            match word.split_once('=') {
+                Some(("name", name)) if !name.is_empty() => name.clone_into(&mut key.name),
+                Some(("chars", value)) => {
+                    key.max_chars = Some(value.parse().map_err(|_| number)?);
+                }
+                Some(("requests-per-minute", value)) => {
+                    key.requests_per_minute = Some(value.parse().map_err(|_| number)?);
+                }
+                _ => {
+                    return Err(
+                        "expected name=NAME, chars=N or requests-per-minute=N after the key",
+                    );
+                }
+            }
+        }
+        Ok(key)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ONE: &str = "0123456789abcdef";
+
+    #[test]
+    fn a_key_of_the_file_is_found_with_its_name_and_limits() {
+        let text = format!("# ours\n\n{ONE} name=page chars=500 requests-per-minute=7\n");
+        let keys = Keys::parse(&text).expect("the file is right");
+        let key = keys.find(ONE).expect("the key is in it");
+        assert_eq!((key.name.as_str(), key.max_chars), ("page", Some(500)));
+        assert_eq!(key.requests_per_minute, NonZeroU32::new(7));
+    }
+
+    #[test]
+    fn a_byte_order_mark_belongs_to_no_key() {
+        let keys = Keys::parse(&format!("\u{feff}{ONE} name=page\r\n")).expect("the file is right");
+        assert_eq!(keys.find(ONE).map(|key| key.name.as_str()), Some("page"));
+        assert!(Keys::parse(&format!("\u{feff}# ours\n{ONE}")).is_ok());
+    }
+
+    #[test]
+    fn other_keys_are_not_found() {
+        let keys = Keys::parse(ONE).expect("the file is right");
+        for key in [
+            "",
+            "0123456789abcde",
+            "0123456789abcdeF",
+            "0123456789abcdef ",
+        ] {
+            assert!(keys.find(key).is_none(), "{key:?}");
+        }
+    }
+
+    #[test]
+    fn a_key_without_a_name_is_called_by_its_line() {
+        let keys = Keys::parse(&format!("# a\n{ONE}")).expect("the file is right");
+        assert_eq!(keys.find(ONE).map(|key| key.name.as_str()), Some("key 2"));
+    }
+
+    #[test]
+    fn a_wrong_line_is_refused_by_its_number() {
+        let short = Keys::parse("# a\nshort");
+        assert_eq!(short.map_err(|(line, _)| line).err(), Some(2));
+        for rest in [
+            "chars=-1",
+            "chars=",
+            "requests-per-minute=0",
+            "name=",
+            "nome=a",
+            "a",
+        ] {
+            assert!(Keys::parse(&format!("{ONE} {rest}")).is_err(), "{rest}");
+        }
+        assert!(Keys::parse(&format!("{ONE}\n{ONE}")).is_err());
+        assert!(Keys::parse("# none\n").is_err());
+    }
+
+    #[test]
+    fn what_is_printed_for_debugging_has_no_key() {
+        let keys = Keys::parse(ONE).expect("the file is right");
+        assert_eq!(format!("{keys:?}"), r#"Keys([Key("key 1")])"#);
+    }
+}

@@ -1,0 +1,128 @@
+//! `POST /translate_file`, and the download of translated files.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::{Path, Request, State};
+use axum::http::HeaderMap;
+use axum::http::header::HOST;
+use axum::response::Response;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::request::{admitted, languages, missing};
+use crate::files::{FileState, Upload, download};
+use crate::http::{ApiError, ErrorBody};
+use crate::parameters::{Parameters, UploadedFile, no_file, text};
+use crate::state::Shared;
+
+/// A file to translate.
+#[derive(Debug, Deserialize, ToSchema)]
+#[schema(as = libretranslate::FileRequest)]
+pub(super) struct FileRequest {
+    /// The file. The extension of its name determines the format.
+    #[serde(default, deserialize_with = "no_file")]
+    #[schema(required, value_type = String, content_media_type = "application/octet-stream")]
+    file: Option<UploadedFile>,
+    /// The code of the source language, or `auto`.
+    #[serde(default, deserialize_with = "text")]
+    #[schema(required, nullable = false)]
+    source: Option<String>,
+    /// The code of the target language.
+    #[serde(default, deserialize_with = "text")]
+    #[schema(required, nullable = false)]
+    target: Option<String>,
+    /// The key, if the server requires one.
+    #[serde(default, deserialize_with = "text")]
+    api_key: Option<String>,
+}
+
+impl Parameters for FileRequest {
+    fn key(&self) -> Option<&str> {
+        self.api_key.as_deref()
+    }
+
+    fn set_file(&mut self, file: UploadedFile) {
+        self.file = Some(file);
+    }
+}
+
+/// The address of the translated file.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = libretranslate::FileReply)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct FileReply {
+    /// The address.
+    translated_file_url: String,
+}
+
+/// Translates a file, and returns the address at which it can be fetched for half an hour.
+#[utoipa::path(
+    post,
+    path = "/translate_file",
+    tag = "LibreTranslate",
+    request_body(content = FileRequest, content_type = "multipart/form-data"),
+    responses(
+        (status = 200, description = "The address of the translated file", body = FileReply),
+        (status = 400, description = "A parameter is missing or not valid", body = ErrorBody),
+        (status = 403, description = "The API key is not valid", body = ErrorBody),
+        (status = 429, description = "Too many requests; see Retry-After", body = ErrorBody),
+    )
+)]
+pub(super) async fn translate_file(
+    State(shared): State<Arc<Shared>>,
+    headers: HeaderMap,
+    request: Request,
+) -> Result<Json<FileReply>, ApiError> {
+    let (caller, parameters): (_, FileRequest) = admitted(&shared, request).await?;
+    let file = parameters.file.ok_or_else(|| missing("file"))?;
+    if file.name.is_empty() {
+        return Err(ApiError::request("Invalid request: empty file"));
+    }
+    let (source, target) = languages(parameters.source.as_ref(), parameters.target.as_ref())?;
+    let upload = Upload::new(&shared, &caller, &file, source, target)?;
+    let (name, n_chars) = (upload.name.clone(), upload.n_chars);
+    let accepted = shared.files.accept(caller.id, &name)?;
+    let translated = upload.translate(&caller, &accepted).await?;
+    accepted.finish(translated, n_chars).await?;
+    let (origin, id) = (origin(&headers), &accepted.id);
+    Ok(Json(FileReply {
+        translated_file_url: format!("{origin}/download_file/{id}.{name}"),
+    }))
+}
+
+/// Returns the start of the address that the client used for the server.
+fn origin(headers: &HeaderMap) -> String {
+    let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    // A forged header affects only its sender.
+    let scheme = match header("x-forwarded-proto") {
+        Some("https") => "https",
+        _ => "http",
+    };
+    match header(HOST.as_str()) {
+        Some(host) => format!("{scheme}://{host}"),
+        None => String::new(),
+    }
+}
+
+/// Returns a translated file.
+#[utoipa::path(
+    get,
+    path = "/download_file/{file}",
+    tag = "LibreTranslate",
+    params(("file" = String, Path, description = "The last part of `translatedFileUrl`")),
+    responses(
+        (status = 200, description = "The file", content_type = "application/octet-stream", body = Vec<u8>),
+        (status = 404, description = "The file does not exist", body = ErrorBody),
+    )
+)]
+pub(super) async fn download_file(
+    State(shared): State<Arc<Shared>>,
+    Path(file): Path<String>,
+) -> Result<Response, ApiError> {
+    let id = file.split('.').next().unwrap_or_default();
+    match shared.files.state(id, None) {
+        Some(FileState::Ready { name, path, .. }) => download(&path, &name).await,
+        _ => Err(ApiError::NotFound),
+    }
+}

@@ -1,0 +1,35 @@
+//! The common parts of all requests of the interface.
+
+use axum::extract::{FromRequestParts, Request};
+
+use crate::http::{ApiError, Client};
+use crate::parameters::Parameters;
+use crate::state::{Caller, Shared};
+
+/// Reads the parameters of a request, and checks and counts its caller.
+pub(super) async fn admitted<P: Parameters>(
+    shared: &Shared,
+    request: Request,
+) -> Result<(Caller, P), ApiError> {
+    let (mut parts, body) = request.into_parts();
+    let Ok(client) = Client::from_request_parts(&mut parts, &()).await;
+    let parameters = P::of(Request::from_parts(parts, body)).await?;
+    let key = parameters.key().or(client.key.as_deref());
+    let caller = shared.admit(client.address, key)?;
+    Ok((caller, parameters))
+}
+
+/// Creates the error of a missing parameter.
+pub(super) fn missing(name: &str) -> ApiError {
+    ApiError::request(format!("Invalid request: missing {name} parameter"))
+}
+
+/// Returns the codes of the source language, unless it is to be detected, and of the target language.
+pub(super) fn languages<'a>(
+    source: Option<&'a String>,
+    target: Option<&'a String>,
+) -> Result<(Option<&'a str>, &'a str), ApiError> {
+    let source = source.ok_or_else(|| missing("source"))?;
+    let target = target.ok_or_else(|| missing("target"))?;
+    Ok((Some(&**source).filter(|code| *code != "auto"), target))
+}

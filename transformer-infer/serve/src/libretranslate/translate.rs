@@ -1,0 +1,170 @@
+//! `POST /translate`.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::{Request, State};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::detect::DetectedLanguage;
+use super::request::{admitted, languages, missing};
+use crate::config::Limits;
+use crate::http::{ApiError, ErrorBody};
+use crate::languages::{Answer, Asked, AskedFormat, answer};
+use crate::parameters::{Parameters, Texts, number, text, texts};
+use crate::state::Shared;
+use transformer_documents::Split;
+
+/// A request for translations.
+#[derive(Debug, Deserialize, ToSchema)]
+#[schema(as = libretranslate::TranslateRequest)]
+pub(super) struct TranslateRequest {
+    /// The text, or an array of texts.
+    #[serde(default, deserialize_with = "texts")]
+    #[schema(required, value_type = OneOrMany<String>)]
+    q: Option<Texts>,
+    /// The code of the source language, or `auto`.
+    #[serde(default, deserialize_with = "text")]
+    #[schema(required, nullable = false)]
+    source: Option<String>,
+    /// The code of the target language.
+    #[serde(default, deserialize_with = "text")]
+    #[schema(required, nullable = false)]
+    target: Option<String>,
+    /// `text`, the default, or `html`.
+    #[serde(default, deserialize_with = "text")]
+    format: Option<String>,
+    /// Number of further translations of each text, at most 31; for HTML there are none.
+    #[serde(default, deserialize_with = "number")]
+    alternatives: Option<usize>,
+    /// The key, if the server requires one.
+    #[serde(default, deserialize_with = "text")]
+    api_key: Option<String>,
+}
+
+impl Parameters for TranslateRequest {
+    fn key(&self) -> Option<&str> {
+        self.api_key.as_deref()
+    }
+}
+
+/// Translations. All fields are arrays if `q` was one.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = libretranslate::TranslateReply)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct TranslateReply {
+    /// The translation.
+    translated_text: OneOrMany<String>,
+    /// The languages of the texts, if `source` was `auto`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    detected_language: Option<OneOrMany<DetectedLanguage>>,
+    /// Further translations, if requested.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    alternatives: Option<OneOrMany<Vec<String>>>,
+}
+
+/// A value, or an array of values.
+#[derive(Debug, Deserialize, Serialize, ToSchema)]
+#[serde(untagged)]
+pub(super) enum OneOrMany<T> {
+    One(T),
+    Many(Vec<T>),
+}
+
+impl<T> OneOrMany<T> {
+    /// Takes the only value for a single text, otherwise all values.
+    fn of(values: Vec<T>, is_one: bool) -> Self {
+        let mut values = values;
+        match values.pop() {
+            Some(value) if is_one => Self::One(value),
+            last => {
+                values.extend(last);
+                Self::Many(values)
+            }
+        }
+    }
+}
+
+/// Translates a text, or several.
+#[utoipa::path(
+    post,
+    path = "/translate",
+    tag = "LibreTranslate",
+    request_body(content(
+        (TranslateRequest = "application/json"),
+        (TranslateRequest = "application/x-www-form-urlencoded"),
+        (TranslateRequest = "multipart/form-data"),
+    )),
+    responses(
+        (status = 200, description = "The translations", body = TranslateReply),
+        (status = 400, description = "A parameter is missing or not valid", body = ErrorBody),
+        (status = 403, description = "The API key is not valid", body = ErrorBody),
+        (status = 429, description = "Too many requests; see Retry-After", body = ErrorBody),
+    )
+)]
+pub(super) async fn translate(
+    State(shared): State<Arc<Shared>>,
+    request: Request,
+) -> Result<Json<TranslateReply>, ApiError> {
+    let (caller, parameters): (_, TranslateRequest) = admitted(&shared, request).await?;
+    let texts = parameters.q.filter(|texts| match texts {
+        Texts::One(text) => !text.is_empty(),
+        Texts::Many(texts) => !texts.is_empty(),
+    });
+    let texts = texts.ok_or_else(|| missing("q"))?;
+    let (source, target) = languages(parameters.source.as_ref(), parameters.target.as_ref())?;
+    let format = match parameters.format.as_deref() {
+        None | Some("text") => AskedFormat::Text,
+        Some("html") => AskedFormat::Html,
+        Some(other) => {
+            let other: String = other.chars().take(40).collect();
+            return Err(ApiError::request(format!(
+                "{other} format is not supported"
+            )));
+        }
+    };
+    let n_alternatives = parameters.alternatives.unwrap_or(0);
+    let limit = Limits::MOST_HYPOTHESES - 1;
+    if n_alternatives > limit {
+        let text = format!("Invalid request: alternatives parameter must be <= {limit}");
+        return Err(ApiError::request(text));
+    }
+    let asked = Asked {
+        texts: texts.as_slice(),
+        source,
+        target,
+        format,
+        split: Split::Sentences,
+        n_best: 1 + n_alternatives,
+    };
+    let answers = answer(&shared, &caller, &asked).await?;
+    let is_one = matches!(texts, Texts::One(_));
+    Ok(Json(reply(
+        answers,
+        is_one,
+        source.is_none(),
+        n_alternatives > 0,
+    )))
+}
+
+fn reply(
+    answers: Vec<Answer>,
+    is_one: bool,
+    has_detected: bool,
+    has_alternatives: bool,
+) -> TranslateReply {
+    let detected = answers
+        .iter()
+        .map(|it| DetectedLanguage::new(it.source.clone(), it.confidence));
+    let detected: Vec<DetectedLanguage> = detected.collect();
+    let (texts, alternatives): (Vec<String>, Vec<Vec<String>>) = answers
+        .into_iter()
+        .map(|it| (it.text, it.alternatives))
+        .unzip();
+    TranslateReply {
+        translated_text: OneOrMany::of(texts, is_one),
+        detected_language: has_detected.then(|| OneOrMany::of(detected, is_one)),
+        alternatives: has_alternatives.then(|| OneOrMany::of(alternatives, is_one)),
+    }
+}

@@ -1,0 +1,180 @@
+//! [`Asset`]: a file of the page, and all of them.
+
+use std::borrow::Cow;
+
+use super::attention_frame;
+
+/// The policy of documents: they load only from this server, without inline scripts or styles, without HTML made of
+/// text, and without a frame around them.
+const PAGE_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
+    img-src 'self' data:; frame-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
+    require-trusted-types-for 'script'";
+
+/// The policy of the frame with the attention, for a script that writes colors and sizes into attributes. The document
+/// may be in a frame of this server, and calls nothing.
+const FRAME_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; \
+    base-uri 'none'; form-action 'none'; frame-ancestors 'self'";
+
+/// The policy of files that are not documents.
+const FILE_POLICY: &str = "default-src 'none'; frame-ancestors 'none'";
+
+/// A file of the page.
+#[derive(Debug)]
+pub(super) struct Asset {
+    /// The path of its address.
+    pub(super) path: &'static str,
+    /// Its type, with the encoding.
+    pub(super) content_type: &'static str,
+    /// Its Content-Security-Policy.
+    pub(super) policy: &'static str,
+    /// Its content.
+    pub(super) text: Cow<'static, str>,
+}
+
+impl Asset {
+    fn document(
+        path: &'static str,
+        policy: &'static str,
+        text: impl Into<Cow<'static, str>>,
+    ) -> Self {
+        Self {
+            path,
+            content_type: "text/html; charset=utf-8",
+            policy,
+            text: text.into(),
+        }
+    }
+
+    fn style(path: &'static str, text: &'static str) -> Self {
+        Self {
+            path,
+            content_type: "text/css; charset=utf-8",
+            policy: FILE_POLICY,
+            text: text.into(),
+        }
+    }
+
+    fn script(path: &'static str, text: &'static str) -> Self {
+        Self {
+            path,
+            content_type: "text/javascript; charset=utf-8",
+            policy: FILE_POLICY,
+            text: text.into(),
+        }
+    }
+}
+
+/// Makes an asset of a script in `static/js/`, with the same path below `/page/`.
+macro_rules! script {
+    ($name:literal) => {
+        Asset::script(
+            concat!("/page/", $name),
+            include_str!(concat!("static/js/", $name)),
+        )
+    };
+}
+
+/// Returns all files of the page.
+pub(super) fn assets() -> Vec<Asset> {
+    vec![
+        Asset::document("/", PAGE_POLICY, include_str!("static/index.html")),
+        Asset::style("/page/page.css", include_str!("static/page.css")),
+        script!("theme.js"),
+        script!("page.js"),
+        script!("alternatives.js"),
+        script!("api.js"),
+        script!("attention.js"),
+        script!("attention-frame.js"),
+        script!("dom.js"),
+        script!("events.js"),
+        script!("files.js"),
+        script!("languages.js"),
+        script!("output.js"),
+        script!("settings.js"),
+        script!("source.js"),
+        script!("translation.js"),
+        script!("text/glossary.js"),
+        script!("text/links.js"),
+        script!("text/pieces.js"),
+        script!("text/units.js"),
+        Asset::document(
+            "/page/attention.html",
+            FRAME_POLICY,
+            attention_frame::document(),
+        ),
+        Asset::style("/page/attention-view.css", attention_frame::STYLE),
+        Asset::script("/page/attention-view.js", attention_frame::SCRIPT),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::fs;
+    use std::path::Path;
+
+    use super::*;
+
+    /// Returns the paths of the files in a folder, relative to it.
+    fn files_in(folder: &Path, prefix: &str) -> BTreeSet<String> {
+        let entries = fs::read_dir(folder).expect("the folder is in the repository");
+        let files = entries.flat_map(|entry| {
+            let entry = entry.expect("the folder is readable");
+            let name = format!("{prefix}{}", entry.file_name().display());
+            if entry.path().is_dir() {
+                files_in(&entry.path(), &format!("{name}/"))
+            } else {
+                BTreeSet::from([name])
+            }
+        });
+        files.collect()
+    }
+
+    #[test]
+    fn every_script_has_an_address() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/page/static/js");
+        let assets = assets();
+        let served: BTreeSet<String> = assets
+            .iter()
+            .filter_map(|asset| asset.path.strip_prefix("/page/"))
+            .filter(|name| name.ends_with(".js") && *name != "attention-view.js")
+            .map(str::to_owned)
+            .collect();
+        assert_eq!(served, files_in(&folder, ""));
+    }
+
+    #[test]
+    fn every_import_is_served() {
+        let assets = assets();
+        let paths: BTreeSet<&str> = assets.iter().map(|asset| asset.path).collect();
+        for asset in &assets {
+            let folder = Path::new(asset.path).parent();
+            let folder = folder.unwrap_or(Path::new("/"));
+            for line in asset.text.lines() {
+                let Some((_, name)) = line
+                    .split_once(" from \"./")
+                    .or(line.split_once("import(\"./"))
+                else {
+                    continue;
+                };
+                let name = name.split('"').next().expect("a split has a first part");
+                let path = folder.join(name);
+                assert!(
+                    paths.contains(path.to_str().expect("paths are ASCII")),
+                    "{line}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn addresses_are_relative_to_the_page() {
+        for asset in assets() {
+            for absolute in ["href=\"/", "src=\"/", "fetch(\"/", "http:", "https:"] {
+                // The names of namespaces, which no browser loads.
+                let text = asset.text.replace("http://www.w3.org/2000/svg", "");
+                assert!(!text.contains(absolute), "{}: {absolute}", asset.path);
+            }
+        }
+    }
+}

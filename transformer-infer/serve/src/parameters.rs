@@ -1,0 +1,305 @@
+//! [`Parameters`]: the parameters of a request in any of its forms.
+
+use axum::body::Bytes;
+use axum::extract::{FromRequest, Multipart, Request};
+use axum::http::header::CONTENT_TYPE;
+use percent_encoding::percent_decode;
+use serde::de::{DeserializeOwned, Error as _, IgnoredAny};
+use serde::{Deserialize, Deserializer};
+use serde_json::{Map, Value};
+
+use crate::http::ApiError;
+
+/// The parameters of an operation: a JSON object, a form, or the query.
+///
+/// Other servers accept all these forms, and clients use all of them. The body takes precedence over the query. The
+/// functions [`text`], [`texts`], [`list`], [`number`] and [`flag`] read a field in the notation of JSON and of forms.
+pub(crate) trait Parameters: DeserializeOwned {
+    /// Reads the parameters of a request. The body is limited.
+    async fn of(request: Request) -> Result<Self, ApiError> {
+        Fields::of(request).await?.parse()
+    }
+
+    /// Returns the key of the caller, if it is among the parameters.
+    fn key(&self) -> Option<&str>;
+
+    /// Takes the file of a form.
+    fn set_file(&mut self, _: UploadedFile) {}
+}
+
+/// The fields of a request, before their types are known.
+#[derive(Debug, Default)]
+struct Fields {
+    values: Map<String, Value>,
+    file: Option<UploadedFile>,
+}
+
+/// The file of a form.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct UploadedFile {
+    /// The name given by the client; may be empty.
+    pub(crate) name: String,
+    pub(crate) bytes: Bytes,
+}
+
+/// The texts of a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Texts {
+    /// A single text; its reply is not a list.
+    One(String),
+    Many(Vec<String>),
+}
+
+impl Texts {
+    /// Returns the texts.
+    pub(crate) fn as_slice(&self) -> &[String] {
+        match self {
+            Self::One(text) => std::slice::from_ref(text),
+            Self::Many(texts) => texts,
+        }
+    }
+}
+
+/// The format of a body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum BodyKind {
+    Json,
+    Form,
+    Multipart,
+    Other,
+}
+
+impl BodyKind {
+    fn of(content_type: &str) -> Self {
+        let kind = content_type.split(';').next().unwrap_or_default();
+        let kind = kind.trim().to_ascii_lowercase();
+        match kind.as_str() {
+            "application/json" => Self::Json,
+            "application/x-www-form-urlencoded" => Self::Form,
+            "multipart/form-data" => Self::Multipart,
+            _ if kind.ends_with("+json") => Self::Json,
+            _ => Self::Other,
+        }
+    }
+}
+
+impl Fields {
+    async fn of(request: Request) -> Result<Self, ApiError> {
+        let query = request.uri().query().unwrap_or_default().to_owned();
+        let content_type = request.headers().get(CONTENT_TYPE);
+        let content_type = content_type.and_then(|it| it.to_str().ok());
+        let content_type = content_type.unwrap_or_default().to_owned();
+        let mut fields = match BodyKind::of(&content_type) {
+            BodyKind::Multipart => Self::of_multipart(request).await?,
+            kind => {
+                let body = Bytes::from_request(request, &()).await;
+                let body = body.map_err(|_| ApiError::BrokenBody)?;
+                Self::of_body(kind, charset(&content_type), &body)?
+            }
+        };
+        for (name, value) in pairs(query.as_bytes(), None)? {
+            if !fields.values.contains_key(&*name) {
+                fields.push(&name, &value);
+            }
+        }
+        Ok(fields)
+    }
+
+    fn of_body(kind: BodyKind, charset: Option<&str>, body: &[u8]) -> Result<Self, ApiError> {
+        let mut fields = Self::default();
+        match kind {
+            // Some clients say so with `GET`, too.
+            BodyKind::Json if body.is_empty() => {}
+            BodyKind::Json => {
+                let found = serde_json::from_slice(body);
+                let found = found
+                    .map_err(|error| ApiError::request(format!("Invalid JSON format: {error}")))?;
+                let Value::Object(values) = found else {
+                    return Err(ApiError::request("Invalid JSON format: expected an object"));
+                };
+                fields.values = values;
+            }
+            BodyKind::Form => {
+                for (name, value) in pairs(body, charset)? {
+                    fields.push(&name, &value);
+                }
+            }
+            BodyKind::Multipart | BodyKind::Other => {}
+        }
+        Ok(fields)
+    }
+
+    async fn of_multipart(request: Request) -> Result<Self, ApiError> {
+        let broken = |text| ApiError::request(format!("the multipart form is malformed: {text}"));
+        let form = Multipart::from_request(request, &()).await;
+        let mut form = form.map_err(|error| broken(error.body_text()))?;
+        let mut fields = Self::default();
+        loop {
+            let field = form.next_field().await;
+            let Some(field) = field.map_err(|error| broken(error.body_text()))? else {
+                return Ok(fields);
+            };
+            let name = field.name().unwrap_or_default().to_owned();
+            let file_name = field.file_name().map(str::to_owned);
+            let content_type = field.content_type().unwrap_or_default().to_owned();
+            let charset = charset(&content_type);
+            let bytes = field.bytes().await;
+            let bytes = bytes.map_err(|error| broken(error.body_text()))?;
+            match file_name {
+                None if name != "file" => {
+                    let text = utf8(&bytes, charset)?;
+                    fields.push(&name, text.strip_prefix('\u{feff}').unwrap_or(text));
+                }
+                name => {
+                    if charset.is_some() {
+                        utf8(&bytes, charset)?;
+                    }
+                    let name = name.unwrap_or_default();
+                    fields.file = Some(UploadedFile { name, bytes });
+                }
+            }
+        }
+    }
+
+    /// Adds a value of a form; a name that occurs several times has a list. Names such as `text[]` always have lists.
+    fn push(&mut self, name: &str, value: &str) {
+        let name = name.strip_suffix("[]").unwrap_or(name);
+        let value = Value::String(value.replace("\r\n", "\n"));
+        match self.values.get_mut(name) {
+            Some(Value::Array(values)) => values.push(value),
+            Some(first) => *first = Value::Array(vec![first.take(), value]),
+            None => {
+                self.values.insert(name.to_owned(), value);
+            }
+        }
+    }
+
+    /// Parses the fields.
+    fn parse<P: Parameters>(self) -> Result<P, ApiError> {
+        let parsed = serde_path_to_error::deserialize(Value::Object(self.values));
+        let mut parsed: P = parsed.map_err(|error| {
+            let (name, error) = (error.path().to_string(), error.into_inner());
+            ApiError::request(format!("Invalid request: {name} {error}"))
+        })?;
+        if let Some(file) = self.file {
+            parsed.set_file(file);
+        }
+        Ok(parsed)
+    }
+}
+
+/// Leaves out the field of a file: [`Parameters::set_file`] takes it from its part of the form.
+pub(crate) fn no_file<'de, D: Deserializer<'de>>(
+    value: D,
+) -> Result<Option<UploadedFile>, D::Error> {
+    IgnoredAny::deserialize(value).map(|_| None)
+}
+
+/// Reads a text; `None` if it is empty or another type.
+pub(crate) fn text<'de, D: Deserializer<'de>>(value: D) -> Result<Option<String>, D::Error> {
+    let value = match Value::deserialize(value)? {
+        Value::Array(values) => values.into_iter().next().unwrap_or_default(),
+        value => value,
+    };
+    Ok(match value {
+        Value::String(text) if !text.is_empty() => Some(text),
+        _ => None,
+    })
+}
+
+/// Reads a text, or a list of texts.
+pub(crate) fn texts<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Texts>, D::Error> {
+    let wrong = || D::Error::custom("must be a string or an array of strings");
+    match Value::deserialize(value)? {
+        Value::Null => Ok(None),
+        Value::String(text) => Ok(Some(Texts::One(text))),
+        values @ Value::Array(_) => {
+            let texts = serde_json::from_value(values).map_err(|_| wrong())?;
+            Ok(Some(Texts::Many(texts)))
+        }
+        _ => Err(wrong()),
+    }
+}
+
+/// Reads a list of texts, separated by commas in forms.
+pub(crate) fn list<'de, D: Deserializer<'de>>(value: D) -> Result<Vec<String>, D::Error> {
+    let values = match Value::deserialize(value)? {
+        Value::Array(values) => values,
+        value => vec![value],
+    };
+    let texts = values.iter().filter_map(Value::as_str);
+    let parts = texts.flat_map(|text| text.split(',')).map(str::trim);
+    Ok(parts
+        .filter(|it| !it.is_empty())
+        .map(str::to_owned)
+        .collect())
+}
+
+/// Reads a number, which is text in forms.
+pub(crate) fn number<'de, D: Deserializer<'de>>(value: D) -> Result<Option<usize>, D::Error> {
+    let number = match Value::deserialize(value)? {
+        Value::Null => return Ok(None),
+        Value::Number(number) => number.as_u64(),
+        Value::String(text) if text.is_empty() => return Ok(None),
+        Value::String(text) => text.trim().parse().ok(),
+        _ => None,
+    };
+    let number = number.and_then(|number| usize::try_from(number).ok());
+    let wrong = || D::Error::custom("must be a number, 0 or more");
+    number.map(Some).ok_or_else(wrong)
+}
+
+/// Reads a flag, in the notation of JSON and of forms; `None` if it is neither true nor false.
+pub(crate) fn flag<'de, D: Deserializer<'de>>(value: D) -> Result<Option<bool>, D::Error> {
+    Ok(match Value::deserialize(value)? {
+        Value::Bool(flag) => Some(flag),
+        Value::String(text) => match text.as_str() {
+            "1" | "true" => Some(true),
+            "0" | "false" => Some(false),
+            _ => None,
+        },
+        Value::Number(number) => number.as_u64().map(|number| number != 0),
+        _ => None,
+    })
+}
+
+/// Returns the character encoding that a media type names, if any.
+fn charset(content_type: &str) -> Option<&str> {
+    let parameters = content_type.split(';').skip(1);
+    let mut parameters = parameters.filter_map(|it| it.split_once('='));
+    let charset = parameters.find(|(name, _)| name.trim().eq_ignore_ascii_case("charset"));
+    let charset = charset.map(|(_, value)| value.trim().trim_matches('"'));
+    charset.filter(|charset| !charset.is_empty())
+}
+
+/// Returns the names and values of a form.
+fn pairs<'a>(
+    form: &'a [u8],
+    charset: Option<&str>,
+) -> Result<form_urlencoded::Parse<'a>, ApiError> {
+    let decoded: Vec<u8> = percent_decode(form).collect();
+    utf8(&decoded, charset)?;
+    Ok(form_urlencoded::parse(form))
+}
+
+/// Returns text that must be UTF-8, or ASCII in another encoding; not in encodings that write other text in ASCII
+/// bytes.
+fn utf8<'a>(bytes: &'a [u8], charset: Option<&str>) -> Result<&'a str, ApiError> {
+    let charset = charset.unwrap_or("utf-8").to_ascii_lowercase();
+    let is_utf8 = matches!(charset.as_str(), "utf-8" | "utf8");
+    let name = charset.replace(['-', '_'], "");
+    let others = ["utf16", "utf32", "utf7", "iso2022"];
+    let has_ascii = !others.iter().any(|start| name.starts_with(start));
+    match std::str::from_utf8(bytes) {
+        Ok(text) if is_utf8 || has_ascii && text.is_ascii() => Ok(text),
+        Err(_) if is_utf8 => Err(ApiError::request(
+            "the request has text that is not UTF-8; encode it as UTF-8",
+        )),
+        _ => {
+            let charset: String = charset.chars().take(40).collect();
+            Err(ApiError::request(format!(
+                "the request has text in `{charset}`, expected UTF-8; encode it as UTF-8"
+            )))
+        }
+    }
+}

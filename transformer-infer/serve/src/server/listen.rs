@@ -1,0 +1,185 @@
+//! [`Server`]: accepts connections until it is stopped.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use burn::tensor::Device;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc;
+use tokio::task::{JoinSet, spawn_blocking};
+use tokio::time::sleep;
+
+use super::connections::Connections;
+use super::open_files::raise_limit;
+use super::router::router;
+use super::signals::ServerSignal;
+use crate::config::{ServeError, ServeOptions};
+use crate::models::{Loader, Models};
+use crate::state::Shared;
+use transformer_core::text::one_line;
+
+/// Pause after the operating system refused a connection, for lack of files for example.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// A server that listens, and answers once it [runs](Self::run).
+///
+/// It is the program `transformer-infer serve` as a library: it installs no signal handlers and prints nothing, but
+/// logs through the crate `tracing`.
+#[derive(Debug)]
+pub struct Server {
+    listener: TcpListener,
+    shared: Arc<Shared>,
+    router: Router,
+    loader: Arc<Loader>,
+    max_connections: usize,
+}
+
+/// An event while the server runs.
+enum Event {
+    Accepted(std::io::Result<(TcpStream, SocketAddr)>),
+    Signal(Option<ServerSignal>),
+    Loaded(Result<Models, ServeError>),
+}
+
+impl Server {
+    /// Listens on the address of the options. The models are loaded later, when the server runs.
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`ServeError`] if the address is taken, or if the options or the API keys are wrong.
+    pub async fn bind(options: ServeOptions, device: Device) -> Result<Self, ServeError> {
+        if options.models.is_empty() {
+            return Err(ServeError::NoModel);
+        }
+        let options = Arc::new(options);
+        let shared = Arc::new(Shared::new(options.clone())?);
+        let router = router(&shared)?;
+        let address = SocketAddr::from((options.host, options.port));
+        let listener = TcpListener::bind(address).await;
+        let listener = listener.map_err(|source| ServeError::Listen { address, source })?;
+        let wanted = options.limits.max_connections.max(1);
+        let max_connections = raise_limit(wanted);
+        if max_connections < wanted {
+            tracing::warn!(
+                max_connections,
+                "the system's limit of open files (`ulimit -n`) allows fewer connections"
+            );
+        }
+        Ok(Self {
+            listener,
+            shared,
+            router,
+            loader: Arc::new(Loader::new(options, device)),
+            max_connections,
+        })
+    }
+
+    /// Returns the address that the server listens on.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of the operating system.
+    pub fn local_addr(&self) -> std::io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// Returns the routes, for calls without a connection. They answer as in [`run`](Self::run) once it has loaded the
+    /// models.
+    pub fn router(&self) -> Router {
+        self.router.clone()
+    }
+
+    /// Loads the models and answers requests, until the first [`ServerSignal::Stop`] and the last reply to a request
+    /// that has arrived, or until the second one. Translated files, and files that are still being translated, are
+    /// discarded: they can no longer be fetched.
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`ServeError`] if a model cannot be loaded at the start.
+    pub async fn run(
+        self,
+        mut signals: mpsc::UnboundedReceiver<ServerSignal>,
+    ) -> Result<(), ServeError> {
+        let Self {
+            listener,
+            shared,
+            router,
+            loader,
+            max_connections,
+        } = self;
+        let mut connections = Connections::new(&shared, router, max_connections);
+        let mut loading = JoinSet::new();
+        loading.spawn_blocking({
+            let loader = loader.clone();
+            move || loader.load()
+        });
+        loop {
+            let event = tokio::select! {
+                signal = signals.recv() => Event::Signal(signal),
+                Some(loaded) = loading.join_next() => {
+                    Event::Loaded(loaded.unwrap_or(Err(ServeError::Panic)))
+                }
+                accepted = listener.accept() => Event::Accepted(accepted),
+                Some(()) = connections.next_end() => continue,
+            };
+            match event {
+                Event::Loaded(loaded) => {
+                    shared.set_models(loaded?);
+                    tracing::info!("ready");
+                }
+                Event::Signal(Some(ServerSignal::Reload)) => {
+                    connections.spawn(reload(shared.clone(), loader.clone()));
+                }
+                Event::Signal(Some(ServerSignal::Stop) | None) => break,
+                Event::Accepted(Ok((stream, peer))) => connections.add(stream, peer),
+                Event::Accepted(Err(error)) => {
+                    tracing::warn!(error = one_line(&error), "cannot accept a connection");
+                    sleep(PAUSE).await;
+                }
+            }
+        }
+        drop(listener);
+        shared.stop();
+        tracing::info!(n_connections = connections.len(), "stopping");
+        tokio::select! {
+            () = connections.stop() => {}
+            Some(_) = signals.recv() => tracing::warn!("stopped before all requests were answered"),
+        }
+        // Threads that translate files may hold the store until the process ends.
+        shared.files.remove_folder();
+        Ok(())
+    }
+}
+
+/// Reloads keys and models, concurrently with requests.
+async fn reload(shared: Arc<Shared>, loader: Arc<Loader>) {
+    let work = move || {
+        let keys = shared.reload_keys();
+        if let Err(error) = &keys {
+            tracing::error!(
+                error = one_line(error),
+                "cannot reload the API keys; the old ones stay in use"
+            );
+        }
+        let Ok(old) = shared.models() else {
+            return tracing::warn!("cannot reload while the models are still loading");
+        };
+        let has_failed = match loader.reload(&old) {
+            Ok(reloaded) => {
+                shared.set_models(reloaded.models);
+                reloaded.has_failed
+            }
+            Err(error) => {
+                tracing::error!(
+                    error = one_line(&error),
+                    "cannot reload the models; the old ones stay in use"
+                );
+                true
+            }
+        };
+        shared.metrics.reloaded(keys.is_ok() && !has_failed);
+    };
+    let _ = spawn_blocking(work).await;
+}

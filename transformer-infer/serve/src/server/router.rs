@@ -1,0 +1,97 @@
+//! [`router`]: all paths of the server.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::header::CONTENT_TYPE;
+use axum::middleware::from_fn_with_state;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use axum::{Json, Router};
+use serde::Serialize;
+use utoipa::{OpenApi, ToSchema};
+
+use crate::config::ServeError;
+use crate::http::{ApiError, Client, check_origin, cors, observe};
+use crate::page;
+use crate::state::Shared;
+use crate::{deepl, libretranslate, v1};
+
+/// The media type of the metrics.
+const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+#[derive(OpenApi)]
+#[openapi(
+    paths(health),
+    info(
+        title = "transformer-infer serve",
+        description = "Translation over HTTP"
+    )
+)]
+struct Paths;
+
+/// Readiness of the server.
+#[derive(Debug, Serialize, ToSchema)]
+struct HealthReply {
+    /// `ok`, `loading` or `stopping`.
+    status: &'static str,
+}
+
+/// Returns the routes of all interfaces, with the layers around them.
+pub(super) fn router(shared: &Arc<Shared>) -> Result<Router, ServeError> {
+    let router = Router::new()
+        .route("/health", get(health))
+        .route("/metrics", get(metrics))
+        .route("/openapi.json", get(openapi))
+        .merge(page::router())
+        .merge(v1::router(shared))
+        .merge(libretranslate::router(shared))
+        .merge(deepl::router(shared))
+        .fallback(async || ApiError::NotFound)
+        .method_not_allowed_fallback(async || ApiError::Method);
+    Ok(router
+        .layer(from_fn_with_state(shared.clone(), check_origin))
+        .layer(cors(&shared.options)?)
+        .layer(from_fn_with_state(shared.clone(), observe))
+        .with_state(shared.clone()))
+}
+
+/// Reports whether the server is ready to translate.
+#[utoipa::path(
+    get,
+    path = "/health",
+    responses(
+        (status = 200, description = "The server is ready", body = HealthReply),
+        (status = 503, description = "The models are still loading, or the server is shutting down", body = HealthReply),
+    )
+)]
+async fn health(State(shared): State<Arc<Shared>>) -> Response {
+    let reply = |status| Json(HealthReply { status });
+    if shared.is_stopping() {
+        return ApiError::Stopping.with_body(reply("stopping"));
+    }
+    match shared.models() {
+        Ok(_) => reply("ok").into_response(),
+        Err(error) => error.with_body(reply("loading")),
+    }
+}
+
+/// Returns the metrics. If calls need a key, this does, too.
+async fn metrics(State(shared): State<Arc<Shared>>, client: Client) -> Result<Response, ApiError> {
+    shared.check_key(client.key.as_deref())?;
+    let models = shared.models().ok();
+    let models = models.iter().flat_map(|models| models.all());
+    let stats = models.map(|served| (served.name(), served.scheduler().stats()));
+    let stats: Vec<_> = stats.collect();
+    let text = shared.metrics.encode(shared.in_flight.used(), &stats);
+    Ok(([(CONTENT_TYPE, OPEN_METRICS)], text).into_response())
+}
+
+/// Returns the description of all interfaces.
+async fn openapi() -> Json<utoipa::openapi::OpenApi> {
+    let mut description = Paths::openapi();
+    description.merge(v1::openapi());
+    description.merge(libretranslate::openapi());
+    description.merge(deepl::openapi());
+    Json(description)
+}

@@ -1,0 +1,254 @@
+//! [`ServedDocument`]: the sentences of a document, translated by the scheduler of a model.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+
+use super::failure::{of_scheduler, of_translator};
+use super::request::TranslateOptions;
+use super::work::{PLACEHOLDERS, compute, document_permit};
+use crate::http::ApiError;
+use crate::models::Served;
+use crate::state::Caller;
+use transformer_core::text::one_line;
+use transformer_documents::{
+    DocumentLine, DocumentRules, Part, ReadError, Splitter, TokenLimits, TranslatedLine, Window,
+};
+use transformer_search::Search;
+use transformer_translate::scheduler::{Job, JobLine, SchedulerError, Ticket};
+use transformer_translate::{Glossary, Translation, Translator, TranslatorError};
+
+/// Time that a request in progress waits before it asks for room in the queue again.
+pub(super) const WAIT: Duration = Duration::from_millis(20);
+
+/// A document that is translated window by window. Dropping it cancels what it waits for.
+pub(super) struct ServedDocument {
+    work: Arc<Work>,
+    /// Number of sentences so far.
+    n_sentences: u64,
+    /// True if lines were accepted: the next ones wait for room.
+    has_begun: bool,
+    _permit: Option<OwnedSemaphorePermit>,
+}
+
+/// The data for the work on threads. It holds the slot of a file, which bounds the threads, even after the client has
+/// hung up.
+struct Work {
+    served: Arc<Served>,
+    search: Search,
+    splitter: Splitter,
+    glossary: Option<Arc<Glossary>>,
+    caller: Caller,
+}
+
+/// Lines that the scheduler has, in the order of the sentences of a window.
+struct Submitted {
+    n_lines: usize,
+    results: UnboundedReceiver<(usize, Result<Translation, TranslatorError>)>,
+    /// Cancels the lines when it is dropped.
+    _ticket: Ticket,
+}
+
+/// Translates texts, the sentences of all at once. `read` returns the parts of each.
+pub(super) async fn translate_parts_of(
+    served: &Arc<Served>,
+    options: &TranslateOptions,
+    caller: &Caller,
+    texts: Vec<String>,
+    read: impl Fn(String) -> Result<Vec<Part>, ReadError> + Send + 'static,
+) -> Result<Vec<String>, ApiError> {
+    let mut document = ServedDocument::begin(served, options, caller).await?;
+    let read_all = move || texts.into_iter().map(read).collect();
+    let parts: Vec<Vec<Part>> = document.read(read_all).await?;
+    let n_parts: Vec<usize> = parts.iter().map(Vec::len).collect();
+    let translated = document.translate(parts.into_iter().flatten().collect());
+    let mut translated = translated.await?.into_iter();
+    let texts = n_parts
+        .into_iter()
+        .map(|n| translated.by_ref().take(n).collect());
+    Ok(texts.collect())
+}
+
+impl ServedDocument {
+    /// Begins a document, unless the model's queue is full.
+    pub(super) async fn begin(
+        served: &Arc<Served>,
+        options: &TranslateOptions,
+        caller: &Caller,
+    ) -> Result<Self, ApiError> {
+        let translator = served.translator();
+        let work = Work {
+            served: served.clone(),
+            search: options.search(translator.search(), 1)?,
+            splitter: splitter(translator, options),
+            glossary: options.glossary.clone(),
+            caller: caller.clone(),
+        };
+        Ok(Self {
+            work: Arc::new(work),
+            n_sentences: 0,
+            has_begun: false,
+            _permit: document_permit(served, caller).await?,
+        })
+    }
+
+    /// Reads on a thread.
+    pub(super) async fn read<T: Send + 'static>(
+        &self,
+        read: impl FnOnce() -> Result<T, ReadError> + Send + 'static,
+    ) -> Result<T, ApiError> {
+        let refused = |error: ReadError| ApiError::request(one_line(&error));
+        self.on_thread(move |_| read().map_err(refused)).await
+    }
+
+    /// Translates the parts of a window, and returns the text of each.
+    pub(super) async fn translate(&mut self, parts: Vec<Part>) -> Result<Vec<String>, ApiError> {
+        let mut window = Window::new(parts, self.n_sentences);
+        let mut translations = Vec::new();
+        loop {
+            let step = move |work: &Work| {
+                work.write(&mut window, &translations)?;
+                let lines = work.lines(&mut window);
+                Ok((window, lines))
+            };
+            let lines;
+            (window, lines) = self.on_thread(step).await?;
+            if lines.is_empty() {
+                break;
+            }
+            translations = self.submit(lines).await?.translations().await?;
+        }
+        self.n_sentences = window.n_sentences();
+        Ok(window.into_texts())
+    }
+
+    /// Gives lines to the scheduler.
+    async fn submit(&mut self, lines: Vec<JobLine>) -> Result<Submitted, ApiError> {
+        let lines = Arc::new(lines);
+        loop {
+            let lines = lines.clone();
+            let submit = move |work: &Work| Ok(work.submit(lines.to_vec()));
+            match self.on_thread(submit).await? {
+                Ok(submitted) => {
+                    self.has_begun = true;
+                    return Ok(submitted);
+                }
+                Err(SchedulerError::QueueFull { .. }) if self.has_begun => {}
+                Err(error) => return Err(of_scheduler(error, &self.work.served)),
+            }
+            tokio::time::sleep(WAIT).await;
+        }
+    }
+
+    async fn on_thread<T: Send + 'static>(
+        &self,
+        call: impl FnOnce(&Work) -> Result<T, ApiError> + Send + 'static,
+    ) -> Result<T, ApiError> {
+        let work = self.work.clone();
+        compute(move || call(&work)).await
+    }
+}
+
+impl Work {
+    /// Writes the translations of the sentences of a window, if there are any.
+    fn write(&self, window: &mut Window, translations: &[Translation]) -> Result<(), ApiError> {
+        if translations.is_empty() {
+            return Ok(());
+        }
+        let lines = window.sentences().into_iter();
+        let lines: Vec<Option<&str>> = lines
+            .map(|line| line.needs_links.then_some(line.text))
+            .collect();
+        let links = self.served.translator().best_links(&lines, translations);
+        let links = links.map_err(|error| {
+            tracing::error!(error = one_line(&error), "a document failed");
+            ApiError::Internal
+        })?;
+        let translated = translations.iter().zip(links);
+        let translated = translated.map(|(translation, links)| TranslatedLine {
+            text: translation.text().to_owned(),
+            links,
+        });
+        window.write(translated.collect(), &PLACEHOLDERS);
+        Ok(())
+    }
+
+    /// Returns the next lines of a window to translate; none at its end.
+    fn lines(&self, window: &mut Window) -> Vec<JobLine> {
+        let rules = DocumentRules {
+            limits: &limits(self.served.translator()),
+            splitter: &self.splitter,
+            protection: &PLACEHOLDERS,
+        };
+        while window.is_level_done() && window.begin_level(&rules, |_, _| ()) {}
+        let lines = window.sentences();
+        lines.iter().map(|line| self.job_line(line)).collect()
+    }
+
+    fn job_line(&self, line: &DocumentLine<'_>) -> JobLine {
+        let glossary = self.glossary.iter();
+        let terms = glossary.flat_map(|glossary| glossary.terms_outside(line.text, line.copied));
+        let terms = terms.map(|term| term.target.to_owned());
+        // Sampling has no required terms.
+        let required = line.terms.iter().filter(|_| self.search.sampling.is_none());
+        JobLine {
+            text: line.text.to_owned(),
+            terms: terms.chain(required.cloned()).collect(),
+            index: line.index,
+            ..JobLine::default()
+        }
+    }
+
+    fn submit(&self, lines: Vec<JobLine>) -> Result<Submitted, SchedulerError> {
+        let n_lines = lines.len();
+        let job = Job {
+            caller: self.caller.id,
+            lines,
+            search: self.search.clone(),
+        };
+        let (sender, results) = unbounded_channel();
+        let on_done = move |index, result| {
+            let _ = sender.send((index, result)); // the request may have ended
+        };
+        let scheduler = self.served.scheduler();
+        let ticket = match self.caller.slot {
+            None => scheduler.submit(job, on_done),
+            Some(_) => scheduler.submit_unlimited(job, on_done),
+        }?;
+        Ok(Submitted {
+            n_lines,
+            results,
+            _ticket: ticket,
+        })
+    }
+}
+
+impl Submitted {
+    /// Waits for the translation of each line.
+    async fn translations(mut self) -> Result<Vec<Translation>, ApiError> {
+        let mut translations = vec![None; self.n_lines];
+        for _ in 0..self.n_lines {
+            // Without the sender, a thread of the scheduler is gone.
+            let (index, result) = self.results.recv().await.ok_or(ApiError::Internal)?;
+            let translation: Translation = result.map_err(|error| of_translator(&error))?;
+            translations[index] = Some(translation);
+        }
+        let all: Option<Vec<Translation>> = translations.into_iter().collect();
+        all.ok_or(ApiError::Internal)
+    }
+}
+
+/// Returns the splitter for a model's source language, or for English if it is unknown.
+pub(super) fn splitter(translator: &Translator, options: &TranslateOptions) -> Splitter {
+    let language = translator.languages().src.as_ref();
+    Splitter::new(options.split, language.map_or("en", |code| code.as_str()))
+}
+
+/// Returns the lines that a model can translate.
+pub(super) fn limits(translator: &Translator) -> TokenLimits<'_> {
+    let max_tokens = TokenLimits::MAX_TOKENS.min(translator.limits().max_src_len);
+    let tokenizers = translator.tokenizers();
+    TokenLimits::new(tokenizers.src(), tokenizers.tgt(), max_tokens)
+}

@@ -1,0 +1,59 @@
+//! Files: documents in all formats of `translate --in`.
+
+use std::io::Cursor;
+use std::sync::Arc;
+
+use axum::body::Bytes;
+
+use super::document::ServedDocument;
+use super::request::TranslateOptions;
+use crate::http::ApiError;
+use crate::models::{Route, Served};
+use crate::state::Caller;
+use transformer_documents::format::{Format, FormatOptions};
+
+/// Translates a document; error messages call it `the file`.
+pub(crate) async fn translate_file(
+    route: &Route,
+    format: Format,
+    file: Bytes,
+    options: &TranslateOptions,
+    caller: &Caller,
+) -> Result<Bytes, ApiError> {
+    match route {
+        Route::Direct(served) => translate(served, format, file, options, caller).await,
+        Route::Pivot { first, second } => {
+            let middle = translate(first, format, file, options, caller).await?;
+            translate(second, format, middle, options, caller).await
+        }
+    }
+}
+
+async fn translate(
+    served: &Arc<Served>,
+    format: Format,
+    file: Bytes,
+    options: &TranslateOptions,
+    caller: &Caller,
+) -> Result<Bytes, ApiError> {
+    let mut document = ServedDocument::begin(served, options, caller).await?;
+    let read = move || {
+        let name = "the file".to_owned();
+        let mut reader = format.read(name, Cursor::new(file), &FormatOptions::default())?;
+        let window = reader.window()?;
+        Ok((reader, window))
+    };
+    let (mut reader, mut window) = document.read(read).await?;
+    let mut translated = Vec::new();
+    while !window.is_empty() {
+        for text in document.translate(window).await? {
+            translated.extend_from_slice(&reader.encoded(&text));
+        }
+        let read = move || {
+            let window = reader.window()?;
+            Ok((reader, window))
+        };
+        (reader, window) = document.read(read).await?;
+    }
+    Ok(translated.into())
+}

@@ -1,0 +1,381 @@
+//! Plain text: sentence by sentence, each with its alternatives and alignments.
+
+use std::sync::Arc;
+
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+use super::document::{WAIT, limits, splitter};
+use super::failure::{of_scheduler, of_translator};
+use super::finish::{Finisher, Line, Text};
+use super::request::{SentenceEvent, SentenceTranslation, TextTranslation, TranslateOptions};
+use super::work::{PLACEHOLDERS, prepare};
+use crate::http::ApiError;
+use crate::models::Served;
+use crate::state::Caller;
+use transformer_documents::{DocumentRules, DraftSentence, Form};
+use transformer_search::Search;
+use transformer_translate::scheduler::{Job, JobLine, SchedulerError, Ticket};
+use transformer_translate::{Translation, TranslatorError};
+
+/// Maximum number of sentences that are finished together.
+const MAX_AT_ONCE: usize = 64;
+
+/// A line that is done, with its index in the job.
+type Done = (usize, Result<Translation, TranslatorError>);
+
+/// Maximum number of source tokens of a reply with attention weights, which grow with the square of the length.
+pub(crate) const MAX_ATTENTION_TOKENS: usize = 200;
+/// Maximum number of sentences of such a reply; each translation may be longer than its source.
+const MAX_ATTENTION_SENTENCES: usize = 16;
+
+/// Texts to translate.
+pub(super) struct PlainTexts {
+    pub(super) texts: Vec<String>,
+    /// The terms that the translation of each text must contain, besides those of the glossary; empty if there are
+    /// none.
+    pub(super) terms: Vec<Vec<String>>,
+    /// True if the terms of the glossary are only found, for another model, and not required of this one.
+    pub(super) only_finds_terms: bool,
+}
+
+/// Texts with their sentences; the scheduler has those to translate.
+struct Submitted {
+    texts: Arc<Vec<Text>>,
+    /// The text and the sentence of each line.
+    lines: Vec<(usize, usize)>,
+    /// The terms that each line must contain.
+    terms: Arc<Vec<Vec<String>>>,
+    /// The terms that another model's translation of each line must contain.
+    found_terms: Arc<Vec<Vec<String>>>,
+    search: Search,
+    /// The first round of translation.
+    round: Round,
+}
+
+/// Lines that are translated together.
+struct Round {
+    /// The indices of the lines, and their form.
+    lines: Vec<(usize, Form)>,
+    results: UnboundedReceiver<Done>,
+    /// Cancels the lines when the request ends.
+    _ticket: Option<Ticket>,
+}
+
+/// Translates texts. Each finished sentence is also sent to `events`.
+pub(super) async fn translate_plain(
+    served: &Arc<Served>,
+    texts: PlainTexts,
+    options: &TranslateOptions,
+    caller: &Caller,
+    events: Option<&UnboundedSender<SentenceEvent>>,
+) -> Result<Vec<TextTranslation>, ApiError> {
+    let n_bytes = texts.texts.iter().map(String::len).sum();
+    let submit = {
+        let (served, options, caller) = (served.clone(), options.clone(), caller.id);
+        move || submit(&served, texts, &options, caller)
+    };
+    let submitted = prepare(served, n_bytes, submit).await?;
+    let finisher = Finisher {
+        served: served.clone(),
+        texts: submitted.texts.clone(),
+        terms: submitted.terms.clone(),
+        alignments: options.alignments,
+        found_terms: submitted.found_terms.clone(),
+        attention: options.attention.clone(),
+    };
+    let sentences = finish_all(submitted, &finisher, caller.id, events).await?;
+    let texts = finisher.texts.iter().zip(sentences);
+    Ok(texts
+        .map(|(text, sentences)| TextTranslation::join(sentences, text.gaps()))
+        .collect())
+}
+
+/// Finds the sentences, and gives them to the scheduler.
+fn submit(
+    served: &Arc<Served>,
+    texts: PlainTexts,
+    options: &TranslateOptions,
+    caller: u64,
+) -> Result<Submitted, ApiError> {
+    let translator = served.translator();
+    let search = options.search(translator.search(), options.n_best)?;
+    let rules = DocumentRules {
+        limits: &limits(translator),
+        splitter: &splitter(translator, options),
+        protection: &PLACEHOLDERS,
+    };
+    let PlainTexts {
+        texts,
+        terms: of_texts,
+        only_finds_terms,
+    } = texts;
+    let texts: Vec<Text> = texts
+        .into_iter()
+        .map(|text| Text {
+            draft: rules.draft(&text),
+            text,
+        })
+        .collect();
+    let (lines, terms) = lines_of(&texts, &of_texts, options);
+    let draft = |&(text, sentence): &(usize, usize)| &texts[text].draft.sentences[sentence];
+    let (terms, found_terms) = match only_finds_terms {
+        true => (vec![Vec::new(); lines.len()], terms),
+        false => (terms, Vec::new()),
+    };
+    if options.attention.is_some() {
+        check_attention(served, lines.iter().map(draft))?;
+    }
+    let forms = (0..lines.len()).map(|index| (index, Form::default()));
+    let drafts: Vec<&DraftSentence> = lines.iter().map(draft).collect();
+    let round = Round::start(served, caller, &search, forms.collect(), &drafts, &terms);
+    let round = round.map_err(|error| of_scheduler(error, served))?;
+    Ok(Submitted {
+        lines,
+        terms: Arc::new(terms),
+        found_terms: Arc::new(found_terms),
+        search,
+        round,
+        texts: Arc::new(texts),
+    })
+}
+
+impl Round {
+    /// Gives lines to the scheduler; `drafts` and `terms` are those of all lines.
+    fn start(
+        served: &Served,
+        caller: u64,
+        search: &Search,
+        lines: Vec<(usize, Form)>,
+        drafts: &[&DraftSentence],
+        terms: &[Vec<String>],
+    ) -> Result<Self, SchedulerError> {
+        let samples = search.sampling.is_some();
+        let job_line = |(index, form): &(usize, Form)| {
+            let (draft, terms) = (drafts[*index], terms[*index].iter());
+            // Sampling has no required terms.
+            let required = draft.required(*form).iter().filter(|_| !samples);
+            JobLine {
+                text: draft.line(*form).to_owned(),
+                terms: terms.chain(required).cloned().collect(),
+                index: *index as u64,
+                ..JobLine::default()
+            }
+        };
+        let (sender, results) = unbounded_channel();
+        let job = Job {
+            caller,
+            lines: lines.iter().map(job_line).collect(),
+            search: search.clone(),
+        };
+        let on_done = move |index, result| {
+            let _ = sender.send((index, result)); // the request may have ended
+        };
+        let ticket = match lines.is_empty() {
+            true => None,
+            false => Some(served.scheduler().submit(job, on_done)?),
+        };
+        Ok(Self {
+            lines,
+            results,
+            _ticket: ticket,
+        })
+    }
+}
+
+/// Returns the text and the sentence of each line to translate, and its terms. The terms of a whole text are required
+/// only if it is a single line; with several, it is unknown which should contain them.
+fn lines_of(
+    texts: &[Text],
+    of_texts: &[Vec<String>],
+    options: &TranslateOptions,
+) -> (Vec<(usize, usize)>, Vec<Vec<String>>) {
+    let (mut lines, mut all_terms) = (Vec::new(), Vec::new());
+    for (index, text) in texts.iter().enumerate() {
+        let of_text = of_texts.get(index).map_or(&[][..], Vec::as_slice);
+        let of_text = match text.draft.sentences.len() {
+            1 => of_text,
+            _ => &[],
+        };
+        for (sentence, draft) in text.draft.sentences.iter().enumerate() {
+            if draft.is_copied() {
+                continue;
+            }
+            let glossary = options.glossary.iter();
+            let (line, copied) = (draft.line(Form::Shown), draft.copied(Form::Shown));
+            let terms = glossary.flat_map(|glossary| glossary.terms_outside(line, copied));
+            let terms = terms.map(|term| term.target.to_owned());
+            all_terms.push(terms.chain(of_text.iter().cloned()).collect());
+            lines.push((index, sentence));
+        }
+    }
+    (lines, all_terms)
+}
+
+/// Checks that the attention weights of sentences are not too large.
+fn check_attention<'a>(
+    served: &Served,
+    sentences: impl Iterator<Item = &'a DraftSentence>,
+) -> Result<(), ApiError> {
+    let tokenizer = served.translator().tokenizers().src();
+    let (limit, mut n_tokens) = (MAX_ATTENTION_TOKENS, 0);
+    for (index, sentence) in sentences.enumerate() {
+        if index == MAX_ATTENTION_SENTENCES {
+            return Err(ApiError::request(format!(
+                "attention is for at most {MAX_ATTENTION_SENTENCES} sentences of a request; send fewer, or leave out \
+                 `attention`"
+            )));
+        }
+        n_tokens += tokenizer.encode(sentence.line(Form::Shown)).len();
+        if n_tokens > limit {
+            return Err(ApiError::TooManyTokens { n_tokens, limit });
+        }
+    }
+    Ok(())
+}
+
+/// Waits for all lines, has those that lost copied text translated again, and returns the sentences of each text.
+async fn finish_all(
+    submitted: Submitted,
+    finisher: &Finisher,
+    caller: u64,
+    events: Option<&UnboundedSender<SentenceEvent>>,
+) -> Result<Vec<Vec<SentenceTranslation>>, ApiError> {
+    let copied = |text: &Text| {
+        let sentences = text.draft.sentences.iter();
+        sentences.map(|draft| text.copied(draft)).collect()
+    };
+    let mut sentences: Vec<Vec<SentenceTranslation>> = submitted.texts.iter().map(copied).collect();
+    let send = |text, sentence, translation: &SentenceTranslation| {
+        if let Some(events) = events {
+            let translation = translation.clone();
+            let _ = events.send(SentenceEvent {
+                text,
+                sentence,
+                translation,
+            });
+        }
+    };
+    for (text, of_text) in submitted.texts.iter().enumerate() {
+        for (sentence, draft) in of_text.draft.sentences.iter().enumerate() {
+            if draft.is_copied() {
+                send(text, sentence, &sentences[text][sentence]);
+            }
+        }
+    }
+    let Submitted {
+        lines,
+        search,
+        mut round,
+        ..
+    } = submitted;
+    while !round.lines.is_empty() {
+        let on_finished = |text: usize, sentence: usize, translation| {
+            send(text, sentence, &translation);
+            sentences[text][sentence] = translation;
+        };
+        let again = finish_round(&mut round, &lines, finisher, on_finished).await?;
+        round = next_round(finisher, &lines, caller, &search, again).await?;
+    }
+    Ok(sentences)
+}
+
+/// Waits for the lines of a round, and returns those to translate again, each with its next form.
+async fn finish_round(
+    round: &mut Round,
+    lines: &[(usize, usize)],
+    finisher: &Finisher,
+    mut on_finished: impl FnMut(usize, usize, SentenceTranslation),
+) -> Result<Vec<(usize, Form)>, ApiError> {
+    let mut again = Vec::new();
+    let mut n_left = round.lines.len();
+    let mut done = Vec::new();
+    while n_left > 0 {
+        let n = round.results.recv_many(&mut done, MAX_AT_ONCE).await;
+        if n == 0 {
+            return Err(ApiError::Internal); // a thread of the scheduler is gone
+        }
+        n_left -= n;
+        let mut kept = Vec::with_capacity(n);
+        for (position, translation) in done.drain(..) {
+            let (index, form) = round.lines[position];
+            let (text, sentence) = lines[index];
+            let line = Line {
+                index,
+                text,
+                sentence,
+                form,
+                translation: translation.map_err(|error| of_translator(&error))?,
+            };
+            match finisher.next_form(&line) {
+                Some(form) => again.push((index, form)),
+                None => kept.push(line),
+            }
+        }
+        for (text, sentence, translation) in finisher.finish(kept).await? {
+            on_finished(text, sentence, translation);
+        }
+    }
+    Ok(again)
+}
+
+/// Gives lines to the scheduler once more. They wait for room in the queue: the request was accepted.
+async fn next_round(
+    finisher: &Finisher,
+    lines: &[(usize, usize)],
+    caller: u64,
+    search: &Search,
+    again: Vec<(usize, Form)>,
+) -> Result<Round, ApiError> {
+    loop {
+        let texts = &finisher.texts;
+        let drafts = lines
+            .iter()
+            .map(|(text, sentence)| &texts[*text].draft.sentences[*sentence]);
+        let drafts: Vec<&DraftSentence> = drafts.collect();
+        let served = &finisher.served;
+        match Round::start(
+            served,
+            caller,
+            search,
+            again.clone(),
+            &drafts,
+            &finisher.terms,
+        ) {
+            Err(SchedulerError::QueueFull { .. }) => {}
+            round => return round.map_err(|error| of_scheduler(error, served)),
+        }
+        tokio::time::sleep(WAIT).await;
+    }
+}
+
+impl PlainTexts {
+    /// Creates texts without required terms, except those of the glossary.
+    pub(super) fn of(texts: Vec<String>) -> Self {
+        Self {
+            texts,
+            terms: Vec::new(),
+            only_finds_terms: false,
+        }
+    }
+}
+
+impl Text {
+    /// Returns the text before, between and after the sentences.
+    fn gaps(&self) -> Vec<String> {
+        let ranges = || self.draft.sentences.iter().map(|it| it.range.clone());
+        let starts = [0].into_iter().chain(ranges().map(|it| it.end));
+        let ends = ranges().map(|it| it.start).chain([self.text.len()]);
+        let gaps = starts.zip(ends);
+        gaps.map(|(start, end)| self.text[start..end].to_owned())
+            .collect()
+    }
+
+    /// Returns a sentence without anything to translate.
+    fn copied(&self, draft: &DraftSentence) -> SentenceTranslation {
+        SentenceTranslation {
+            source: draft.range.clone(),
+            text: self.text[draft.range.clone()].to_owned(),
+            ..SentenceTranslation::default()
+        }
+    }
+}

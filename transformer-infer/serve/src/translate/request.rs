@@ -1,0 +1,168 @@
+//! The options of a translation, and its result.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::config::Limits;
+use crate::http::ApiError;
+use crate::state::Share;
+use transformer_core::text::Link;
+use transformer_documents::Split;
+use transformer_search::Search;
+use transformer_translate::Glossary;
+
+/// The format of texts to translate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum TextFormat {
+    /// Plain text.
+    #[default]
+    Text,
+    /// HTML, a page or a fragment.
+    Html,
+}
+
+/// The options of a translation.
+#[derive(Clone, Debug)]
+pub(crate) struct TranslateOptions {
+    /// The splitting of a text; a part that is too long for the model is split in any case.
+    pub(crate) split: Split,
+    /// Number of translations of each sentence, at least 1; for plain text only.
+    pub(crate) n_best: usize,
+    /// Number of hypotheses of beam search. Default: the model's, or `n_best` if that is larger.
+    pub(crate) beam_size: Option<usize>,
+    /// True if words are aligned; only for plain text.
+    pub(crate) alignments: bool,
+    /// The share of the budget for attention weights, if sentences have them; the work holds it too. Only for plain
+    /// text without a pivot.
+    pub(crate) attention: Option<Arc<Share>>,
+    /// The terms that translations must contain.
+    pub(crate) glossary: Option<Arc<Glossary>>,
+}
+
+/// The translation of a text.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct TextTranslation {
+    /// The whole translation.
+    pub(crate) text: String,
+    /// Its sentences, in order; empty for HTML.
+    pub(crate) sentences: Vec<SentenceTranslation>,
+    /// The text before the first sentence, between sentences, and after the last one.
+    pub(super) gaps: Vec<String>,
+}
+
+/// The translation of a sentence.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct SentenceTranslation {
+    /// Bytes of the sentence in the source.
+    pub(crate) source: Range<usize>,
+    /// Bytes of the translation in the whole translation; empty until they are known.
+    pub(crate) target: Range<usize>,
+    /// The best translation.
+    pub(crate) text: String,
+    /// Its score; `None` if nothing was translated.
+    pub(crate) score: Option<f64>,
+    /// The next best translations.
+    pub(crate) alternatives: Vec<Alternative>,
+    /// Aligned words, if requested: bytes of the whole source, and of `text`.
+    pub(crate) alignment: Vec<Link>,
+    /// The attention weights of all layers and heads, if requested: JSON.
+    pub(crate) attention: Option<Arc<str>>,
+    /// The terms that it must contain, if they were only looked up; see [`PlainTexts`](super::plain::PlainTexts).
+    pub(super) terms: Vec<String>,
+    /// A problem of the translation, if any.
+    pub(crate) warning: Option<String>,
+}
+
+/// Another translation of a sentence.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Alternative {
+    /// The text.
+    pub(crate) text: String,
+    /// Its score.
+    pub(crate) score: f64,
+}
+
+/// A translated sentence, sent while others are not ready.
+#[derive(Clone, Debug)]
+pub(crate) struct SentenceEvent {
+    /// Index of the text, from 0.
+    pub(crate) text: usize,
+    /// Index of the sentence in its text, from 0.
+    pub(crate) sentence: usize,
+    /// The translation, with an unknown `target`.
+    pub(crate) translation: SentenceTranslation,
+}
+
+impl Default for TranslateOptions {
+    fn default() -> Self {
+        Self {
+            split: Split::Sentences,
+            n_best: 1,
+            beam_size: None,
+            alignments: false,
+            attention: None,
+            glossary: None,
+        }
+    }
+}
+
+impl TranslateOptions {
+    /// Returns the search for `n_best` translations, based on that of the model.
+    pub(super) fn search(&self, of_model: &Search, n_best: usize) -> Result<Search, ApiError> {
+        let most = Limits::MOST_HYPOTHESES;
+        let beam_size = self.beam_size.unwrap_or(of_model.beam_size.max(n_best));
+        for (field, value) in [("n_best", n_best), ("beam_size", beam_size)] {
+            let is_given = self.beam_size.is_some() || n_best != 1;
+            if is_given && !(1..=most).contains(&value) {
+                return Err(ApiError::request(format!(
+                    "`{field}` is {value}; choose 1 to {most}"
+                )));
+            }
+        }
+        let search = Search {
+            beam_size,
+            n_best,
+            ..of_model.clone()
+        };
+        let checked = search.validate();
+        checked.map_err(|error| ApiError::request(error.to_string()))?;
+        Ok(search)
+    }
+}
+
+impl TextTranslation {
+    /// Joins the sentences of a text; `gaps` are the texts around them.
+    pub(super) fn join(mut sentences: Vec<SentenceTranslation>, gaps: Vec<String>) -> Self {
+        let mut text = String::new();
+        let mut gap = gaps.iter();
+        for sentence in &mut sentences {
+            text.push_str(gap.next().map_or("", String::as_str));
+            let start = text.len();
+            text.push_str(&sentence.text);
+            sentence.target = start..text.len();
+        }
+        gap.for_each(|gap| text.push_str(gap));
+        Self {
+            text,
+            sentences,
+            gaps,
+        }
+    }
+
+    /// Returns the whole text with the n-th best translation of each sentence, counted from 0, or with the best one for
+    /// a sentence that has fewer. `None` if no sentence has so many.
+    pub(crate) fn alternative(&self, n: usize) -> Option<String> {
+        let alternative = |sentence: &SentenceTranslation| {
+            let index = n.checked_sub(1)?;
+            Some(sentence.alternatives.get(index)?.text.clone())
+        };
+        if n > 0 && !self.sentences.iter().any(|it| alternative(it).is_some()) {
+            return None;
+        }
+        let sentences = self.sentences.iter().map(|sentence| SentenceTranslation {
+            text: alternative(sentence).unwrap_or_else(|| sentence.text.clone()),
+            ..SentenceTranslation::default()
+        });
+        Some(Self::join(sentences.collect(), self.gaps.clone()).text)
+    }
+}

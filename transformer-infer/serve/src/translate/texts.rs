@@ -1,0 +1,118 @@
+//! [`translate_texts`]: the translation function of all interfaces.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tokio::sync::mpsc::UnboundedSender;
+
+use super::html::translate_html;
+use super::pivot::through_pivot;
+use super::plain::{PlainTexts, translate_plain};
+use super::request::{SentenceEvent, TextFormat, TextTranslation, TranslateOptions};
+use crate::http::ApiError;
+use crate::models::Route;
+use crate::state::{Caller, Shared};
+use transformer_core::text::one_line;
+use transformer_translate::Glossary;
+
+/// Checks the number and the length of texts.
+pub(crate) fn check_texts<T: AsRef<str>>(
+    shared: &Shared,
+    texts: &[T],
+    caller: &Caller,
+) -> Result<(), ApiError> {
+    let (n_texts, limit) = (texts.len(), shared.options.limits.max_texts);
+    if n_texts > limit {
+        return Err(ApiError::TooManyTexts { n_texts, limit });
+    }
+    let n_chars = texts.iter().map(|text| text.as_ref().chars().count()).sum();
+    let limit = caller.max_chars;
+    if n_chars > limit {
+        return Err(ApiError::TooLong { n_chars, limit });
+    }
+    shared.metrics.chars.inc_by(n_chars as u64);
+    Ok(())
+}
+
+/// Translates texts, and returns one translation for each, in the same order. A translation does not depend on other
+/// requests. Dropping the future cancels it.
+pub(crate) async fn translate_texts(
+    shared: &Shared,
+    route: &Route,
+    texts: Vec<String>,
+    format: TextFormat,
+    options: &TranslateOptions,
+    caller: &Caller,
+) -> Result<Vec<TextTranslation>, ApiError> {
+    check_texts(shared, &texts, caller)?;
+    translate_texts_with(route, texts, format, options, caller, None).await
+}
+
+/// Like [`translate_texts`], for texts that were checked. Sends each sentence of plain text to `events` once it is
+/// translated.
+pub(crate) async fn translate_texts_with(
+    route: &Route,
+    texts: Vec<String>,
+    format: TextFormat,
+    options: &TranslateOptions,
+    caller: &Caller,
+    events: Option<&UnboundedSender<SentenceEvent>>,
+) -> Result<Vec<TextTranslation>, ApiError> {
+    match (format, route) {
+        (TextFormat::Text, Route::Direct(served)) => {
+            let texts = PlainTexts::of(texts);
+            translate_plain(served, texts, options, caller, events).await
+        }
+        (TextFormat::Text, Route::Pivot { .. }) if options.attention.is_some() => {
+            Err(ApiError::request(
+                "attention is not available through a third language; omit `attention`, or name a `model`",
+            ))
+        }
+        (TextFormat::Text, Route::Pivot { first, second }) => {
+            through_pivot(first, second, texts, options, caller, events).await
+        }
+        (TextFormat::Html, _)
+            if options.n_best > 1 || options.alignments || options.attention.is_some() =>
+        {
+            Err(ApiError::request(
+                "alternatives, alignments and attention are only for plain text; omit them for HTML",
+            ))
+        }
+        (TextFormat::Html, Route::Pivot { .. }) if options.glossary.is_some() => {
+            Err(ApiError::request(
+                "terms in HTML are not available through a third language; omit `terms`, or translate plain text",
+            ))
+        }
+        (TextFormat::Html, Route::Direct(served)) => {
+            let translated = translate_html(served, texts, options, caller).await?;
+            Ok(translated.into_iter().map(whole).collect())
+        }
+        (TextFormat::Html, Route::Pivot { first, second }) => {
+            let middle = translate_html(first, texts, options, caller).await?;
+            let translated = translate_html(second, middle, options, caller).await?;
+            Ok(translated.into_iter().map(whole).collect())
+        }
+    }
+}
+
+fn whole(text: String) -> TextTranslation {
+    TextTranslation {
+        text,
+        ..TextTranslation::default()
+    }
+}
+
+/// Makes a glossary of the terms of a request.
+pub(crate) fn glossary(
+    terms: &BTreeMap<String, String>,
+) -> Result<Option<Arc<Glossary>>, ApiError> {
+    if terms.is_empty() {
+        return Ok(None);
+    }
+    let pairs = terms
+        .iter()
+        .map(|(source, target)| (source.as_str(), target.as_str()));
+    let glossary = Glossary::from_pairs("`terms`", pairs);
+    let glossary = glossary.map_err(|error| ApiError::request(one_line(&error)))?;
+    Ok(Some(Arc::new(glossary)))
+}
