@@ -78,10 +78,12 @@ impl FeedForward {
     ///
     /// Panics if the width of `x` is not that of the config.
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
-        let inner = apply(&self.inner, x.clone(), self.matmul); // [batch, len, d_ff]
+        let gate = self.gate.as_ref();
+        let gate = gate.map(|gate| apply(gate, x.clone(), self.matmul)); // [batch, len, d_ff]
+        let inner = apply(&self.inner, x, self.matmul); // [batch, len, d_ff]
         let activated = self.activation.forward(inner);
-        let hidden = match &self.gate {
-            Some(gate) => activated * apply(gate, x, self.matmul),
+        let hidden = match gate {
+            Some(gate) => activated * gate,
             None => activated,
         };
         apply(&self.outer, self.dropout.forward(hidden), self.matmul)

@@ -91,7 +91,7 @@ fn other_value(key: &str, value: Option<&Value>) -> Value {
 }
 
 /// Other values of the settings with text or none as default.
-const OTHERS: [(&str, &str); 53] = [
+const OTHERS: [(&str, &str); 57] = [
     ("data.task", "\"copy\""),
     ("data.src", "\"other\""),
     ("data.tgt", "\"other\""),
@@ -120,11 +120,15 @@ const OTHERS: [(&str, &str); 53] = [
     ("model.d_k", "3"),
     ("model.d_v", "3"),
     ("model.norm_placement", "\"pre\""),
+    ("model.norm_kind", "\"rms\""),
     ("model.positions", "\"learned\""),
+    ("model.first_position", "1"),
     ("model.encoder_window", "3"),
     ("model.decoder_mixing", "\"ssru\""),
     ("model.decoder_window", "3"),
     ("model.activation", "\"gelu\""),
+    ("model.gated_feed_forward", "true"),
+    ("model.embedding_norm", "true"),
     ("model.tying", "\"none\""),
     ("model.initialization", "\"bert\""),
     ("finetune.model", "\"other\""),

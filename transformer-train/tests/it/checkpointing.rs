@@ -41,6 +41,26 @@ fn a_run_that_computes_layers_again_has_equal_results() {
 }
 
 #[test]
+fn parts_of_other_architectures_train_with_layers_computed_again_and_translate() {
+    if !is_deterministic() {
+        return;
+    }
+    let parts = r#"n_heads = 2
+        dropout = 0.3
+        activation_dropout = 0.1
+        norm_kind = "rms"
+        gated_feed_forward = true
+        embedding_norm = true
+        positions = "sinusoidal_halves_inclusive"
+        first_position = 2"#;
+    let workplace = Workplace::with(&[("n_heads = 2", parts)]);
+    workplace.train("kept", &[]).lines();
+    workplace.train("again", &LAYERS).lines();
+    assert_same(&workplace, "again", "kept");
+    assert!(workplace.translates("kept"));
+}
+
+#[test]
 fn threads_that_compute_layers_again_have_equal_results() {
     if !is_deterministic() {
         return;
