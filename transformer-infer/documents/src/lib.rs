@@ -39,13 +39,20 @@ mod window;
 #[cfg(test)]
 mod tests;
 
+#[doc(hidden)]
 pub use draft::{DraftSentence, DraftTranslation, TextDraft};
 pub use format::ReadError;
 pub use limits::{LineLimits, TokenLimits};
 pub use line::{DocumentLine, TranslatedLine};
+#[doc(hidden)]
 pub use marks::Form;
+#[doc(hidden)]
 pub use passage::{Mark, MarkKind, Notation, Part, Passage, Plain, Raw};
-pub use protection::{Protection, ProtectionError};
+pub use protection::Protection;
+#[doc(hidden)]
+pub use protection::ProtectionError;
 pub use rules::DocumentRules;
-pub use split::{Split, SplitError, Splitter};
+#[doc(hidden)]
+pub use split::SplitError;
+pub use split::{Split, Splitter};
 pub use window::Window;

@@ -21,12 +21,28 @@ mod window;
 mod xml;
 
 pub use error::ReadError;
-pub use html::{HtmlOptions, HtmlReader};
-pub use json::{JsonOptions, JsonReader};
-pub use kind::{Format, FormatError, FormatOptions, PartReader};
+pub use html::HtmlOptions;
+#[doc(hidden)]
+pub use html::HtmlReader;
+pub use json::JsonOptions;
+#[doc(hidden)]
+pub use json::JsonReader;
+#[doc(hidden)]
+pub use kind::PartReader;
+pub use kind::{Format, FormatError, FormatOptions};
+#[doc(hidden)]
 pub use markdown::MarkdownReader;
-pub use po::{Filled, PoOptions, PoReader};
-pub use subtitles::{SubtitleKind, SubtitleOptions, SubtitleReader};
-pub use table::{Column, FirstRow, TableKind, TableOptions, TableReader};
+pub use po::PoOptions;
+#[doc(hidden)]
+pub use po::{Filled, PoReader};
+pub use subtitles::SubtitleOptions;
+#[doc(hidden)]
+pub use subtitles::{SubtitleKind, SubtitleReader};
+pub use table::TableOptions;
+#[doc(hidden)]
+pub use table::{Column, FirstRow, TableKind, TableReader};
+#[doc(hidden)]
 pub use text::{Paragraphs, TextReader};
-pub use xml::{XmlOptions, xml_parts};
+pub use xml::XmlOptions;
+#[doc(hidden)]
+pub use xml::xml_parts;
