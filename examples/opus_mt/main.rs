@@ -4,7 +4,7 @@
 //! cargo run -q -p examples --example opus_mt -- FOLDER TEXT…
 //! ```
 //!
-//! The folder has the form of Hugging Face's Transformers; docs/opus-mt.md lists the files that it needs.
+//! The folder has the form of Hugging Face's Transformers; docs/models.md lists the files that it needs.
 
 #![expect(clippy::print_stdout, reason = "an example prints its results")]
 

@@ -72,6 +72,7 @@ pub mod packed;
 extern crate self as transformer_core;
 
 mod padded;
+mod shortlist;
 #[cfg(test)]
 #[path = "../tests/it/weights.rs"]
 #[expect(dead_code, reason = "only integration tests use the rest")]
@@ -85,6 +86,8 @@ pub use directory::{LoadError, ModelDirectory};
 pub use model::{AttentionMaps, AttentionMasks, DecoderState, Mask, Memory, Transformer};
 pub use packed::{ComputePrecision, PackedTransformer};
 pub use padded::Padded;
+#[doc(hidden)]
+pub use shortlist::{Shortlist, ShortlistError};
 #[doc(no_inline)]
 pub use transformer_text as text;
 #[doc(hidden)]

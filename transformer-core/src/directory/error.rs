@@ -8,6 +8,7 @@ use thiserror::Error;
 
 use super::Precision;
 use super::format::NEWEST_FORMAT;
+use crate::ShortlistError;
 use crate::config::ConfigError;
 use crate::json::JsonError;
 use crate::text::{LanguageCodeError, TokenizerError};
@@ -31,6 +32,14 @@ pub enum DirectoryError {
     NotAModel {
         /// The given path.
         path: PathBuf,
+    },
+    /// The shortlist does not fit the model.
+    #[error("`{}` cannot be used", path.display())]
+    Shortlist {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        source: ShortlistError,
     },
     /// The model was written by a newer version of the program.
     #[error(

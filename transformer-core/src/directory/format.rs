@@ -12,6 +12,9 @@ pub(crate) const MANIFEST: &str = "manifest.json";
 pub(super) const CONFIG: &str = "config.json";
 pub(super) const WEIGHTS: &str = "weights.bpk";
 
+/// File of the shortlist.
+pub(super) const SHORTLIST: &str = "shortlist.bin";
+
 /// File of the tokenizer of both sides.
 pub const TOKENIZER: &str = "tokenizer.json";
 

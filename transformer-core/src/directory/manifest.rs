@@ -44,6 +44,9 @@ pub struct Files {
     /// Target vocabulary; absent if there is a joint one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tgt_tokenizer: Option<FileEntry>,
+    /// Shortlist of target tokens; absent if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shortlist: Option<FileEntry>,
 }
 
 impl Manifest {
@@ -116,9 +119,14 @@ fn format_of(precision: Precision) -> u64 {
 impl Files {
     /// Iterates over all files.
     pub fn iter(&self) -> impl Iterator<Item = &FileEntry> {
-        let tokenizers = [&self.tokenizer, &self.src_tokenizer, &self.tgt_tokenizer];
+        let optional = [
+            &self.tokenizer,
+            &self.src_tokenizer,
+            &self.tgt_tokenizer,
+            &self.shortlist,
+        ];
         [&self.config, &self.weights]
             .into_iter()
-            .chain(tokenizers.into_iter().flatten())
+            .chain(optional.into_iter().flatten())
     }
 }

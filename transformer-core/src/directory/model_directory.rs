@@ -2,12 +2,14 @@
 
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use burn::tensor::Bytes;
 
 use super::format::MANIFEST;
 use super::read_ahead::ReadAhead;
 use super::{DirectoryError, FileEntry, Files, Languages, Manifest, Tokenizers};
+use crate::Shortlist;
 use crate::config::TransformerConfig;
 use crate::json;
 use crate::regular_file::{self, MAX_JSON_BYTES, MAX_TOKENIZER_BYTES};
@@ -24,6 +26,7 @@ pub struct ModelDirectory {
     config: TransformerConfig,
     tokenizers: Tokenizers,
     languages: Languages,
+    shortlist: Option<Arc<Shortlist>>,
     /// The weights; [`open_with`](Self::open_with) starts to read them in advance.
     weights: Option<ReadAhead>,
 }
@@ -127,12 +130,15 @@ impl ModelDirectory {
             source,
         })?;
         let tokenizers = read_tokenizers(path, manifest, &config)?;
+        let entry = manifest.files.shortlist.as_ref();
+        let shortlist = entry.map(|entry| read_shortlist(path, entry, &config));
         Ok(Self {
             path: path.to_owned(),
             manifest: manifest.clone(),
             config,
             tokenizers,
             languages: manifest.languages(&path.join(MANIFEST))?,
+            shortlist: shortlist.transpose()?,
             weights,
         })
     }
@@ -155,6 +161,11 @@ impl ModelDirectory {
     /// Returns the languages of the model, as far as its manifest has them.
     pub const fn languages(&self) -> &Languages {
         &self.languages
+    }
+
+    /// Returns the shortlist of the model, if it has one.
+    pub const fn shortlist(&self) -> Option<&Arc<Shortlist>> {
+        self.shortlist.as_ref()
     }
 
     /// Returns the path of the weights, a Burn record.
@@ -246,6 +257,21 @@ fn read_small(path: &Path, entry: &FileEntry, max_bytes: u64) -> Result<Vec<u8>,
         }),
         false => entry.read_in(path),
     }
+}
+
+fn read_shortlist(
+    path: &Path,
+    entry: &FileEntry,
+    config: &TransformerConfig,
+) -> Result<Arc<Shortlist>, DirectoryError> {
+    let file = read_small(path, entry, MAX_TOKENIZER_BYTES)?;
+    let shortlist = Shortlist::parse(&file, config.src_vocab_size, config.tgt_vocab_size);
+    shortlist
+        .map(Arc::new)
+        .map_err(|source| DirectoryError::Shortlist {
+            path: path.join(&entry.name),
+            source,
+        })
 }
 
 fn read_tokenizer(path: &Path, entry: &FileEntry) -> Result<Tokenizer, DirectoryError> {

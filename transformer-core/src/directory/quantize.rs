@@ -111,6 +111,9 @@ impl ModelDirectory {
             training: self.manifest().training.clone(),
         };
         Self::write_stored(&target, &parts, precision)?;
+        if let Some(shortlist) = self.shortlist() {
+            Self::add_shortlist(&target, shortlist)?;
+        }
         Ok(target)
     }
 }

@@ -6,8 +6,11 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::atomic::{UNFINISHED, create_folder, undo_on_failure, write_file};
-use super::format::{CONFIG, MANIFEST, SRC_TOKENIZER, TGT_TOKENIZER, TOKENIZER, WEIGHTS};
+use super::format::{
+    CONFIG, MANIFEST, SHORTLIST, SRC_TOKENIZER, TGT_TOKENIZER, TOKENIZER, WEIGHTS,
+};
 use super::{DirectoryError, FileEntry, Files, Manifest, ModelDirectory, Precision, Tokenizers};
+use crate::Shortlist;
 use crate::config::TransformerConfig;
 use crate::regular_file::{self, MAX_JSON_BYTES};
 
@@ -36,6 +39,20 @@ impl ModelDirectory {
     /// The old model is then kept, and a folder that was absent or empty is restored to that.
     pub fn write(path: impl AsRef<Path>, parts: &ModelParts<'_>) -> Result<(), DirectoryError> {
         Self::write_stored(path.as_ref(), parts, Precision::F32)
+    }
+
+    /// Adds a shortlist to the model in a directory. Its ids must be those of the model.
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`DirectoryError`] if there is no model, or if writing fails. The model then has no shortlist.
+    pub fn add_shortlist(
+        path: impl AsRef<Path>,
+        shortlist: &Shortlist,
+    ) -> Result<(), DirectoryError> {
+        let (path, mut manifest) = Self::find(path.as_ref())?;
+        manifest.files.shortlist = Some(put(&path, SHORTLIST, &shortlist.to_bytes())?);
+        commit(&path, &manifest)
     }
 
     /// Writes a model with weights that are already stored in this precision.
@@ -92,6 +109,7 @@ pub(super) fn stage(
         tokenizer: None,
         src_tokenizer: None,
         tgt_tokenizer: None,
+        shortlist: None,
     };
     match tokenizers {
         Tokenizers::Joint(tokenizer) => {
@@ -157,7 +175,14 @@ fn hashed_name(name: &str, digits: &str) -> String {
 }
 
 fn is_hashed_name(name: &str) -> bool {
-    let plain = [CONFIG, WEIGHTS, TOKENIZER, SRC_TOKENIZER, TGT_TOKENIZER];
+    let plain = [
+        CONFIG,
+        WEIGHTS,
+        TOKENIZER,
+        SRC_TOKENIZER,
+        TGT_TOKENIZER,
+        SHORTLIST,
+    ];
     name.split('.').nth(1).is_some_and(|digits| {
         matches!(digits.len(), 8 | 64)
             && digits

@@ -50,11 +50,31 @@ impl PackedLinear {
         output: &mut Vec<f32>,
     ) {
         output.resize(x.len() / self.d_in * self.d_out, 0.0);
+        self.write(kernels, x, activation, output);
+    }
+
+    /// Writes `activation(x·W + b)` into a slice.
+    ///
+    /// # Shapes
+    ///
+    /// - `x`: `[rows, d_in]`
+    /// - `output`: `[rows, d_out]`
+    pub(super) fn write(
+        &self,
+        kernels: &mut Kernels,
+        x: &[f32],
+        activation: Option<Activation>,
+        output: &mut [f32],
+    ) {
         let sizes = [self.d_in, self.d_out];
         let finish = Finish {
             bias: &self.bias,
             activation,
         };
         kernels.multiply(x, sizes, &self.matrix, finish, output);
+    }
+
+    pub(super) fn bias(&self) -> &[f32] {
+        &self.bias
     }
 }

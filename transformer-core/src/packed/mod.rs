@@ -38,6 +38,8 @@ mod prefetch;
 mod products;
 mod quantize;
 mod recurrence;
+#[cfg(test)]
+mod shortlist_tests;
 mod state;
 #[cfg(test)]
 pub(crate) mod tests;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::attention::{Heads, padded};
+use super::linear::PackedLinear;
 
 /// The keys and values of the tokens decoded so far, or one vector for all of them, and those of the memory.
 ///
@@ -46,6 +47,16 @@ pub(super) struct SentenceMemory {
     pub(super) len: usize,
     /// For each layer: the keys, for each head in blocks, and then the values `[len, values]`.
     features: Vec<f32>,
+    /// The output layer for the tokens to which the translation is limited; absent if all tokens are allowed.
+    pub(super) outputs: Option<LimitedOutputs>,
+}
+
+/// The output layer for some tokens.
+#[derive(Debug)]
+pub(super) struct LimitedOutputs {
+    /// The tokens, in ascending order.
+    pub(super) ids: Vec<u32>,
+    pub(super) projection: PackedLinear,
 }
 
 impl SentenceMemory {
@@ -54,6 +65,7 @@ impl SentenceMemory {
         Self {
             len,
             features: vec![0.0; n_layers * Self::layer_size(len, heads)],
+            outputs: None,
         }
     }
 
@@ -184,6 +196,28 @@ impl PackedState {
     /// Panics if the row does not exist.
     pub fn src_len(&self, row: usize) -> usize {
         self.memories[row].len
+    }
+
+    /// Returns the tokens to which a row is limited, in ascending order, special tokens first; `None` if it is not.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the row does not exist.
+    pub fn candidates(&self, row: usize) -> Option<&[u32]> {
+        let outputs = self.memories[row].outputs.as_ref();
+        outputs.map(|outputs| outputs.ids.as_slice())
+    }
+
+    /// Limits the next tokens of all rows of a sentence.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the row was copied before.
+    pub(super) fn limit(&mut self, row: usize, outputs: LimitedOutputs) {
+        let memory = Arc::get_mut(&mut self.memories[row]);
+        memory
+            .expect("a new state has one row per sentence")
+            .outputs = Some(outputs);
     }
 
     /// Keeps the given rows, in the given order; a row may be given more than once, or not at all.

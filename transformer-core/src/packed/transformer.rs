@@ -9,12 +9,12 @@ use super::layers::{PackedDecoderLayer, PackedEncoderLayer, Stack};
 use super::linear::PackedLinear;
 use super::norm::PackedNorm;
 use super::products::Workspace;
-use super::state::PackedState;
+use super::state::{LimitedOutputs, PackedState, SentenceMemory};
 use super::weights::{Embeddings, Packer};
 use crate::config::{self, Place, Positions, TransformerConfig, Tying};
 use crate::directory::{Precision, StoredTensors};
 use crate::model::{Transformer, sinusoid_table};
-use crate::{LoadError, ModelDirectory};
+use crate::{LoadError, ModelDirectory, Shortlist};
 
 /// Number of positions with sinusoids that are computed in advance.
 const N_SINUSOIDS: usize = 128;
@@ -35,14 +35,15 @@ pub struct PackedTransformer {
     encoder: Stack<PackedEncoderLayer>,
     decoder: Stack<PackedDecoderLayer>,
     projection: PackedLinear,
+    shortlist: Option<Arc<Shortlist>>,
 }
 
 impl ModelDirectory {
     /// Loads the model for generation on CPUs.
     ///
     /// Without a precision, a model that is stored in 8-bit integers computes in them, and any other model in 32-bit
-    /// floats. A model that is stored in floats is rounded to integers as [`write_quantized`](Self::write_quantized)
-    /// does it, so the translations are those of the smaller directory.
+    /// floats. A shortlist of the model is used. A model that is stored in floats is rounded to integers as
+    /// [`write_quantized`](Self::write_quantized) does it, so the translations are those of the smaller directory.
     ///
     /// # Errors
     ///
@@ -52,7 +53,8 @@ impl ModelDirectory {
         precision: Option<ComputePrecision>,
     ) -> Result<PackedTransformer, LoadError> {
         let precision = precision.unwrap_or_else(|| self.compute_precision());
-        PackedTransformer::pack(self.config(), &self.stored_tensors()?, precision)
+        let model = PackedTransformer::pack(self.config(), &self.stored_tensors()?, precision)?;
+        Ok(model.with_shortlist(self.shortlist().cloned()))
     }
 
     /// Returns the number format that [`load_packed`](Self::load_packed) chooses.
@@ -133,8 +135,20 @@ impl PackedTransformer {
             encoder: packer.encoder()?,
             decoder: packer.decoder()?,
             projection,
+            shortlist: None,
         };
         weights.check_all_used().map(|()| packed)
+    }
+
+    /// Sets the shortlist by which [`begin_limited`](Self::begin_limited) limits the output. It is not used if the
+    /// output matrix is not that of the target embeddings.
+    #[must_use]
+    pub fn with_shortlist(self, shortlist: Option<Arc<Shortlist>>) -> Self {
+        let is_tied = self.config.tying != Tying::None;
+        Self {
+            shortlist: shortlist.filter(|_| is_tied),
+            ..self
+        }
     }
 
     /// Returns the hyper-parameters.
@@ -192,6 +206,33 @@ impl PackedTransformer {
         self.decoder.begin(&lens, workspace)
     }
 
+    /// Like [`begin`](Self::begin), and limits the output of the sentences for which `is_limited` is true by the
+    /// shortlist, if there is one.
+    ///
+    /// # Panics
+    ///
+    /// Panics as [`begin`](Self::begin) does.
+    pub fn begin_limited<S: AsRef<[u32]>>(
+        &self,
+        sentences: &[S],
+        is_limited: &[bool],
+        workspace: &mut Workspace,
+    ) -> PackedState {
+        let mut state = self.begin(sentences, workspace);
+        let Some(shortlist) = &self.shortlist else {
+            return state;
+        };
+        for (row, (sentence, is_limited)) in sentences.iter().zip(is_limited).enumerate() {
+            if *is_limited {
+                let ids = shortlist.candidates(sentence.as_ref());
+                let (bias, d_model) = (self.projection.bias(), self.config.d_model);
+                let projection = self.tgt_embeddings.projection_of(&ids, bias, d_model);
+                state.limit(row, LimitedOutputs { ids, projection });
+            }
+        }
+        state
+    }
+
     /// Returns a state without rows, for sentences to [join](PackedState::join).
     pub fn without_rows(&self) -> PackedState {
         PackedState::new(Vec::new(), self.decoder.own_state(0))
@@ -199,7 +240,8 @@ impl PackedTransformer {
 
     /// Appends one token to each row, and returns the logits of the next, row by row.
     ///
-    /// The logits of a row depend only on its sentence and its tokens, to the last bit.
+    /// The logits of a row depend only on its sentence and its tokens, to the last bit. In a row that is limited, all
+    /// other tokens have the logit −∞.
     ///
     /// # Panics
     ///
@@ -211,7 +253,24 @@ impl PackedTransformer {
         last_tokens: &[u32],
         workspace: &'w mut Workspace,
     ) -> &'w mut [f32] {
-        self.decode(state, last_tokens, workspace, None)
+        self.decode(state, last_tokens, workspace, None);
+        self.fill_limited(state, workspace)
+    }
+
+    /// Like [`step`](Self::step), but a row that is limited has the logits of its
+    /// [candidates](PackedState::candidates) only, in their order.
+    ///
+    /// # Panics
+    ///
+    /// Panics as [`step`](Self::step) does.
+    pub fn step_limited<'w>(
+        &self,
+        state: &mut PackedState,
+        last_tokens: &[u32],
+        workspace: &'w mut Workspace,
+    ) -> &'w mut [f32] {
+        self.decode(state, last_tokens, workspace, None);
+        &mut workspace.logits
     }
 
     /// Like [`step`](Self::step), and also returns the mean over the heads of the last layer's attention: for each row,
@@ -227,17 +286,18 @@ impl PackedTransformer {
         workspace: &'w mut Workspace,
     ) -> (&'w mut [f32], Vec<Vec<f32>>) {
         let mut attention = Vec::with_capacity(last_tokens.len());
-        let logits = self.decode(state, last_tokens, workspace, Some(&mut attention));
-        (logits, attention)
+        self.decode(state, last_tokens, workspace, Some(&mut attention));
+        (self.fill_limited(state, workspace), attention)
     }
 
-    fn decode<'w>(
+    /// Writes the logits of each row, of its candidates only if it is limited.
+    fn decode(
         &self,
         state: &mut PackedState,
         last_tokens: &[u32],
-        workspace: &'w mut Workspace,
+        workspace: &mut Workspace,
         attention: Option<&mut Vec<Vec<f32>>>,
-    ) -> &'w mut [f32] {
+    ) {
         assert_eq!(last_tokens.len(), state.n_rows(), "each row gets one token");
         let (vocab, d_model) = (self.config.tgt_vocab_size, self.config.d_model);
         assert_in_vocabulary("target", last_tokens, vocab);
@@ -264,7 +324,51 @@ impl PackedTransformer {
         let Workspace {
             kernels, x, logits, ..
         } = workspace;
-        self.projection.forward(kernels, x, logits);
+        // Rows of one sentence are products with one matrix, as are neighbors that are not limited.
+        let is_one = |a: &Arc<SentenceMemory>, b: &Arc<SentenceMemory>| {
+            Arc::ptr_eq(a, b) || a.outputs.is_none() && b.outputs.is_none()
+        };
+        let width = |memory: &Arc<SentenceMemory>| {
+            let outputs = memory.outputs.as_ref();
+            outputs.map_or(vocab, |outputs| outputs.ids.len())
+        };
+        logits.resize(state.memories.iter().map(width).sum(), 0.0);
+        let (mut x, mut logits) = (x.as_slice(), logits.as_mut_slice());
+        for rows in state.memories.chunk_by(is_one) {
+            let (input, output);
+            (input, x) = x.split_at(rows.len() * d_model);
+            (output, logits) = logits.split_at_mut(rows.iter().map(width).sum());
+            let outputs = rows[0].outputs.as_ref();
+            let projection = outputs.map_or(&self.projection, |it| &it.projection);
+            projection.write(kernels, input, None, output);
+        }
+    }
+
+    /// Gives the tokens to which rows are not limited the logit −∞.
+    fn fill_limited<'w>(&self, state: &PackedState, workspace: &'w mut Workspace) -> &'w mut [f32] {
+        let logits = &mut workspace.logits;
+        let is_limited = |row| state.candidates(row).is_some();
+        if (0..state.n_rows()).any(is_limited) {
+            let mut all = Vec::with_capacity(state.n_rows() * self.config.tgt_vocab_size);
+            let mut rest = logits.as_slice();
+            for row in 0..state.n_rows() {
+                let start = all.len();
+                let vocab = self.config.tgt_vocab_size;
+                let ids = state.candidates(row);
+                let (found, others) = rest.split_at(ids.map_or(vocab, <[u32]>::len));
+                rest = others;
+                match ids {
+                    None => all.extend_from_slice(found),
+                    Some(ids) => {
+                        all.resize(start + vocab, f32::NEG_INFINITY);
+                        for (id, logit) in ids.iter().zip(found) {
+                            all[start + *id as usize] = *logit;
+                        }
+                    }
+                }
+            }
+            *logits = all;
+        }
         logits
     }
 

@@ -216,19 +216,11 @@ impl Packer<'_> {
 
     /// Packs the transpose of a matrix with a row per token, for logits.
     pub(super) fn projection(&self, embeddings: &Embeddings) -> Result<PackedLinear, LoadError> {
-        let (d_model, vocab) = (self.config.d_model, self.config.tgt_vocab_size);
         let bias = match self.config.output_bias {
             true => self.floats(Place::OutputBias)?.into_owned(),
             false => Vec::new(),
         };
-        let (shape, strides) = ([d_model, vocab], [1, d_model]);
-        let matrix = match embeddings {
-            Embeddings::F32(values) => PackedMatrix::f32(values, shape, strides),
-            Embeddings::Int8 { integers, scales } => {
-                PackedMatrix::int8(integers, shape, strides, scales.clone())
-            }
-        };
-        Ok(PackedLinear::new(matrix, bias, shape))
+        Ok(embeddings.projection(bias, self.config.d_model))
     }
 
     /// Converts a matrix to the format of the products.
@@ -294,6 +286,38 @@ fn join_columns(matrices: &[(WeightMatrix<'_>, usize)], n_rows: usize) -> Weight
 }
 
 impl Embeddings {
+    /// Packs the transpose, for logits.
+    fn projection(&self, bias: Vec<f32>, d_model: usize) -> PackedLinear {
+        let n_tokens = match self {
+            Self::F32(values) => values.len() / d_model,
+            Self::Int8 { scales, .. } => scales.len(),
+        };
+        let (shape, strides) = ([d_model, n_tokens], [1, d_model]);
+        let matrix = match self {
+            Self::F32(values) => PackedMatrix::f32(values, shape, strides),
+            Self::Int8 { integers, scales } => {
+                PackedMatrix::int8(integers, shape, strides, scales.clone())
+            }
+        };
+        PackedLinear::new(matrix, bias, shape)
+    }
+
+    /// Packs the rows of some tokens, for their logits alone; `bias` is that of all tokens.
+    pub(super) fn projection_of(&self, ids: &[u32], bias: &[f32], d_model: usize) -> PackedLinear {
+        let bias = match bias.is_empty() {
+            true => Vec::new(),
+            false => ids.iter().map(|id| bias[*id as usize]).collect(),
+        };
+        let rows = match self {
+            Self::F32(values) => Self::F32(rows(values, ids, d_model)),
+            Self::Int8 { integers, scales } => Self::Int8 {
+                integers: rows(integers, ids, d_model),
+                scales: rows(scales, ids, 1),
+            },
+        };
+        rows.projection(bias, d_model)
+    }
+
     /// Writes the vector of a token, times `factor`.
     pub(super) fn write(&self, token: usize, factor: f32, vector: &mut [f32]) {
         let elements = token * vector.len()..(token + 1) * vector.len();
@@ -311,4 +335,10 @@ impl Embeddings {
             }
         }
     }
+}
+
+/// Returns some rows of a matrix.
+fn rows<T: Copy>(matrix: &[T], ids: &[u32], width: usize) -> Vec<T> {
+    let row = |id: &u32| &matrix[*id as usize * width..][..width];
+    ids.iter().flat_map(row).copied().collect()
 }

@@ -8,6 +8,7 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use transformer_core::TransformerConfig;
 use transformer_core::import::StateDict;
+use transformer_core::import::marian::binary::read_container;
 use transformer_core::json;
 use transformer_core::lines::LineReader;
 use transformer_core::text::sentencepiece::SentencePiece;
@@ -142,6 +143,14 @@ fn read_pieces(bytes: &[u8]) {
     }
 }
 
+fn read_binary(bytes: &[u8]) {
+    if let Ok((dict, _)) = soon(|| read_container(bytes)) {
+        let n_values = dict.names().filter_map(|name| dict.tensor(name));
+        let n_values: usize = n_values.map(|tensor| tensor.num_elements()).sum();
+        assert!(n_values <= bytes.len());
+    }
+}
+
 fn read_tokenizer(json: &str) {
     if let Ok(tokenizer) = soon(|| Tokenizer::from_json(json)) {
         let ids = soon(|| tokenizer.encode(LINE));
@@ -211,6 +220,23 @@ proptest! {
         let header_len = u64::from_le_bytes(*valid.first_chunk().expect("it has a header"));
         let (header, values) = valid.split_at(8 + header_len as usize);
         read_state_dict(&[&changed(header, &changes), values].concat());
+    }
+
+    #[test]
+    fn arbitrary_bytes_are_no_binary_model(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+        read_binary(&bytes);
+        read_binary(&[&1_u64.to_le_bytes()[..], &bytes].concat());
+    }
+
+    #[test]
+    fn changed_binary_models_are_read_or_refused(changes in changes()) {
+        for name in ["binary/model.ende.intgemm.alphas.bin", "binary_separate/model.ende.bin"] {
+            let valid = fixture(&format!("marian/{name}.gz"));
+            read_binary(&changed(&valid, &changes));
+            // Most changes of the whole file are in the values; these are in the sizes, names and shapes.
+            let (header, values) = valid.split_at(4096);
+            read_binary(&[&changed(header, &changes), values].concat());
+        }
     }
 
     #[test]

@@ -19,6 +19,8 @@ mod maps;
 #[cfg(feature = "pytorch")]
 mod marian;
 #[cfg(feature = "pytorch")]
+mod marian_binary;
+#[cfg(feature = "pytorch")]
 mod marian_export;
 mod masks;
 mod mixed_precision;
@@ -27,6 +29,7 @@ mod model;
 mod no_pytorch;
 #[cfg(feature = "pytorch")]
 mod non_finite;
+mod packed_goldens;
 mod parameters;
 #[cfg(feature = "pytorch")]
 mod pegasus_export;

@@ -63,7 +63,7 @@ fn refusal(folder: &Path) -> String {
 }
 
 /// Encodes a line to Marian's ids, with EOS.
-fn marian_ids(tokenizer: &Tokenizer, line: &str) -> Vec<u32> {
+pub(crate) fn marian_ids(tokenizer: &Tokenizer, line: &str) -> Vec<u32> {
     let pieces = tokenizer.pieces().expect("the tokenizer is Marian's");
     let row = |id: u32| pieces.rows()[id as usize].expect("text is never padding");
     let ids = tokenizer.encode(line).into_iter().map(row);
@@ -98,7 +98,7 @@ fn check_text(folder: &Path) {
     }
 }
 
-fn check_logits(folder: &Path) {
+pub(crate) fn check_logits(folder: &Path) {
     let marian = read(folder);
     let reference = Reference::read(folder.join("reference.safetensors"));
     let reference = reference.expect("the generator wrote it");
@@ -177,6 +177,7 @@ fn settings_for_decoding_are_read() {
         num_beams: Some(4),
         // 32 in the file, which counts the first input of the decoder.
         max_len: Some(31),
+        max_len_factor: None,
         forces_end: true,
         length_penalty: 1.0,
         early_stopping: EarlyStopping::Heuristic,

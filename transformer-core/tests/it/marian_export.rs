@@ -110,6 +110,7 @@ fn a_model_that_was_trained_here_survives_a_round_trip() {
         banned: vec![vec![0], vec![2], vec![1]],
         renormalizes: true,
         forces_end: false,
+        ..Generation::default()
     };
     let tokenizers = Tokenizers::Joint(tokenizer);
     let exported = to_marian(folder.path(), &model, &config, &tokenizers, &generation);

@@ -174,5 +174,6 @@ fn generation(search: &Search, tokenizers: &Tokenizers) -> Generation {
         },
         banned: banned.collect(),
         renormalizes: search.renormalize,
+        ..Generation::default()
     }
 }

@@ -1,4 +1,4 @@
-//! `transformer-infer import`: converts a Marian model to a model directory.
+//! `transformer-infer import`: converts a model of another program to a model directory.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -15,15 +15,18 @@ use transformer_infer::marian_search;
 
 use super::{CommandError, check_folder, languages_of};
 
-/// Converts a Marian model of Hugging Face's Transformers, such as those of OPUS-MT, to a model directory.
+/// Converts a Marian model of Hugging Face's Transformers, such as those of OPUS-MT, or of Firefox Translations, to a
+/// model directory.
 ///
-/// The folder needs config.json, vocab.json, source.spm, target.spm and model.safetensors or
-/// pytorch_model.bin; generation_config.json and tokenizer_config.json are read if they exist. Beam size and
-/// length limits of the model become the defaults of `translate` and `evaluate`.
+/// A folder of Transformers needs config.json, vocab.json, source.spm, target.spm and model.safetensors or
+/// pytorch_model.bin; generation_config.json and tokenizer_config.json are read if they exist. A folder of Firefox
+/// Translations, Bergamot or translateLocally needs model.*.bin and vocab.*.spm, or srcvocab.*.spm and trgvocab.*.spm;
+/// config.*.yml and metadata.json are read if they exist. Beam size and length limits of the model become the defaults
+/// of `translate` and `evaluate`.
 #[derive(Debug, Args)]
 pub(crate) struct Import {
-    /// Folder of the Marian model.
-    #[arg(long, value_name = "DIR")]
+    /// Folder of the model, or its model.*.bin in Marian's binary format.
+    #[arg(long, value_name = "PATH")]
     from: PathBuf,
     /// Model directory to write: a new folder, or an empty one.
     #[arg(long, value_name = "DIR", required_unless_present = "check")]
@@ -32,7 +35,7 @@ pub(crate) struct Import {
     #[arg(long, requires = "out")]
     overwrite: bool,
     /// Language of the source, such as en or pt-BR [default: that of tokenizer_config.json, or of a folder with a name
-    /// like opus-mt-en-de].
+    /// like opus-mt-en-de; or that of metadata.json, or of a name like model.ende.bin].
     #[arg(long, value_name = "CODE", requires = "out")]
     src_lang: Option<LanguageCode>,
     /// Language of the target [default: likewise].
@@ -106,13 +109,24 @@ fn write(
         weights: &weights,
         training,
     };
-    Ok(ModelDirectory::write(out, &parts)?)
+    ModelDirectory::write(out, &parts)?;
+    if let Some(shortlist) = &marian.shortlist {
+        ModelDirectory::add_shortlist(out, shortlist)?;
+    }
+    Ok(())
 }
 
 fn summary(marian: &Marian, languages: &Languages, out: &Path) -> String {
     let config = &marian.config;
+    let files = match marian.files.is_empty() {
+        true => String::new(),
+        false => format!(
+            "read {}, in Marian's binary format\n",
+            marian.files.join(", ")
+        ),
+    };
     format!(
-        "{}+{} layers, d_model {}, {} source and {} target tokens, {}\n\
+        "{files}{}+{} layers, d_model {}, {} source and {} target tokens, {}\n\
          translate with: transformer-infer translate --model {}",
         config.n_encoder_layers,
         config.n_decoder_layers,

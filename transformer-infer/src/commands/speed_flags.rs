@@ -17,6 +17,9 @@ pub(crate) struct SpeedFlags {
     /// per core].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=512))]
     threads: Option<u16>,
+    /// Use of the model's shortlist, if it has one: on, or off to consider all target tokens at each step.
+    #[arg(long, value_name = "on|off", default_value = "on", value_parser = ["on", "off"])]
+    shortlist: String,
 }
 
 impl SpeedFlags {
@@ -24,6 +27,7 @@ impl SpeedFlags {
         OpenOptions {
             precision: self.precision,
             n_threads: self.threads.and_then(|n| NonZeroUsize::new(n.into())),
+            without_shortlist: self.shortlist == "off",
             ..OpenOptions::default()
         }
     }

@@ -25,8 +25,8 @@ const CHUNKS_ON_CPU: f64 = 1.0;
 const CHUNKS_ON_DEVICE: f64 = 3.0;
 
 /// Values per token and feature that the backward pass of a recurrence needs: the gate, its complement, the candidate, the
-/// output, and four of the scan: two at full length, and as many in all shorter scans.
-const RECURRENCE: f64 = 8.0;
+/// output, and those of the scan. Fitted to runs on flex with 2 and 6 layers of 256 features.
+const RECURRENCE: f64 = 12.0;
 
 /// Returns the memory of the machine or container in bytes, if the system reports it in files (Linux).
 pub(super) fn available_memory() -> Option<f64> {
@@ -319,10 +319,10 @@ mod tests {
         }
     }
 
-    /// One decoder layer of one feature and 4 tokens: queries, heads, their product, keys, values and 4 weights, or eight
-    /// values of a recurrence.
+    /// One decoder layer of one feature and 4 tokens: queries, heads, their product, keys, values and 4 weights, or
+    /// twelve values of a recurrence.
     #[test]
-    fn a_recurrence_keeps_eight_values_in_place_of_those_of_attention() {
+    fn a_recurrence_keeps_twelve_values_in_place_of_those_of_attention() {
         let of = |decoder_mixing| {
             let config = TransformerConfig {
                 d_model: 1,
@@ -336,7 +336,7 @@ mod tests {
             activations(&config, [0.0, 8.0], &sizes(4.0, 4.0), Checkpointing::None)
         };
         let attention = 4.0 * 8.0 * (3.0 + 4.0 + 2.0);
-        let recurrence = 4.0 * 8.0 * 8.0;
+        let recurrence = 4.0 * 8.0 * 12.0;
         assert_eq!(
             of(Mixing::SelfAttention) - of(Mixing::Ssru),
             attention - recurrence

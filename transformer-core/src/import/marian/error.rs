@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
+use super::binary::BinaryError;
 use crate::config::ConfigError;
 use crate::import::{Misfit, NonFinite, StateDictError};
 use crate::json::JsonError;
@@ -149,6 +150,14 @@ pub enum MarianError {
         path: PathBuf,
         /// The cause.
         source: SentencePieceError,
+    },
+    /// A model in Marian's binary format cannot be imported.
+    #[error("`{}` cannot be imported", path.display())]
+    Binary {
+        /// The file, or the folder.
+        path: PathBuf,
+        /// The cause.
+        source: BinaryError,
     },
     /// The weights cannot be read.
     #[error(transparent)]

@@ -1,11 +1,13 @@
-//! [`Marian`]: a model and its tokenizers, imported from a folder of Hugging Face's Transformers.
+//! [`Marian`]: a model and its tokenizers, imported from a folder of Hugging Face's Transformers or in Marian's binary
+//! format.
 
 use std::path::{Path, PathBuf};
 
 use burn::tensor::Device;
 
 use super::settings::{self, Generation, Settings};
-use super::{MarianError, vocabulary, weights};
+use super::{MarianError, binary, vocabulary, weights};
+use crate::Shortlist;
 use crate::config::TransformerConfig;
 use crate::directory::{Languages, Tokenizers};
 use crate::import::{ImportError, Names};
@@ -37,8 +39,12 @@ pub struct Marian {
     pub generation: Generation,
     /// The model, with its weights.
     pub model: Transformer,
+    /// The shortlist of a model in Marian's binary format, in our ids.
+    pub shortlist: Option<Shortlist>,
     /// The file of the weights.
     pub weights: PathBuf,
+    /// Names of all files of a model in Marian's binary format; empty for other models.
+    pub files: Vec<String>,
 }
 
 impl Marian {
@@ -46,11 +52,17 @@ impl Marian {
     /// `pytorch_model.bin`. Optional are `generation_config.json`, `tokenizer_config.json` and
     /// `target_vocab.json`. No code in a pickle is run.
     ///
+    /// A `.bin` file, or a folder with `model.*.bin` and without `config.json`, is read as a model in Marian's
+    /// [binary format](super::binary).
+    ///
     /// # Errors
     ///
     /// Returns a [`MarianError`] that names the file and the problem.
     pub fn read(folder: impl AsRef<Path>, device: &Device) -> Result<Self, MarianError> {
         let folder = folder.as_ref();
+        if binary::is_binary(folder) {
+            return binary::read(folder, device);
+        }
         let settings = Settings::read(folder)?;
         let languages = settings::languages(folder)?;
         let tokenizers = vocabulary::read(folder, &settings)?;
@@ -82,6 +94,8 @@ impl Marian {
             generation: settings.generation(folder)?,
             model,
             weights: path,
+            shortlist: None,
+            files: Vec::new(),
         })
     }
 }

@@ -1,5 +1,5 @@
 //! Marian's translation models (Junczys-Dowmunt et al. 2018, <https://aclanthology.org/P18-4020/>) in the format
-//! of Hugging Face's Transformers, in which OPUS-MT publishes its models.
+//! of Hugging Face's Transformers, in which OPUS-MT publishes its models, and in Marian's own binary format.
 //!
 //! Marian's special tokens have other ids: `</s>` is 0, `<unk>` 1, and decoding starts from the last token, `<pad>`.
 //! Our special tokens are constants of the format, so the import reorders the rows of all vocabulary matrices, and no
@@ -11,10 +11,12 @@
 //! - `vocabulary`: the tokens.
 //! - `weights`: the matrices, in our order.
 //! - `reference`: comparison of logits with another program.
+//! - [`binary`]: models of Firefox Translations, in Marian's binary format.
 //! - `error`: [`MarianError`].
 //!
 //! [`to_marian`](crate::export::to_marian) exports to this format.
 
+pub mod binary;
 mod error;
 mod folder;
 mod reference;

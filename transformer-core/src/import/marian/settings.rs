@@ -79,6 +79,9 @@ pub struct Generation {
     pub num_beams: Option<usize>,
     /// Maximum number of generated tokens, `</s>` included.
     pub max_len: Option<usize>,
+    /// Maximum number of generated tokens for each source token, `</s>` included in both; it has priority over
+    /// `max_len`.
+    pub max_len_factor: Option<f64>,
     /// True if the last token that `max_len` allows is always `</s>`, with log-probability 0.
     pub forces_end: bool,
     /// Exponent of the length by which scores are divided.
@@ -237,6 +240,7 @@ impl Settings {
             num_beams: settings.num_beams,
             // Transformers counts the token that decoding starts from.
             max_len: settings.max_length.map(|len| len.saturating_sub(1)),
+            max_len_factor: None,
             forces_end: forced.is_some(),
             length_penalty: settings.length_penalty.unwrap_or(1.0),
             early_stopping: match settings.early_stopping {

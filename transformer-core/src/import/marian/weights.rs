@@ -26,7 +26,7 @@ const POSITION_TOLERANCE: f32 = 2e-3;
 
 /// The logit of our `<pad>` if Marian has no such token: its probability is 0 in single precision, and the value
 /// is within the range of half precision.
-const IMPOSSIBLE: f32 = -1e4;
+pub(super) const IMPOSSIBLE: f32 = -1e4;
 
 /// Reads the weights of a folder, in our order, and returns them with the path of the file.
 pub(super) fn read(
@@ -129,11 +129,7 @@ impl MarianWeights {
         let Some(values) = self.values(name, &[n_tokens, d_model])? else {
             return Ok(());
         };
-        let zeros = vec![0.0; d_model];
-        let row = |row: &Option<u32>| {
-            row.map_or(&*zeros, |row| &values[row as usize * d_model..][..d_model])
-        };
-        let ordered: Vec<f32> = rows.iter().flat_map(row).copied().collect();
+        let ordered = ordered(&values, rows, d_model, 0.0);
         let data = TensorData::new(ordered, [rows.len(), d_model]);
         self.dict.insert(name, data);
         Ok(())
@@ -143,8 +139,7 @@ impl MarianWeights {
     fn reorder_bias(&mut self, rows: &[Option<u32>], n_tokens: usize) -> Result<(), MarianError> {
         let values = self.values(BIAS, &[1, n_tokens])?;
         let values = values.unwrap_or_else(|| vec![0.0; n_tokens]);
-        let bias = |row: &Option<u32>| row.map_or(IMPOSSIBLE, |row| values[row as usize]);
-        let ordered: Vec<f32> = rows.iter().map(bias).collect();
+        let ordered = ordered(&values, rows, 1, IMPOSSIBLE);
         self.dict.remove(BIAS);
         self.dict
             .insert("lm_head.bias", TensorData::new(ordered, [rows.len()]));
@@ -186,6 +181,16 @@ impl MarianWeights {
         }
         Ok(Some(tensor.iter::<f32>().collect()))
     }
+}
+
+/// Returns the rows of a matrix in another order, with `fill` for rows that it does not have.
+pub(super) fn ordered(values: &[f32], rows: &[Option<u32>], width: usize, fill: f32) -> Vec<f32> {
+    let absent = vec![fill; width];
+    let row = |row: &Option<u32>| {
+        let stored = row.and_then(|row| values.get(row as usize * width..)?.get(..width));
+        stored.unwrap_or(&absent)
+    };
+    rows.iter().flat_map(row).copied().collect()
 }
 
 /// Returns all sines, then all cosines; the paper's formula alternates them.

@@ -2,7 +2,7 @@
 
 use super::layout::Layout;
 use super::pytorch::{self, PytorchNames};
-use super::{annotated, marian};
+use super::{annotated, marian, marian_binary};
 use crate::config::{Place, TransformerConfig};
 
 /// The naming convention of a state dict.
@@ -21,6 +21,9 @@ pub enum Names {
     /// names, and also final normalizations and tables of positions; the tables,
     /// `model.{encoder,decoder}.embed_positions.weight`, must be removed first.
     Marian,
+    /// Marian itself (`encoder_l1_self_Wq`), in its binary format, after [`Marian`](crate::import::Marian) has put the
+    /// vocabulary in our order.
+    MarianBinary,
 }
 
 impl Names {
@@ -35,6 +38,7 @@ impl Names {
             Self::Pytorch(names) => pytorch::source(names, parameter, config),
             Self::Annotated => annotated::source(parameter, config),
             Self::Marian => marian::source(parameter, config),
+            Self::MarianBinary => marian_binary::source(parameter, config),
         }
     }
 }

@@ -4,6 +4,7 @@ mod annotated;
 mod convention;
 mod layout;
 mod marian;
+mod marian_binary;
 mod pytorch;
 
 pub use convention::Names;

@@ -125,6 +125,16 @@ impl SentencePiece {
         &self.file
     }
 
+    /// Returns all pieces, in the order of their ids.
+    pub fn pieces(&self) -> Vec<String> {
+        let pieces = ModelProto::parse(&self.file).map(|proto| proto.pieces);
+        pieces
+            .unwrap_or_default()
+            .into_iter()
+            .map(|piece| piece.text)
+            .collect()
+    }
+
     /// Returns whether the model writes unknown characters as bytes, with the pieces `<0x00>` to `<0xFF>`.
     pub fn has_byte_fallback(&self) -> bool {
         self.byte_fallback

@@ -149,9 +149,13 @@ pub fn translate_packed(
     let translate = |index: usize| {
         let (ids, requests) = (job.ids(&batches[index]), job.requests(&batches[index]));
         match models {
-            [model] => search.run(&mut PackedScorer::new(model, &ids), &requests),
+            [model] => search.run(
+                &mut PackedScorer::limited(model, &ids, &requests),
+                &requests,
+            ),
             models => {
-                let members = models.iter().map(|model| PackedScorer::new(model, &ids));
+                let members = models.iter();
+                let members = members.map(|model| PackedScorer::limited(model, &ids, &requests));
                 let mut ensemble = Ensemble::new(members.collect(), search.ensemble);
                 search.run(&mut ensemble, &requests)
             }

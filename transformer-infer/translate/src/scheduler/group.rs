@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::line::{Ended, Grown, Line};
 use super::model::{BatchModel, Workspaces};
+use crate::scorer::is_limited;
 use transformer_search::{Found, RunningSearch, Search};
 
 /// Lines of equal searches. Their rows are the rows of one model, and grow by one token in each step.
@@ -52,7 +53,9 @@ impl<'m> Group<'m> {
         self.lines.extend(keys.clone().zip(lines));
         let new = keys.map(|key| (key, &self.lines[&key]));
         let sources: Vec<&[u32]> = new.clone().map(|(_, line)| line.ids.as_slice()).collect();
-        self.model.join(&sources, workspaces);
+        let are_limited = new.clone().map(|(_, line)| is_limited(&line.request));
+        let are_limited: Vec<bool> = are_limited.collect();
+        self.model.join(&sources, &are_limited, workspaces);
         for (key, line) in new {
             let n_best = line.job.search.n_best;
             self.running.add(key, line.request.clone(), n_best);

@@ -13,8 +13,9 @@ pub(super) type Workspaces = Vec<Workspace>;
 
 /// The rows of a group of lines.
 pub(super) trait BatchModel: Send {
-    /// Encodes sources, given without EOS, and adds a row for each after the others.
-    fn join(&mut self, sources: &[&[u32]], workspaces: &mut Workspaces);
+    /// Encodes sources, given without EOS, and adds a row for each after the others. A shortlist of the model limits
+    /// the output of those for which `is_limited` is true.
+    fn join(&mut self, sources: &[&[u32]], is_limited: &[bool], workspaces: &mut Workspaces);
 
     /// Takes a step of the search that these rows belong to.
     fn step(&mut self, search: &mut RunningSearch, workspaces: &mut Workspaces) -> Vec<Found>;
@@ -44,12 +45,12 @@ impl<'m> PackedModels<'m> {
 }
 
 impl BatchModel for PackedModels<'_> {
-    fn join(&mut self, sources: &[&[u32]], workspaces: &mut Workspaces) {
+    fn join(&mut self, sources: &[&[u32]], is_limited: &[bool], workspaces: &mut Workspaces) {
         workspaces.resize_with(self.models.len(), Workspace::new);
         let sources = with_eos(sources);
         let models = self.models.iter().zip(&mut self.states);
         for ((model, state), workspace) in models.zip(workspaces) {
-            state.join(model.begin(&sources, workspace));
+            state.join(model.begin_limited(&sources, is_limited, workspace));
         }
     }
 

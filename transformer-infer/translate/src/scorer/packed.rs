@@ -7,7 +7,7 @@ use transformer_core::packed::{PackedState, PackedTransformer, Workspace};
 use transformer_core::text::EOS;
 
 use super::cpu;
-use transformer_search::{NextToken, ScoredToken};
+use transformer_search::{NextToken, Request, ScoredToken};
 
 /// Scores next tokens with a [`PackedTransformer`]; each row is the translation of one source.
 ///
@@ -34,6 +34,49 @@ impl<'a> PackedScorer<'a> {
         }
     }
 
+    /// Like [`new`](Self::new), and limits the output by the shortlist of the model, if it has one. Requests that force
+    /// tokens are not limited.
+    ///
+    /// # Panics
+    ///
+    /// Panics as [`new`](Self::new) does.
+    pub(crate) fn limited<S: AsRef<[u32]>>(
+        model: &'a PackedTransformer,
+        sources: &[S],
+        requests: &[Request],
+    ) -> Self {
+        let mut workspace = Workspace::new();
+        let is_limited: Vec<bool> = requests.iter().map(is_limited).collect();
+        let state = model.begin_limited(&with_eos(sources), &is_limited, &mut workspace);
+        Self::resume(model, state, workspace)
+    }
+
+    /// Runs the model, and returns the `k` likeliest tokens of each row.
+    fn likeliest(&mut self, last_tokens: &[u32], k: usize) -> Vec<Vec<ScoredToken>> {
+        let Self {
+            model,
+            state,
+            workspace,
+        } = self;
+        let vocab_size = model.config().tgt_vocab_size;
+        let mut rest = &*model.step_limited(state, last_tokens, workspace);
+        if (0..state.n_rows()).all(|row| state.candidates(row).is_none()) {
+            return cpu::top_k(rest, vocab_size, k);
+        }
+        let top_k = (0..state.n_rows()).map(|row| {
+            let ids = state.candidates(row);
+            let (logits, others) = rest.split_at(ids.map_or(vocab_size, <[u32]>::len));
+            rest = others;
+            // Special tokens are the first candidates, so their indices are their ids.
+            let mut best = cpu::top_k(logits, logits.len(), k).swap_remove(0);
+            for token in &mut best {
+                token.id = ids.map_or(token.id, |ids| ids[token.id as usize]);
+            }
+            best
+        });
+        top_k.collect()
+    }
+
     /// Creates a scorer from a state, which it continues, and from the workspace of this thread.
     pub(crate) fn resume(
         model: &'a PackedTransformer,
@@ -51,6 +94,11 @@ impl<'a> PackedScorer<'a> {
     pub(crate) fn suspend(self) -> (PackedState, Workspace) {
         (self.state, self.workspace)
     }
+}
+
+/// Returns whether a shortlist may limit the output: no token is forced that it may not have.
+pub(crate) fn is_limited(request: &Request) -> bool {
+    request.prefix.is_empty() && request.phrases.is_empty()
 }
 
 /// Appends EOS to each source.
@@ -90,19 +138,13 @@ impl NextToken for PackedScorer<'_> {
     }
 
     fn best(&mut self, last_tokens: &[u32]) -> Vec<ScoredToken> {
-        let vocab_size = self.vocab_size();
-        let logits = self
-            .model
-            .step(&mut self.state, last_tokens, &mut self.workspace);
-        cpu::best(logits, vocab_size)
+        let best = self.likeliest(last_tokens, 1).into_iter();
+        best.map(|row| row.first().copied().unwrap_or(ScoredToken::NONE))
+            .collect()
     }
 
     fn top_k(&mut self, last_tokens: &[u32], k: usize) -> Option<Vec<Vec<ScoredToken>>> {
-        let vocab_size = self.vocab_size();
-        let logits = self
-            .model
-            .step(&mut self.state, last_tokens, &mut self.workspace);
-        Some(cpu::top_k(logits, vocab_size, k))
+        Some(self.likeliest(last_tokens, k))
     }
 
     fn select(&mut self, rows: &[usize]) {
@@ -119,11 +161,13 @@ impl fmt::Debug for PackedScorer<'_> {
 
 #[cfg(test)]
 mod tests {
-    use transformer_core::{ComputePrecision, TransformerConfig, device};
+    use std::sync::Arc;
+
+    use transformer_core::{ComputePrecision, Shortlist, TransformerConfig, device};
 
     use super::*;
     use crate::weights::random_model;
-    use transformer_search::{Recorder, Request, Search, beam_search};
+    use transformer_search::{Recorder, Search, beam_search};
 
     #[test]
     fn a_recorded_search_of_a_packed_model_finds_what_it_finds_from_the_likeliest_tokens() {
@@ -149,6 +193,79 @@ mod tests {
         for (alone, recorded) in hypotheses {
             assert_eq!(alone.ids, recorded.ids);
             assert!((alone.log_prob - recorded.log_prob).abs() < 1e-4);
+        }
+    }
+
+    /// Returns a shortlist file with 8 common tokens, and tokens 20 to 23 for each source token.
+    fn shortlist(vocab_size: u32) -> Shortlist {
+        let offsets = (0..=u64::from(vocab_size)).map(|token| 4 * token);
+        let sizes = [8, 4, u64::from(vocab_size) + 1, u64::from(vocab_size) * 4];
+        let numbers: Vec<u64> = sizes.into_iter().chain(offsets).collect();
+        let ids = [20_u32, 21, 22, 23].repeat(vocab_size as usize);
+        let words: Vec<u64> = ids
+            .chunks(2)
+            .map(|ids| u64::from(ids[0]) | u64::from(ids[1]) << 32)
+            .collect();
+        let all = numbers.iter().chain(&words);
+        let checksum = all.clone().fold(0, |sum: u64, value| {
+            sum ^ value
+                .wrapping_add(0x9e37_79b9)
+                .wrapping_add(sum << 6)
+                .wrapping_add(sum >> 2)
+        });
+        let start = [0xF11A_48D5_0134_17F5, checksum];
+        let file: Vec<u8> = start
+            .iter()
+            .chain(all)
+            .flat_map(|it| it.to_le_bytes())
+            .collect();
+        let size = vocab_size as usize;
+        Shortlist::parse(&file, size, size).expect("the sizes add up")
+    }
+
+    #[test]
+    fn limited_sentences_have_only_candidates_and_do_not_depend_on_their_batch() {
+        let (_, device) = device::choose(Some("flex")).expect("flex is compiled in");
+        let config = TransformerConfig {
+            d_model: 8,
+            d_ff: 12,
+            n_heads: 2,
+            ..TransformerConfig::tiny(50, 50)
+        };
+        let model = random_model(&config, &device, 1);
+        let model = PackedTransformer::of(&model, ComputePrecision::F32);
+        let model = model.with_shortlist(Some(Arc::new(shortlist(50))));
+        let sources = [vec![7, 30, 12], vec![9, 9, 41], vec![5]];
+        let forced = Request {
+            prefix: vec![33],
+            ..Request::up_to(6)
+        };
+        let requests = [Request::up_to(6), Request::up_to(5), forced];
+        for beam_size in [1, 3] {
+            let search = Search {
+                beam_size,
+                ..Search::default()
+            };
+            let found = |sources: &[Vec<u32>], requests: &[Request]| {
+                search.run(
+                    &mut PackedScorer::limited(&model, sources, requests),
+                    requests,
+                )
+            };
+            let together = found(&sources, &requests);
+            for (row, request) in requests.iter().enumerate() {
+                let alone = found(&sources[row..=row], &requests[row..=row]);
+                assert_eq!(alone[0], together[row]);
+                let ids = &alone[0][0].ids;
+                match request.prefix.is_empty() {
+                    true => assert!(
+                        ids.iter().all(|id| *id < 8 || (20..24).contains(id)),
+                        "{ids:?}"
+                    ),
+                    false => assert_eq!(ids[0], 33),
+                }
+                assert!(alone[0][0].log_prob.is_finite());
+            }
         }
     }
 }

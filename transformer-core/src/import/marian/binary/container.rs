@@ -1,0 +1,182 @@
+//! The container: named arrays with their types and shapes.
+//!
+//! The file is, in little-endian integers of 64 bits: the version, the number of arrays, and for each array the length
+//! of its name, its type, the length of its shape and that of its data; then all names, all shapes (32 bits each),
+//! padding with its length, and all data. It is that of Marian's `src/common/binary.cpp`.
+
+use std::collections::BTreeSet;
+
+use burn::tensor::TensorData;
+
+use super::BinaryError;
+use crate::import::StateDict;
+
+/// The settings, as text.
+const SETTINGS: &str = "special:model.yml";
+
+/// Suffix of the arrays with the scales of activations, which only products of integers need.
+const ALPHA: &str = "_QuantMultA";
+
+const I8: u64 = 0x101;
+const F32: u64 = 0x404;
+const INTGEMM8: u64 = 0x4101;
+
+/// Number of bytes for each array before the names.
+const HEADER_BYTES: usize = 32;
+
+/// Reads the arrays of a file in Marian's binary format, and the text of the model's settings.
+///
+/// 8-bit integers become floats. Matrices are `[in, out]`, and vectors have one dimension. The memory is limited by the
+/// size of the file.
+///
+/// # Errors
+///
+/// Returns a [`BinaryError`] if the file is damaged or has an array of another type.
+pub fn read_container(file: &[u8]) -> Result<(StateDict, String), BinaryError> {
+    let mut dict = StateDict::default();
+    let mut settings = None;
+    for item in items(file)? {
+        match item.name {
+            SETTINGS if item.kind == I8 => {
+                let text = item
+                    .data
+                    .split(|byte| *byte == 0)
+                    .next()
+                    .unwrap_or_default();
+                settings = Some(String::from_utf8_lossy(text).into_owned());
+            }
+            name if name.ends_with(ALPHA) => {}
+            name => drop(dict.insert(name, item.values()?)),
+        }
+    }
+    let settings = settings.ok_or(BinaryError::NoSettings)?;
+    Ok((dict, settings))
+}
+
+/// An array of the file.
+struct Item<'a> {
+    name: &'a str,
+    kind: u64,
+    shape: Vec<i32>,
+    data: &'a [u8],
+}
+
+/// The bytes that were not read yet.
+struct Rest<'a>(&'a [u8]);
+
+impl<'a> Rest<'a> {
+    fn take(&mut self, n_bytes: u64, part: &'static str) -> Result<&'a [u8], BinaryError> {
+        let n_bytes = usize::try_from(n_bytes).ok();
+        let split = n_bytes.and_then(|n_bytes| self.0.split_at_checked(n_bytes));
+        let (taken, rest) = split.ok_or(BinaryError::Truncated { part })?;
+        self.0 = rest;
+        Ok(taken)
+    }
+
+    fn u64(&mut self, part: &'static str) -> Result<u64, BinaryError> {
+        let bytes = self.take(8, part)?.try_into();
+        Ok(u64::from_le_bytes(bytes.unwrap_or_default()))
+    }
+}
+
+fn items(file: &[u8]) -> Result<Vec<Item<'_>>, BinaryError> {
+    let mut rest = Rest(file);
+    if rest.u64("version").ok() != Some(1) {
+        return Err(BinaryError::Version);
+    }
+    let part = "the sizes of the arrays";
+    let n_items = rest.u64(part)?;
+    // Checked before anything is allocated for each array.
+    let n_bytes = n_items.saturating_mul(HEADER_BYTES as u64);
+    let mut headers = Rest(rest.take(n_bytes, part)?);
+    let mut sizes = Vec::new();
+    for _ in 0..n_items {
+        sizes.push([
+            headers.u64(part)?,
+            headers.u64(part)?,
+            headers.u64(part)?,
+            headers.u64(part)?,
+        ]);
+    }
+    let mut items = Vec::new();
+    let mut names = BTreeSet::new();
+    for (index, [name_len, kind, ..]) in sizes.iter().enumerate() {
+        let bytes = rest.take(*name_len, "the names of the arrays")?;
+        let name = bytes.strip_suffix(b"\0");
+        let name = name.and_then(|name| str::from_utf8(name).ok());
+        let name = name.filter(|name| !name.contains('\0') && names.insert(*name));
+        items.push(Item {
+            name: name.ok_or(BinaryError::Name { index })?,
+            kind: *kind,
+            shape: Vec::new(),
+            data: &[],
+        });
+    }
+    for (item, [_, _, shape_len, _]) in items.iter_mut().zip(&sizes) {
+        let bytes = rest.take(shape_len.saturating_mul(4), "the shapes of the arrays")?;
+        let (lens, _) = bytes.as_chunks();
+        item.shape = lens.iter().map(|len| i32::from_le_bytes(*len)).collect();
+    }
+    let part = "the arrays";
+    let padding = rest.u64(part)?;
+    rest.take(padding, part)?;
+    for (item, [.., n_bytes]) in items.iter_mut().zip(&sizes) {
+        item.data = rest.take(*n_bytes, part)?;
+    }
+    match rest.0.len() {
+        0 => Ok(items),
+        n_bytes => Err(BinaryError::LeftOver { n_bytes }),
+    }
+}
+
+impl Item<'_> {
+    /// Returns the values in single precision: a matrix as `[in, out]`, a vocabulary as `[vocab, d_model]`.
+    fn values(&self) -> Result<TensorData, BinaryError> {
+        let Self { name, data, .. } = self;
+        let wrong = || BinaryError::Size {
+            name: (*name).to_owned(),
+            shape: self.shape.clone(),
+            n_bytes: data.len(),
+        };
+        let &[n_rows, n_columns] = &self.shape[..] else {
+            return Err(wrong());
+        };
+        let len = |len: i32| usize::try_from(len).ok().filter(|len| *len > 0);
+        let (n_rows, n_columns) = len(n_rows).zip(len(n_columns)).ok_or_else(wrong)?;
+        let n = n_rows.checked_mul(n_columns).ok_or_else(wrong)?;
+        let is_vocabulary = name.ends_with("Wemb");
+        let is_matrix = is_vocabulary || name.contains("_W") && !name.contains("_ln_");
+        let values: Vec<f32> = match self.kind {
+            F32 => {
+                let (values, _) = data.as_chunks();
+                let values = values.get(..n).ok_or_else(wrong)?;
+                values.iter().map(|it| f32::from_le_bytes(*it)).collect()
+            }
+            INTGEMM8 => {
+                let (integers, rest) = data.split_at_checked(n).ok_or_else(wrong)?;
+                let scale = f32::from_le_bytes(*rest.first_chunk().ok_or_else(wrong)?);
+                if !scale.is_normal() || scale < 0.0 {
+                    let name = (*name).to_owned();
+                    return Err(BinaryError::Scale { name, scale });
+                }
+                let value = |byte: &u8| f32::from(byte.cast_signed()) / scale;
+                match is_vocabulary {
+                    true => integers.iter().map(value).collect(),
+                    // The integers are those of the transposed matrix.
+                    false => {
+                        let row = |row: usize| integers[row..].iter().step_by(n_rows);
+                        (0..n_rows).flat_map(row).map(value).collect()
+                    }
+                }
+            }
+            found => {
+                let name = (*name).to_owned();
+                return Err(BinaryError::Type { name, found });
+            }
+        };
+        Ok(match is_matrix {
+            true => TensorData::new(values, [n_rows, n_columns]),
+            false => TensorData::new(values, [n]),
+        })
+    }
+}

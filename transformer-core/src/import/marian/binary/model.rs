@@ -1,0 +1,187 @@
+//! [`read`]: imports a model with its vocabularies.
+
+use std::path::Path;
+
+use burn::tensor::{Device, TensorData};
+
+use super::files::{self, Files};
+use super::settings::{SearchSettings, Settings};
+use super::{BinaryError, read_container};
+use crate::Shortlist;
+use crate::config::Tying;
+use crate::directory::Tokenizers;
+use crate::import::marian::vocabulary::rows;
+use crate::import::marian::weights::{IMPOSSIBLE, ordered};
+use crate::import::marian::{EarlyStopping, Generation};
+use crate::import::{ImportError, Marian, MarianError, Misfit, Names, StateDict};
+use crate::regular_file::{MAX_SETTINGS_BYTES, MAX_TOKENIZER_BYTES};
+use crate::text::Tokenizer;
+use crate::text::sentencepiece::{PieceVocabulary, SentencePiece, SpecialIds};
+
+const EOS: &str = "</s>";
+const UNK: &str = "<unk>";
+
+/// The name of the token that decoding starts from, which the file does not have.
+const START: &str = "<pad>";
+
+/// Reads a model, given its folder or its binary file.
+pub(in super::super) fn read(path: &Path, device: &Device) -> Result<Marian, MarianError> {
+    let files = Files::find(path)?;
+    let refused = refused(&files.model);
+    let file = files::read(&files.model, u64::MAX)?;
+    let (mut dict, settings) = read_container(&file).map_err(&refused)?;
+    drop(file);
+    let settings = Settings::parse(&settings).map_err(&refused)?;
+    let tokenizers = tokenizers(&files, &settings)?;
+    let (src, tgt) = (rows(tokenizers.src()), rows(tokenizers.tgt()));
+    let config = settings.config(src.len(), tgt.len()).map_err(&refused)?;
+    if config.tying == Tying::All {
+        let checked = tokenizers.check_tying(&config);
+        checked.map_err(|error| refused(error.into()))?;
+    }
+    let n_tgt = n_pieces(tokenizers.tgt());
+    for (name, rows, n_rows, fill) in [
+        ("Wemb", &tgt, n_tgt, 0.0),
+        ("encoder_Wemb", &src, n_pieces(tokenizers.src()), 0.0),
+        ("decoder_Wemb", &tgt, n_tgt, 0.0),
+        ("decoder_ff_logit_out_b", &tgt, n_tgt, IMPOSSIBLE),
+    ] {
+        reorder(&mut dict, name, rows, n_rows, fill);
+    }
+    let model = dict.to_transformer(&config, &Names::MarianBinary, device);
+    let model = model.map_err(|error| refused(misfit(error)))?;
+    Ok(Marian {
+        config,
+        languages: files.languages()?,
+        generation: generation(&files)?,
+        model,
+        shortlist: shortlist(&files, &tokenizers)?,
+        tokenizers,
+        files: files.names(),
+        weights: files.model.clone(),
+    })
+}
+
+/// Returns a function that adds the path of a file to an error.
+fn refused(path: &Path) -> impl Fn(BinaryError) -> MarianError {
+    let path = path.to_owned();
+    move |source| MarianError::Binary {
+        path: path.clone(),
+        source,
+    }
+}
+
+fn tokenizers(files: &Files, settings: &Settings) -> Result<Tokenizers, MarianError> {
+    let read = |path: &Path, sides: &[usize]| -> Result<Tokenizer, MarianError> {
+        let tokenizer = tokenizer(path)?;
+        let n_pieces = n_pieces(&tokenizer);
+        for side in sides {
+            let checked = settings.check_vocabulary(*side, n_pieces);
+            checked.map_err(refused(path))?;
+        }
+        Ok(tokenizer)
+    };
+    Ok(match &files.tgt_vocabulary {
+        None => Tokenizers::Joint(read(&files.src_vocabulary, &[0, 1])?),
+        Some(tgt) => Tokenizers::Separate {
+            src: read(&files.src_vocabulary, &[0])?,
+            tgt: read(tgt, &[1])?,
+        },
+    })
+}
+
+fn shortlist(files: &Files, tokenizers: &Tokenizers) -> Result<Option<Shortlist>, MarianError> {
+    let Some(path) = &files.shortlist else {
+        return Ok(None);
+    };
+    let file = files::read(path, MAX_TOKENIZER_BYTES)?;
+    let [n_src, n_tgt] = [tokenizers.src(), tokenizers.tgt()].map(n_pieces);
+    let shortlist = Shortlist::parse(&file, n_src, n_tgt);
+    let shortlist = shortlist.map_err(|source| refused(path)(source.into()))?;
+    let (src, tgt) = (rows(tokenizers.src()), rows(tokenizers.tgt()));
+    Ok(Some(shortlist.renumbered(&src, &tgt)))
+}
+
+fn generation(files: &Files) -> Result<Generation, MarianError> {
+    let search = match &files.search {
+        Some(path) => {
+            let text = files::read(path, MAX_SETTINGS_BYTES)?;
+            let search = SearchSettings::parse(&String::from_utf8_lossy(&text));
+            search.map_err(refused(path))?
+        }
+        None => SearchSettings::default(),
+    };
+    Ok(Generation {
+        num_beams: Some(search.beam_size),
+        max_len_factor: Some(search.max_length_factor),
+        length_penalty: search.normalize,
+        early_stopping: EarlyStopping::Never,
+        ..Generation::default()
+    })
+}
+
+/// Returns the number of pieces of the model, which does not have the token that decoding starts from.
+fn n_pieces(tokenizer: &Tokenizer) -> usize {
+    rows(tokenizer).iter().flatten().count() - 1
+}
+
+/// Reads the SentencePiece model of one side.
+fn tokenizer(path: &Path) -> Result<Tokenizer, MarianError> {
+    let model = SentencePiece::parse(&files::read(path, MAX_TOKENIZER_BYTES)?);
+    let path = path.to_owned();
+    let model = model.map_err(|source| MarianError::Pieces {
+        path: path.clone(),
+        source,
+    })?;
+    let mut tokens = model.pieces();
+    let id = |token: &'static str| match (0..).zip(&tokens).find(|(_, other)| *other == token) {
+        Some((id, _)) => Ok(id),
+        None => Err(MarianError::NoToken {
+            path: path.clone(),
+            token,
+        }),
+    };
+    let (eos, unk) = (id(EOS)?, id(UNK)?);
+    let start = tokens.len() as u32;
+    tokens.push(START.to_owned());
+    let special = SpecialIds {
+        pad: start,
+        unk,
+        start,
+        eos,
+    };
+    let vocabulary = PieceVocabulary::new(model, tokens, special);
+    let vocabulary = vocabulary.map_err(|source| MarianError::Vocabulary { path, source })?;
+    Ok(Tokenizer::from_pieces(vocabulary))
+}
+
+/// Reorders the rows of a tensor of this many rows, with `fill` for rows that it does not have. A tensor of another
+/// size stays as it is, and does not fit into the model.
+fn reorder(dict: &mut StateDict, name: &str, rows: &[Option<u32>], n_rows: usize, fill: f32) {
+    let Some(tensor) = dict.remove(name) else {
+        return;
+    };
+    let mut shape: Vec<usize> = tensor.shape().iter().copied().collect();
+    if shape.first() != Some(&n_rows) {
+        dict.insert(name, tensor);
+        return;
+    }
+    let width = shape[1..].iter().product();
+    let values: Vec<f32> = tensor.iter::<f32>().collect();
+    shape[0] = rows.len();
+    dict.insert(
+        name,
+        TensorData::new(ordered(&values, rows, width, fill), shape),
+    );
+}
+
+fn misfit(error: ImportError) -> BinaryError {
+    match error {
+        ImportError::Config(error) => error.into(),
+        ImportError::Misfits { misfits } => BinaryError::Tensors {
+            n_misfits: misfits.len(),
+            first: misfits.first().map(Misfit::to_string).unwrap_or_default(),
+        },
+        error => BinaryError::Import(error),
+    }
+}

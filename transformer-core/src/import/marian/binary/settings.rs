@@ -1,0 +1,192 @@
+//! [`Settings`]: the settings in `special:model.yml`, as our config.
+
+use super::BinaryError;
+use super::yaml::Yaml;
+use crate::config::{Activation, Mixing, Positions, TransformerConfig, Tying};
+
+/// Keys with the only values that can be imported. The first is Marian's default.
+const ALLOWED: &[(&str, &[&str])] = &[
+    ("transformer-preprocess", &[""]),
+    ("transformer-postprocess", &["dan"]),
+    ("transformer-postprocess-top", &[""]),
+    ("transformer-postprocess-emb", &["d", ""]),
+    ("transformer-ffn-depth", &["2"]),
+    ("transformer-decoder-ffn-depth", &["0", "2"]),
+    ("transformer-decoder-dim-ffn", &["0"]),
+    ("transformer-no-projection", &["false"]),
+    ("transformer-no-bias", &["false"]),
+    ("transformer-no-affine", &["false"]),
+    ("transformer-pool", &["false"]),
+    ("transformer-rnn-projection", &["false"]),
+    ("transformer-tied-layers", &["[]"]),
+    ("transformer-train-position-embeddings", &["false"]),
+    ("transformer-train-positions", &["false"]),
+    ("input-types", &["[]", "[sequence]"]),
+    ("layer-normalization", &["false"]),
+    ("lemma-dim-emb", &["0"]),
+    ("output-omit-bias", &["false"]),
+    ("right-left", &["false"]),
+    ("ulr", &["false"]),
+];
+
+/// The layer normalization of Marian.
+const NORM_EPSILON: f64 = 1e-6;
+
+/// The settings of a model.
+pub(super) struct Settings(Yaml);
+
+impl Settings {
+    /// Parses the settings, and checks that the model can be imported.
+    pub(super) fn parse(text: &str) -> Result<Self, BinaryError> {
+        let settings = Self(Yaml::parse(text)?);
+        settings.choose("type", None, &["transformer"])?;
+        for (key, allowed) in ALLOWED {
+            settings.choose(key, allowed.first().copied(), allowed)?;
+        }
+        Ok(settings)
+    }
+
+    /// Returns the config for vocabularies of these sizes.
+    pub(super) fn config(
+        &self,
+        n_src: usize,
+        n_tgt: usize,
+    ) -> Result<TransformerConfig, BinaryError> {
+        let activation = "transformer-ffn-activation";
+        let activation = match self.choose(activation, None, &["relu", "swish"])? {
+            "relu" => Activation::Relu,
+            _ => Activation::Silu,
+        };
+        let config = TransformerConfig {
+            d_model: self.number("dim-emb")?,
+            d_ff: self.number("transformer-dim-ffn")?,
+            n_heads: self.number("transformer-heads")?,
+            n_encoder_layers: self.number("enc-depth")?,
+            n_decoder_layers: self.number("dec-depth")?,
+            norm_epsilon: NORM_EPSILON,
+            positions: Positions::SinusoidalHalvesInclusive,
+            decoder_mixing: self.decoder_mixing()?,
+            activation,
+            tying: self.tying()?,
+            output_bias: true,
+            scale_embeddings: true,
+            ..TransformerConfig::base(n_src, n_tgt)
+        };
+        config.validate()?;
+        Ok(config)
+    }
+
+    /// Returns the matrices that are one.
+    fn tying(&self) -> Result<Tying, BinaryError> {
+        match self.0.get("tied-embeddings-all") {
+            Some("true") => Ok(Tying::All),
+            _ => {
+                self.choose("tied-embeddings-src", Some("false"), &["false"])?;
+                self.choose("tied-embeddings", None, &["true"])?;
+                Ok(Tying::Decoder)
+            }
+        }
+    }
+
+    /// Returns how the decoder sees previous tokens.
+    fn decoder_mixing(&self) -> Result<Mixing, BinaryError> {
+        let key = "transformer-decoder-autoreg";
+        let allowed = ["self-attention", "rnn"];
+        match self.choose(key, Some(allowed[0]), &allowed)? {
+            "rnn" => self
+                .choose("dec-cell", None, &["ssru"])
+                .map(|_| Mixing::Ssru),
+            _ => Ok(Mixing::SelfAttention),
+        }
+    }
+
+    /// Checks the size of a vocabulary: 0 is the source's, 1 the target's.
+    pub(super) fn check_vocabulary(&self, side: usize, found: usize) -> Result<(), BinaryError> {
+        let sizes = self.0.get("dim-vocabs").unwrap_or("missing");
+        let mut sides = sizes.trim_matches(['[', ']']).split(", ");
+        match sides.nth(side).and_then(|size| size.parse().ok()) == Some(found) {
+            true => Ok(()),
+            false => Err(BinaryError::VocabSize {
+                found,
+                expected: sizes.to_owned(),
+            }),
+        }
+    }
+
+    /// Returns the value of a key, which must be one of the allowed.
+    fn choose(
+        &self,
+        key: &'static str,
+        default: Option<&'static str>,
+        allowed: &[&'static str],
+    ) -> Result<&str, BinaryError> {
+        let value = self.0.get(key).or(default);
+        let found = value.filter(|value| allowed.contains(value));
+        found.ok_or_else(|| {
+            let allowed: Vec<String> = allowed.iter().map(|it| format!("`{it}`")).collect();
+            refusal(key, value, allowed.join(" or "))
+        })
+    }
+
+    fn number(&self, key: &'static str) -> Result<usize, BinaryError> {
+        let value = self.0.get(key);
+        let number = value.and_then(|value| value.parse().ok());
+        number.ok_or_else(|| refusal(key, value, "a positive number".to_owned()))
+    }
+}
+
+/// The settings of search that a model is published with.
+#[derive(Debug, PartialEq)]
+pub(super) struct SearchSettings {
+    pub(super) beam_size: usize,
+    /// Exponent of the length by which scores are divided.
+    pub(super) normalize: f64,
+    /// Largest number of target tokens for each source token.
+    pub(super) max_length_factor: f64,
+}
+
+impl SearchSettings {
+    /// Parses `config.yml`; what it lacks has the values of Bergamot's models.
+    pub(super) fn parse(text: &str) -> Result<Self, BinaryError> {
+        let yaml = Yaml::parse(text)?;
+        let number = |key, default: f64| match yaml.get(key) {
+            None => Ok(default),
+            value => {
+                let number = value.and_then(|value| value.parse::<f64>().ok());
+                let number = number.filter(|it| it.is_finite() && *it >= 0.0);
+                number.ok_or_else(|| refusal(key, value, "a number of at least 0".to_owned()))
+            }
+        };
+        if number("word-penalty", 0.0)? > 0.0 {
+            return Err(refusal(
+                "word-penalty",
+                yaml.get("word-penalty"),
+                "`0`".to_owned(),
+            ));
+        }
+        Ok(Self {
+            beam_size: number("beam-size", 1.0)? as usize,
+            normalize: number("normalize", 1.0)?,
+            max_length_factor: number("max-length-factor", 2.5)?,
+        })
+    }
+}
+
+fn refusal(key: &'static str, value: Option<&str>, expected: String) -> BinaryError {
+    BinaryError::Setting {
+        key,
+        found: value.map_or("missing".to_owned(), |value| format!("`{value}`")),
+        expected,
+    }
+}
+
+impl Default for SearchSettings {
+    /// Returns the settings of Bergamot's models.
+    fn default() -> Self {
+        Self {
+            beam_size: 1,
+            normalize: 1.0,
+            max_length_factor: 2.5,
+        }
+    }
+}
