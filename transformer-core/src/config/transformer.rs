@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::ConfigError;
-use crate::text::N_SPECIAL;
+use crate::text::{EOS, N_SPECIAL};
 
 /// The largest valid sizes: larger than any real model, and small enough that the number of parameters is below
 /// 2^63.
@@ -101,6 +101,10 @@ pub struct TransformerConfig {
     /// True if the pre-softmax projection has a bias. Default: false (§3.4 only shares a matrix; the Annotated
     /// Transformer and Marian have a bias).
     pub output_bias: bool,
+    /// True if the encoder reads sources without EOS, as in OpenNMT's models. Such a model can be imported, but not
+    /// trained. Default: false.
+    #[serde(skip_serializing_if = "is_default")]
+    pub src_without_eos: bool,
     /// True if embeddings are multiplied by `√d_model`. Default: true (§3.4).
     pub scale_embeddings: bool,
     /// True if the sum of embedding and position is normalized, before dropout, as in BART and mBART. Default: false
@@ -262,6 +266,7 @@ impl TransformerConfig {
             attention_bias: true,
             tying: if joint { Tying::All } else { Tying::Decoder },
             output_bias: false,
+            src_without_eos: false,
             scale_embeddings: true,
             embedding_norm: false,
             dropout: 0.1,
@@ -284,6 +289,14 @@ impl TransformerConfig {
     /// Returns the maximum length of a sequence, in tokens; `None` if the positions have no limit.
     pub fn position_limit(&self) -> Option<usize> {
         (self.positions == Positions::Learned).then_some(self.max_positions)
+    }
+
+    /// Appends EOS to the tokens of a source, unless the model was trained without. A source without tokens always gets
+    /// one.
+    pub fn end_source(&self, ids: &mut Vec<u32>) {
+        if !self.src_without_eos || ids.is_empty() {
+            ids.push(EOS);
+        }
     }
 
     /// Returns the number of parameters of the model. Tied matrices count once; biases, positions and final norms count

@@ -13,13 +13,10 @@ use super::ExportError;
 use super::files::{create, remove, write, write_json, write_tokenizers};
 use super::renamed::renamed;
 use super::settings_check::{check_positions, refuse_unsupported};
-use crate::config::{
-    Activation, Linear, NormPlacement, Part, Place, Positions, Stack, SubLayer, TransformerConfig,
-    Tying,
-};
+use crate::config::{Activation, NormPlacement, Positions, Stack, TransformerConfig, Tying};
 use crate::directory::Tokenizers;
-use crate::import::StateDict;
-use crate::import::names::{Layout, kind};
+use crate::import::names::ctranslate2::{PROJECTION, SRC_EMBEDDING, TGT_EMBEDDING};
+use crate::import::{Names, StateDict};
 use crate::model::{Transformer, sinusoid_table};
 use crate::text::{BOS, EOS, Tokenizer, UNK};
 
@@ -30,20 +27,17 @@ const SPEC_REVISION: u32 = 7;
 const FORMAT: &str = "CTranslate2's models";
 
 /// The supported settings among those that saved models have only if they differ from the default.
-const SUPPORTED: [&str; 4] = [
+const SUPPORTED: [&str; 5] = [
     "embedding_norm",
     "first_position",
     "gated_feed_forward",
     "norm_kind",
+    "src_without_eos",
 ];
 
 /// Minimum number of positions of sinusoids: by default, CTranslate2 truncates sources to 1024 tokens.
 const MIN_POSITIONS: usize = 1024;
 
-/// Name of the target embedding, which other matrices may share.
-const TGT_EMBEDDING: &str = "decoder/embeddings/weight";
-const SRC_EMBEDDING: &str = "encoder/embeddings_0/weight";
-const PROJECTION: &str = "decoder/projection/weight";
 /// Name of the target's positions, which the source may share.
 const TGT_POSITIONS: &str = "decoder/position_encodings/encodings";
 
@@ -100,7 +94,7 @@ pub fn to_ctranslate2(
     let tgt = tokenizers.tgt();
     let json = json!({
         "add_source_bos": false,
-        "add_source_eos": true,
+        "add_source_eos": !config.src_without_eos,
         "bos_token": tgt.token(BOS),
         "decoder_start_token": tgt.token(BOS),
         "eos_token": tgt.token(EOS),
@@ -124,7 +118,7 @@ fn values(
     model: &Transformer,
     config: &TransformerConfig,
 ) -> Result<BTreeMap<String, Value>, ExportError> {
-    let target = |parameter| target(parameter, config);
+    let target = |parameter| Names::CTranslate2.source(parameter, config);
     let weights = renamed(&StateDict::from_model(model), config, target);
     let n_heads = i16::try_from(config.n_heads).map_err(|_| ExportError::TooLarge {
         name: "n_heads".to_owned(),
@@ -182,45 +176,6 @@ fn values(
         values.insert(name.to_owned(), Value::Tensor(tensor));
     }
     Ok(values)
-}
-
-/// Returns the name and the layout of a parameter's tensor. Linear layers with the same input share one tensor.
-fn target(parameter: Place, config: &TransformerConfig) -> Option<(String, Layout)> {
-    let block = |at: SubLayer| {
-        let part = match at.part {
-            Part::SelfAttention => "self_attention",
-            Part::Recurrence => return None,
-            Part::CrossAttention => "attention",
-            Part::FeedForward => "ffn",
-        };
-        Some(format!("{}/layer_{}/{part}", at.stack, at.layer))
-    };
-    let name = match parameter {
-        Place::SrcVocabulary if config.tying != Tying::All => SRC_EMBEDDING.to_owned(),
-        Place::SrcVocabulary | Place::TgtVocabulary => TGT_EMBEDDING.to_owned(),
-        Place::Output => PROJECTION.to_owned(),
-        Place::OutputBias => "decoder/projection/bias".to_owned(),
-        Place::Positions(stack) => format!("{stack}/position_encodings/encodings"),
-        Place::EmbeddingNorm(stack, vector) => format!("{stack}/layernorm_embedding/{vector}"),
-        Place::Norm(at, vector) => format!("{}/layer_norm/{vector}", block(at)?),
-        Place::FinalNorm(stack, vector) => format!("{stack}/layer_norm/{vector}"),
-        Place::Matrix(at, linear) | Place::Bias(at, linear) => {
-            use Linear::{Gate, Inner, Key, Outer, Output, Query, Value};
-            let (index, all): (_, &[Linear]) = match (at.part, linear) {
-                (Part::SelfAttention, Query | Key | Value) => ("0", &[Query, Key, Value]),
-                (Part::SelfAttention, _) => ("1", &[Output]),
-                (Part::CrossAttention, Query) => ("0", &[Query]),
-                (Part::CrossAttention, Key | Value) => ("1", &[Key, Value]),
-                (Part::CrossAttention, _) => ("2", &[Output]),
-                (Part::FeedForward, Outer) => ("1", &[Outer]),
-                (Part::FeedForward, Gate) => ("0_noact", &[Gate]),
-                (Part::FeedForward | Part::Recurrence, _) => ("0", &[Inner]),
-            };
-            let name = format!("{}/linear_{index}/{}", block(at)?, kind(parameter));
-            return Some((name, Layout::linear(linear, all, config)));
-        }
-    };
-    Some((name, Layout::Same))
 }
 
 /// Inserts a vector per position: sinusoids, or zeros for a model without positions. Learned ones are parameters.

@@ -225,6 +225,12 @@ fn check(architecture: Architecture, config: &TransformerConfig) -> Result<(), E
             expected: "sinusoidal and sinusoidal_halves",
         },
         Check {
+            key: "src_without_eos",
+            is_supported: !config.src_without_eos,
+            found: "true".to_owned(),
+            expected: "false",
+        },
+        Check {
             key: "attention_bias",
             is_supported: config.attention_bias,
             found: "false".to_owned(),

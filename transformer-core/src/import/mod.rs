@@ -4,9 +4,11 @@
 //!   [`StateDict::from_model`], in [`export`](crate::export), collects those of a model.
 //! - [`Names`]: the naming conventions of other programs.
 //! - [`StateDict::to_transformer`]: builds a model from a state dict or lists all differences.
+//! - [`ctranslate2`]: models of CTranslate2 and Argos Translate.
 //! - [`Marian`]: a model with its tokenizers.
 //! - [`WordVectors`]: vectors in the text formats of word2vec and GloVe.
 
+pub mod ctranslate2;
 #[doc(hidden)]
 pub mod fit;
 #[doc(hidden)]
@@ -25,6 +27,7 @@ mod pytorch;
 mod pytorch;
 mod state_dict_error;
 
+pub use ctranslate2::CTranslate2Error;
 pub use fit::ImportError;
 #[doc(hidden)]
 pub use fit::Misfit;

@@ -78,7 +78,7 @@ fn parse(file: &[u8]) -> (String, Vec<(String, Value)>) {
 }
 
 /// Returns a tokenizer with this many tokens.
-fn words(n_tokens: usize) -> Tokenizer {
+pub(crate) fn words(n_tokens: usize) -> Tokenizer {
     let config = TokenizerConfig {
         kind: TokenizerKind::Word,
         ..TokenizerConfig::default()
@@ -100,7 +100,7 @@ fn tokenizers(golden: &Golden) -> Tokenizers {
     }
 }
 
-fn exported(golden: &Golden) -> Result<TempDir, ExportError> {
+pub(crate) fn exported(golden: &Golden) -> Result<TempDir, ExportError> {
     let folder = tempfile::tempdir().expect("there is room");
     let tokenizers = tokenizers(golden);
     to_ctranslate2(folder.path(), &golden.model(), &golden.config, &tokenizers)?;

@@ -8,6 +8,7 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use transformer_core::TransformerConfig;
 use transformer_core::import::StateDict;
+use transformer_core::import::ctranslate2;
 use transformer_core::import::marian::binary::read_container;
 use transformer_core::json;
 use transformer_core::lines::LineReader;
@@ -143,6 +144,26 @@ fn read_pieces(bytes: &[u8]) {
     }
 }
 
+fn read_ctranslate2(bytes: &[u8]) {
+    if let Ok(dict) = soon(|| ctranslate2::read_container(bytes)) {
+        let tensors = dict.names().filter_map(|name| dict.tensor(name));
+        let n_values: usize = tensors.map(|tensor| tensor.num_elements()).sum();
+        assert!(n_values <= bytes.len());
+    }
+}
+
+#[test]
+fn a_model_of_ctranslate2_that_is_cut_anywhere_is_refused() {
+    let valid = fixture("ctranslate2/imports/opennmt_i8/model.bin");
+    assert!(ctranslate2::read_container(&valid).is_ok());
+    for len in 0..valid.len() {
+        assert!(
+            ctranslate2::read_container(&valid[..len]).is_err(),
+            "{len} bytes"
+        );
+    }
+}
+
 fn read_binary(bytes: &[u8]) {
     if let Ok((dict, _)) = soon(|| read_container(bytes)) {
         let n_values = dict.names().filter_map(|name| dict.tensor(name));
@@ -220,6 +241,17 @@ proptest! {
         let header_len = u64::from_le_bytes(*valid.first_chunk().expect("it has a header"));
         let (header, values) = valid.split_at(8 + header_len as usize);
         read_state_dict(&[&changed(header, &changes), values].concat());
+    }
+
+    #[test]
+    fn changed_models_of_ctranslate2_are_read_or_refused(changes in changes()) {
+        let valid = fixture("ctranslate2/imports/opennmt_i8/model.bin");
+        read_ctranslate2(&changed(&valid, &changes));
+        // Most changes of the whole file are in the values; these are in the names, shapes and sizes, or in the aliases.
+        let (start, rest) = valid.split_at(256);
+        read_ctranslate2(&[&changed(start, &changes), rest].concat());
+        let (rest, end) = valid.split_at(valid.len() - 256);
+        read_ctranslate2(&[rest, &changed(end, &changes)].concat());
     }
 
     #[test]

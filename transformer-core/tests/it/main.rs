@@ -5,6 +5,8 @@ mod attention;
 mod backends;
 mod byte_fallback;
 mod ctranslate2;
+#[cfg(feature = "pytorch")]
+mod ctranslate2_import;
 mod feed_forward;
 mod goldens;
 mod gradients;

@@ -177,6 +177,7 @@ fn settings_for_decoding_are_read() {
         num_beams: Some(4),
         // 32 in the file, which counts the first input of the decoder.
         max_len: Some(31),
+        min_len: 0,
         max_len_factor: None,
         forces_end: true,
         length_penalty: 1.0,

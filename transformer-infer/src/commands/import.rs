@@ -15,17 +15,18 @@ use transformer_infer::marian_search;
 
 use super::{CommandError, check_folder, languages_of};
 
-/// Converts a Marian model of Hugging Face's Transformers, such as those of OPUS-MT, or of Firefox Translations, to a
-/// model directory.
+/// Converts a Marian model of Hugging Face's Transformers, such as those of OPUS-MT, or a model of Firefox Translations,
+/// CTranslate2 or Argos Translate, to a model directory.
 ///
 /// A folder of Transformers needs config.json, vocab.json, source.spm, target.spm and model.safetensors or
 /// pytorch_model.bin; generation_config.json and tokenizer_config.json are read if they exist. A folder of Firefox
 /// Translations, Bergamot or translateLocally needs model.*.bin and vocab.*.spm, or srcvocab.*.spm and trgvocab.*.spm;
-/// config.*.yml and metadata.json are read if they exist. Beam size and length limits of the model become the defaults
+/// config.*.yml and metadata.json are read if they exist. A folder of CTranslate2 needs model.bin, its vocabularies, and a
+/// SentencePiece model in it or as --spm; packages of Argos Translate have all of them. Beam size and length limits of the model become the defaults
 /// of `translate` and `evaluate`.
 #[derive(Debug, Args)]
 pub(crate) struct Import {
-    /// Folder of the model, or its model.*.bin in Marian's binary format.
+    /// Folder of the model, its model.*.bin in Marian's binary format, or an .argosmodel.
     #[arg(long, value_name = "PATH")]
     from: PathBuf,
     /// Model directory to write: a new folder, or an empty one.
@@ -41,6 +42,9 @@ pub(crate) struct Import {
     /// Language of the target [default: likewise].
     #[arg(long, value_name = "CODE", requires = "out")]
     tgt_lang: Option<LanguageCode>,
+    /// SentencePiece model for a folder of CTranslate2 without one; twice for source and target.
+    #[arg(long, value_name = "FILE")]
+    spm: Vec<PathBuf>,
     /// File of logits that benchmarks/marian_reference.py wrote: print the difference of this program's logits.
     #[arg(long, value_name = "FILE")]
     check: Option<PathBuf>,
@@ -53,7 +57,7 @@ impl Import {
             check_folder(out, self.overwrite)?;
         }
         let (_, device) = device::choose(backend)?;
-        let marian = Marian::read(&self.from, &device)?;
+        let marian = Marian::read_with_pieces(&self.from, &self.spm, &device)?;
         let mut output = io::stdout().lock();
         if let Some(path) = &self.check {
             let reference = Reference::read(path)?;
@@ -120,10 +124,7 @@ fn summary(marian: &Marian, languages: &Languages, out: &Path) -> String {
     let config = &marian.config;
     let files = match marian.files.is_empty() {
         true => String::new(),
-        false => format!(
-            "read {}, in Marian's binary format\n",
-            marian.files.join(", ")
-        ),
+        false => format!("read {}\n", marian.files.join(", ")),
     };
     format!(
         "{files}{}+{} layers, d_model {}, {} source and {} target tokens, {}\n\

@@ -8,7 +8,7 @@ use crate::config::adapters::validate_adapters;
 use crate::config::range::{at_most, fraction, positive, require, within};
 use crate::config::{
     BestBy, Checkpointing, ConfigError, CorpusSettings, DataSettings, Experiment, ScheduleKind,
-    TokenizerSettings, TrainingSettings, ValidationSettings, Vocabulary, check_positions,
+    TokenizerSettings, TrainingSettings, ValidationSettings, Vocabulary, check_sequences,
 };
 
 /// The largest integer of TOML.
@@ -324,7 +324,7 @@ fn validate_model(experiment: &Experiment) -> Result<(), ConfigError> {
     };
     let config = experiment.model.config(src, tgt, tokenizer.vocabulary)?;
     config.validate().map_err(ConfigError::InvalidModel)?;
-    check_positions(&config, experiment.data.max_len)
+    check_sequences(&config, experiment.data.max_len)
 }
 
 /// Checks `[tokenizer]`. With `is_finetuning`, the tokenizers are those of another model and `kind`

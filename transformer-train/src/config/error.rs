@@ -29,6 +29,12 @@ pub enum ConfigError {
         /// Every name that is allowed here.
         known: Vec<String>,
     },
+    /// The model reads sources without EOS.
+    #[error(
+        "`model.src_without_eos` is true, but sources have EOS in training; set it to false, or translate with the model \
+         only"
+    )]
+    SourcesWithoutEos,
     /// A setting is determined by the model that a run starts from.
     #[error("`{key}` cannot be combined with `finetune.model`, which determines it; remove it")]
     FixedByModel {

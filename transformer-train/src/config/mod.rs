@@ -47,7 +47,7 @@ pub use experiment::Experiment;
 pub use filter::{Copies, Duplicates, Empty, Filter, LineLimit, LongLines, OverLong};
 pub use finetune::FinetuneSettings;
 pub use model::ModelSettings;
-pub(crate) use model::check_positions;
+pub(crate) use model::check_sequences;
 #[doc(hidden)]
 pub use noise::Noise;
 #[cfg(test)]

@@ -116,11 +116,14 @@ pub(super) fn every_key(config: &TransformerConfig) -> Result<toml::Table, Confi
     Ok(read::model_keys().into_iter().map(with_value).collect())
 }
 
-/// Checks that learned positions suffice for the longest sentence.
-pub(crate) fn check_positions(
+/// Checks that the model can be trained: sources have EOS, and learned positions suffice for the longest sentence.
+pub(crate) fn check_sequences(
     config: &TransformerConfig,
     max_len: usize,
 ) -> Result<(), ConfigError> {
+    if config.src_without_eos {
+        return Err(ConfigError::SourcesWithoutEos);
+    }
     let max_positions = config.max_positions;
     // A source has EOS and a target has BOS in addition to its `max_len` tokens.
     if config.positions == Positions::Learned && max_positions <= max_len {

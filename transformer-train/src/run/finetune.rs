@@ -8,7 +8,7 @@ use transformer_core::{Transformer, TransformerConfig};
 
 use super::error::TrainError;
 use super::trained_tokens::TrainedTokens;
-use crate::config::{Experiment, check_positions};
+use crate::config::{Experiment, check_sequences};
 use crate::progress::LogFn;
 
 /// Opens the model that the experiment continues to train, if any.
@@ -100,7 +100,7 @@ pub(super) fn config(
 ) -> Result<TransformerConfig, TrainError> {
     let config = experiment.model.override_in(base)?;
     config.validate()?;
-    check_positions(&config, experiment.data.max_len)?;
+    check_sequences(&config, experiment.data.max_len)?;
     if let Some(path) = &experiment.finetune.model {
         log(&format!(
             "finetuning  {}: {}+{} layers, d_model {}",

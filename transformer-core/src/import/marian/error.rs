@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use super::binary::BinaryError;
 use crate::config::ConfigError;
-use crate::import::{Misfit, NonFinite, StateDictError};
+use crate::import::{CTranslate2Error, Misfit, NonFinite, StateDictError};
 use crate::json::JsonError;
 use crate::text::TokenizerError;
 use crate::text::sentencepiece::{PieceVocabularyError, SentencePieceError};
@@ -158,6 +158,14 @@ pub enum MarianError {
         path: PathBuf,
         /// The cause.
         source: BinaryError,
+    },
+    /// A model of CTranslate2, or one of its files, cannot be imported.
+    #[error("`{}` cannot be imported", path.display())]
+    CTranslate2 {
+        /// The file, the folder or the package.
+        path: PathBuf,
+        /// The cause.
+        source: CTranslate2Error,
     },
     /// The weights cannot be read.
     #[error(transparent)]

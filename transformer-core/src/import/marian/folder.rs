@@ -10,7 +10,7 @@ use super::{MarianError, binary, vocabulary, weights};
 use crate::Shortlist;
 use crate::config::TransformerConfig;
 use crate::directory::{Languages, Tokenizers};
-use crate::import::{ImportError, Names};
+use crate::import::{ImportError, Names, ctranslate2};
 use crate::model::Transformer;
 
 /// An imported Marian model with its tokenizers.
@@ -43,7 +43,7 @@ pub struct Marian {
     pub shortlist: Option<Shortlist>,
     /// The file of the weights.
     pub weights: PathBuf,
-    /// Names of all files of a model in Marian's binary format; empty for other models.
+    /// Names of all files of a model in Marian's binary format or CTranslate2's; empty for other models.
     pub files: Vec<String>,
 }
 
@@ -52,14 +52,32 @@ impl Marian {
     /// `pytorch_model.bin`. Optional are `generation_config.json`, `tokenizer_config.json` and
     /// `target_vocab.json`. No code in a pickle is run.
     ///
-    /// A `.bin` file, or a folder with `model.*.bin` and without `config.json`, is read as a model in Marian's
+    /// A folder with `model.bin`, or a zip archive, is read as a model of [CTranslate2](crate::import::ctranslate2) or a
+    /// package of Argos Translate. A `.bin` file, or a folder with `model.*.bin` and without `config.json`, is read as a model in Marian's
     /// [binary format](super::binary).
     ///
     /// # Errors
     ///
     /// Returns a [`MarianError`] that names the file and the problem.
     pub fn read(folder: impl AsRef<Path>, device: &Device) -> Result<Self, MarianError> {
+        Self::read_with_pieces(folder, &[], device)
+    }
+
+    /// Reads a model as [`read`](Self::read), or a model of CTranslate2 that has no SentencePiece model: `pieces` is that
+    /// of both sides, or those of source and target.
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`MarianError`] as `read` does.
+    pub fn read_with_pieces(
+        folder: impl AsRef<Path>,
+        pieces: &[PathBuf],
+        device: &Device,
+    ) -> Result<Self, MarianError> {
         let folder = folder.as_ref();
+        if ctranslate2::is_ctranslate2(folder) {
+            return ctranslate2::read(folder, pieces, device);
+        }
         if binary::is_binary(folder) {
             return binary::read(folder, device);
         }

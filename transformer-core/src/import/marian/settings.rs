@@ -82,6 +82,8 @@ pub struct Generation {
     /// Maximum number of generated tokens for each source token, `</s>` included in both; it has priority over
     /// `max_len`.
     pub max_len_factor: Option<f64>,
+    /// Minimum number of generated tokens, `</s>` included.
+    pub min_len: usize,
     /// True if the last token that `max_len` allows is always `</s>`, with log-probability 0.
     pub forces_end: bool,
     /// Exponent of the length by which scores are divided.
@@ -241,6 +243,7 @@ impl Settings {
             // Transformers counts the token that decoding starts from.
             max_len: settings.max_length.map(|len| len.saturating_sub(1)),
             max_len_factor: None,
+            min_len: 0,
             forces_end: forced.is_some(),
             length_penalty: settings.length_penalty.unwrap_or(1.0),
             early_stopping: match settings.early_stopping {

@@ -26,7 +26,7 @@ const POSITION_TOLERANCE: f32 = 2e-3;
 
 /// The logit of our `<pad>` if Marian has no such token: its probability is 0 in single precision, and the value
 /// is within the range of half precision.
-pub(super) const IMPOSSIBLE: f32 = -1e4;
+pub(in crate::import) const IMPOSSIBLE: f32 = -1e4;
 
 /// Reads the weights of a folder, in our order, and returns them with the path of the file.
 pub(super) fn read(

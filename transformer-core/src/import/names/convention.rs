@@ -2,7 +2,7 @@
 
 use super::layout::Layout;
 use super::pytorch::{self, PytorchNames};
-use super::{annotated, marian, marian_binary};
+use super::{annotated, ctranslate2, marian, marian_binary};
 use crate::config::{Place, TransformerConfig};
 
 /// The naming convention of a state dict.
@@ -24,6 +24,9 @@ pub enum Names {
     /// Marian itself (`encoder_l1_self_Wq`), in its binary format, after [`Marian`](crate::import::Marian) has put the
     /// vocabulary in our order.
     MarianBinary,
+    /// CTranslate2 (`encoder/layer_0/self_attention/linear_0/weight`), in its binary format. A matrix that the config ties
+    /// has the name of the target embedding.
+    CTranslate2,
 }
 
 impl Names {
@@ -38,6 +41,7 @@ impl Names {
             Self::Pytorch(names) => pytorch::source(names, parameter, config),
             Self::Annotated => annotated::source(parameter, config),
             Self::Marian => marian::source(parameter, config),
+            Self::CTranslate2 => ctranslate2::source(parameter, config),
             Self::MarianBinary => marian_binary::source(parameter, config),
         }
     }

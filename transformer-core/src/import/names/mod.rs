@@ -2,11 +2,12 @@
 
 mod annotated;
 mod convention;
+pub(crate) mod ctranslate2;
 mod layout;
 mod marian;
 mod marian_binary;
 mod pytorch;
 
 pub use convention::Names;
-pub(crate) use layout::{Layout, kind};
+pub(crate) use layout::Layout;
 pub use pytorch::PytorchNames;

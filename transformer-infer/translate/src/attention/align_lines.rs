@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::ops::Range;
 
 use burn::tensor::{Device, Tensor};
-use transformer_core::text::{BOS, EOS};
+use transformer_core::text::BOS;
 use transformer_core::{Padded, Transformer};
 
 use super::record::words_of;
@@ -167,7 +167,7 @@ impl Translator {
             true => Vec::new(),
             false => candidates.map(|(rank, it)| self.target(rank, it)).collect(),
         };
-        src_ids.push(EOS);
+        self.config().end_source(&mut src_ids);
         Line {
             text: line.to_owned(),
             row_len: src_ids.len(),

@@ -98,8 +98,8 @@ impl Translator {
             let n_tokens = tgt_ids.len();
             return Err(AttentionError::LongTarget { n_tokens, limit });
         }
-        src_ids.push(EOS);
-        src_spans.push(line.len()..line.len());
+        self.config().end_source(&mut src_ids);
+        src_spans.resize(src_ids.len(), line.len()..line.len());
         let (tgt, tgt_spans) = self.tokenizers.tgt().decode_spans(tgt_ids);
         let maps = self.maps(&src_ids, tgt_ids)?;
         let attention = Attention {

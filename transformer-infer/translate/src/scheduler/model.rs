@@ -5,7 +5,7 @@ use std::mem;
 use transformer_core::PackedTransformer;
 use transformer_core::packed::{PackedState, Workspace};
 
-use crate::scorer::{PackedScorer, with_eos};
+use crate::scorer::{PackedScorer, ended};
 use transformer_search::{Ensemble, EnsembleMean, Found, RunningSearch, Search};
 
 /// The workspaces of a thread: one for each model of an ensemble.
@@ -47,9 +47,9 @@ impl<'m> PackedModels<'m> {
 impl BatchModel for PackedModels<'_> {
     fn join(&mut self, sources: &[&[u32]], is_limited: &[bool], workspaces: &mut Workspaces) {
         workspaces.resize_with(self.models.len(), Workspace::new);
-        let sources = with_eos(sources);
         let models = self.models.iter().zip(&mut self.states);
         for ((model, state), workspace) in models.zip(workspaces) {
+            let sources = ended(sources, model.config());
             state.join(model.begin_limited(&sources, is_limited, workspace));
         }
     }

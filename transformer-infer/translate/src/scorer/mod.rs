@@ -10,5 +10,5 @@ mod transformer;
 
 pub(crate) use inference::{assert_in_vocabulary, without_autodiff};
 pub use packed::PackedScorer;
-pub(crate) use packed::{is_limited, with_eos};
+pub(crate) use packed::{ended, is_limited};
 pub use transformer::Scorer;

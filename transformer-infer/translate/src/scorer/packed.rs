@@ -2,9 +2,9 @@
 
 use std::fmt;
 
+use transformer_core::TransformerConfig;
 use transformer_core::cpu as kernels;
 use transformer_core::packed::{PackedState, PackedTransformer, Workspace};
-use transformer_core::text::EOS;
 
 use super::cpu;
 use transformer_search::{NextToken, Request, ScoredToken};
@@ -29,7 +29,7 @@ impl<'a> PackedScorer<'a> {
         let mut workspace = Workspace::new();
         Self {
             model,
-            state: model.begin(&with_eos(sources), &mut workspace),
+            state: model.begin(&ended(sources, model.config()), &mut workspace),
             workspace,
         }
     }
@@ -47,7 +47,8 @@ impl<'a> PackedScorer<'a> {
     ) -> Self {
         let mut workspace = Workspace::new();
         let is_limited: Vec<bool> = requests.iter().map(is_limited).collect();
-        let state = model.begin_limited(&with_eos(sources), &is_limited, &mut workspace);
+        let state =
+            model.begin_limited(&ended(sources, model.config()), &is_limited, &mut workspace);
         Self::resume(model, state, workspace)
     }
 
@@ -101,11 +102,13 @@ pub(crate) fn is_limited(request: &Request) -> bool {
     request.prefix.is_empty() && request.phrases.is_empty()
 }
 
-/// Appends EOS to each source.
-pub(crate) fn with_eos<S: AsRef<[u32]>>(sources: &[S]) -> Vec<Vec<u32>> {
-    let ended = sources
-        .iter()
-        .map(|source| [source.as_ref(), &[EOS]].concat());
+/// Appends EOS to each source, as the model reads it.
+pub(crate) fn ended<S: AsRef<[u32]>>(sources: &[S], config: &TransformerConfig) -> Vec<Vec<u32>> {
+    let ended = sources.iter().map(|source| {
+        let mut ids = source.as_ref().to_vec();
+        config.end_source(&mut ids);
+        ids
+    });
     ended.collect()
 }
 

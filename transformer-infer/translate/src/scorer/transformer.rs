@@ -4,7 +4,6 @@ use std::fmt;
 
 use burn::tensor::{Device, FloatDType, Int, Tensor, TensorData, Transaction, activation};
 use transformer_core::device::is_cpu_memory;
-use transformer_core::text::EOS;
 use transformer_core::{
     AttentionMaps, AttentionMasks, DecoderState, Padded, Transformer, cpu as kernels,
 };
@@ -72,10 +71,7 @@ impl<'a> Scorer<'a> {
     pub fn new<S: AsRef<[u32]>>(model: &'a Transformer, sources: &[S]) -> Self {
         let weight = model.output_weight();
         let (device, [vocab_size, _]) = (weight.device(), weight.dims());
-        let ended: Vec<Vec<u32>> = sources
-            .iter()
-            .map(|source| [source.as_ref(), &[EOS]].concat())
-            .collect();
+        let ended = super::ended(sources, model.config());
         let state = model.begin(&model.encode(&Padded::new(&ended, &device)));
         let selection = match is_cpu_memory(&device) {
             true => TokenSelection::Cpu,

@@ -31,6 +31,10 @@ pub fn marian_search(generation: &Generation, tokenizers: &Tokenizers) -> Search
             (None, Some(extra)) => LengthLimit { factor: 0.0, extra },
             (None, None) => defaults.max_len,
         },
+        min_len: LengthLimit {
+            factor: 0.0,
+            extra: generation.min_len,
+        },
         at_limit: match generation.forces_end {
             true => AtLimit::FreeEnd,
             false => AtLimit::Cut,

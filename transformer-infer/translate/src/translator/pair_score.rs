@@ -2,7 +2,7 @@
 
 use burn::tensor::{Device, FloatDType, Int, Tensor, TensorData};
 use transformer_core::text::{BOS, EOS};
-use transformer_core::{Padded, Transformer};
+use transformer_core::{Padded, Transformer, TransformerConfig};
 
 use super::{Translator, TranslatorError};
 use crate::batch::{BatchLimits, batches_within};
@@ -79,7 +79,7 @@ impl TotalScore {
 /// let config = TransformerConfig { d_model: 16, d_ff: 32, ..TransformerConfig::tiny(11, 11) };
 /// let model = config.init(&device)?;
 /// let limits = BatchLimits::for_model(&config);
-/// let scores = score_ids(&model, &[(vec![7, 8], vec![9]), (vec![5], vec![])], &limits);
+/// let scores = score_ids(&model, &[(vec![7, 8], vec![9]), (vec![5], vec![])], &limits, &config);
 /// assert_eq!(scores[0].ids, [9, 3]); // EOS is 3
 /// assert!(scores[0].log_prob() < 0.0);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -93,7 +93,7 @@ pub fn score_ids<S: AsRef<[u32]>, T: AsRef<[u32]>>(
     let device = model.device();
     let pairs: Vec<Pair> = pairs
         .iter()
-        .map(|(src, tgt)| Pair::within(src.as_ref(), tgt.as_ref(), limits))
+        .map(|(src, tgt)| Pair::within(src.as_ref(), tgt.as_ref(), limits, model.config()))
         .collect();
     let [src_size, tgt_size] =
         [model.src_embedding(), model.tgt_embedding()].map(|it| it.dims()[0]);
@@ -114,7 +114,7 @@ pub fn score_ids<S: AsRef<[u32]>, T: AsRef<[u32]>>(
 
 /// The input of the model for one pair.
 struct Pair {
-    /// The source and EOS.
+    /// The source, and EOS if the model reads it.
     src: Vec<u32>,
     /// The decoder's input: BOS and all scored tokens except the last.
     tgt: Vec<u32>,
@@ -123,16 +123,18 @@ struct Pair {
 }
 
 impl Pair {
-    fn within(src: &[u32], tgt: &[u32], limits: &BatchLimits) -> Self {
-        let src_kept = &src[..src.len().min(limits.max_src_len)];
+    fn within(src: &[u32], tgt: &[u32], limits: &BatchLimits, config: &TransformerConfig) -> Self {
+        let mut src_kept = src[..src.len().min(limits.max_src_len)].to_vec();
+        let n_src_cut = src.len() - src_kept.len();
+        config.end_source(&mut src_kept);
         let mut ids = [tgt, &[EOS]].concat();
         ids.truncate(limits.max_tgt_len.unwrap_or(usize::MAX).max(1));
         Self {
-            src: [src_kept, &[EOS]].concat(),
+            src: src_kept,
             tgt: [&[BOS], &ids[..ids.len() - 1]].concat(),
             score: PairScore {
                 log_probs: Vec::new(),
-                n_src_cut: src.len() - src_kept.len(),
+                n_src_cut,
                 n_tgt_cut: tgt.len() + 1 - ids.len(),
                 ids,
             },
@@ -271,13 +273,24 @@ mod tests {
             max_tgt_len: Some(3),
             ..BatchLimits::default()
         };
-        let cut = Pair::within(&[5, 6, 7], &[8, 9, 10, 11], &limits);
+        let config = TransformerConfig::tiny(20, 20);
+        let cut = Pair::within(&[5, 6, 7], &[8, 9, 10, 11], &limits, &config);
         assert_eq!((cut.src, cut.tgt), (vec![5, 6, EOS], vec![BOS, 8, 9]));
         assert_eq!(cut.score.ids, [8, 9, 10]);
         assert_eq!((cut.score.n_src_cut, cut.score.n_tgt_cut), (1, 2));
-        let whole = Pair::within(&[5, 6], &[8, 9], &limits);
+        let whole = Pair::within(&[5, 6], &[8, 9], &limits, &config);
         assert_eq!(whole.score.ids, [8, 9, EOS]);
         assert_eq!((whole.score.n_src_cut, whole.score.n_tgt_cut), (0, 0));
+    }
+
+    #[test]
+    fn a_model_that_reads_no_eos_gets_one_only_for_an_empty_source() {
+        let config = TransformerConfig {
+            src_without_eos: true,
+            ..TransformerConfig::tiny(20, 20)
+        };
+        let src = |ids: &[u32]| Pair::within(ids, &[8], &BatchLimits::default(), &config).src;
+        assert_eq!((src(&[5, 6]), src(&[])), (vec![5, 6], vec![EOS]));
     }
 
     #[test]

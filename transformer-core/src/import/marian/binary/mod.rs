@@ -23,3 +23,4 @@ pub use container::read_container;
 pub use error::BinaryError;
 pub(super) use files::is_binary;
 pub(super) use model::read;
+pub(in crate::import) use model::reorder;

@@ -157,7 +157,13 @@ fn tokenizer(path: &Path) -> Result<Tokenizer, MarianError> {
 
 /// Reorders the rows of a tensor of this many rows, with `fill` for rows that it does not have. A tensor of another
 /// size stays as it is, and does not fit into the model.
-fn reorder(dict: &mut StateDict, name: &str, rows: &[Option<u32>], n_rows: usize, fill: f32) {
+pub(in crate::import) fn reorder(
+    dict: &mut StateDict,
+    name: &str,
+    rows: &[Option<u32>],
+    n_rows: usize,
+    fill: f32,
+) {
     let Some(tensor) = dict.remove(name) else {
         return;
     };

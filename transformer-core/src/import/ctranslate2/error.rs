@@ -1,0 +1,108 @@
+//! [`CTranslate2Error`]: the errors of importing a model of CTranslate2.
+
+use thiserror::Error;
+
+use crate::config::ConfigError;
+use crate::import::ImportError;
+
+/// Error in importing a model of CTranslate2. The file is named by
+/// [`MarianError::CTranslate2`](super::super::MarianError::CTranslate2).
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum CTranslate2Error {
+    /// The version is not supported.
+    #[error(
+        "it has the version {found}; only the versions 1 to 6 of CTranslate2's format can be imported"
+    )]
+    Version {
+        /// The version.
+        found: u32,
+    },
+    /// The file has a model of another kind.
+    #[error(
+        "it is a `{spec}` of revision {revision}; only a `TransformerSpec` up to revision 7, an encoder-decoder, can \
+         be imported"
+    )]
+    Spec {
+        /// The kind.
+        spec: String,
+        /// Its revision.
+        revision: u32,
+    },
+    /// The file is cut off or inconsistent.
+    #[error("{fault}; get the file again")]
+    Damaged {
+        /// The fault, with the variable.
+        fault: String,
+    },
+    /// A variable is missing.
+    #[error("it has no `{name}` of the right shape, which an encoder-decoder has")]
+    Missing {
+        /// The variable.
+        name: String,
+    },
+    /// A setting has a value that is not supported.
+    #[error("`{key}` is {found}, which cannot be imported; {expected} can")]
+    Setting {
+        /// The key.
+        key: String,
+        /// Its value.
+        found: String,
+        /// The supported values.
+        expected: &'static str,
+    },
+    /// The vocabulary has another size than the model.
+    #[error("it has {found} tokens, but the model has {expected}; take both from one model")]
+    VocabSize {
+        /// Number of tokens.
+        found: usize,
+        /// Number of rows of the embedding.
+        expected: usize,
+    },
+    /// The vocabulary lacks a special token.
+    #[error("it has no token `{token}`, which is the model's `{key}`; take both from one model")]
+    NoToken {
+        /// The key.
+        key: &'static str,
+        /// The token.
+        token: String,
+    },
+    /// No file has the pieces of words.
+    #[error(
+        "it has no SentencePiece model, without which text cannot be split; name the model's with `--spm FILE`"
+    )]
+    NoPieces,
+    /// The package has the codes of subword-nmt.
+    #[error(
+        "it splits words by `bpe.model` of subword-nmt, which cannot be imported; packages with `sentencepiece.model` \
+         can"
+    )]
+    SubwordNmt,
+    /// The pieces and the vocabulary do not belong together.
+    #[error(
+        "{n_known} of the {n_pieces} pieces of `{pieces}` are in it, fewer than half; give the SentencePiece model of \
+         this model"
+    )]
+    OtherPieces {
+        /// The SentencePiece model.
+        pieces: String,
+        /// Number of its pieces.
+        n_pieces: usize,
+        /// Number of pieces in the vocabulary.
+        n_known: usize,
+    },
+    /// The settings are not valid.
+    #[error("its settings are not valid")]
+    Config(#[from] ConfigError),
+    /// The variables do not match the settings.
+    #[error("{n_misfits} variables do not match its settings, the first: {first}")]
+    Tensors {
+        /// Number of variables.
+        n_misfits: usize,
+        /// The first difference.
+        first: String,
+    },
+    /// The model cannot be built.
+    #[error("its variables do not match its settings")]
+    Import(#[source] ImportError),
+}

@@ -1,0 +1,222 @@
+//! [`config`]: the settings in the variables, as our config.
+
+use super::CTranslate2Error as Error;
+use super::container::Variables;
+use super::positions;
+use crate::config::{Activation, NormPlacement, Stack, TransformerConfig, Tying};
+use crate::import::names::ctranslate2::{OUTPUT_BIAS, PROJECTION, SRC_EMBEDDING, TGT_EMBEDDING};
+
+/// Number of heads in files that do not have it, and for the old `TransformerBig`.
+const N_HEADS: [f64; 2] = [8.0, 16.0];
+
+/// The activations, by number.
+const ACTIVATIONS: [&str; 7] = [
+    "ReLU",
+    "GELUTanh",
+    "Swish",
+    "GELU",
+    "GELUSigmoid",
+    "Tanh",
+    "Sigmoid",
+];
+
+/// Scalars that are read here, or that do not change an encoder-decoder of this kind. All others must be 0.
+const SCALARS: [&str; 15] = [
+    "num_heads",
+    "pre_norm",
+    "activation",
+    "scale_embeddings",
+    "multiply_by_sqrt_depth",
+    "start_from_zero_embedding",
+    "alignment_layer",
+    "alignment_heads",
+    "embeddings_merge",
+    "alibi_use_positive_positions",
+    "scale_alibi",
+    "with_source_bos",
+    "with_source_eos",
+    "with_target_bos",
+    "weight_scale",
+];
+
+/// Parts of names that other architectures have, in words.
+const UNSUPPORTED: [(&str, &str); 8] = [
+    ("relative_", "absolute positions"),
+    ("layernorm_embedding", "embeddings without normalization"),
+    ("linear_0_noact", "feed-forward networks without a gate"),
+    ("weight_zero", "integers with scales alone"),
+    ("embeddings_1", "sources without features"),
+    ("scale_outputs", "outputs without a scale"),
+    ("project_", "stacks of one width"),
+    ("_attention/q_norm", "attention without normalization"),
+];
+
+/// Returns the config; the sizes of the vocabularies are those of the file.
+pub(super) fn config(
+    variables: &Variables<'_>,
+    norm_epsilon: Option<f64>,
+) -> Result<TransformerConfig, Error> {
+    check_supported(variables)?;
+    let (n_src, _) = matrix(variables, SRC_EMBEDDING)?;
+    let (n_tgt, d_model) = matrix(variables, TGT_EMBEDDING)?;
+    let (d_ff, _) = matrix(variables, "encoder/layer_0/ffn/linear_0/weight")?;
+    let default = N_HEADS[usize::from(variables.spec == "TransformerBig")];
+    let n_heads = number(variables, "num_heads", default)?;
+    let norm_placement = match number(variables, "pre_norm", 1.0)? != 0.0 {
+        true => NormPlacement::Pre,
+        false => NormPlacement::Post,
+    };
+    let activation = match number(variables, "activation", 0.0)? {
+        0.0 => Activation::Relu,
+        2.0 => Activation::Silu,
+        3.0 => Activation::Gelu,
+        other => {
+            let found = ACTIVATIONS.get(other.max(0.0) as usize);
+            return Err(Error::Setting {
+                key: "encoder/activation".to_owned(),
+                found: format!("{other} ({})", found.unwrap_or(&"unknown")),
+                expected: "0 (ReLU), 2 (Swish) or 3 (GELU)",
+            });
+        }
+    };
+    let positions = positions::recognize(variables, d_model)?;
+    let [n_encoder_layers, n_decoder_layers] = Stack::BOTH.map(|stack| n_layers(variables, stack));
+    let src_scaled = is_scaled(variables, Stack::Encoder, d_model)?;
+    let tgt_scaled = is_scaled(variables, Stack::Decoder, d_model)?;
+    let has = |name: &str| variables.get(name).is_some();
+    let base = TransformerConfig::base(n_src, n_tgt);
+    let config = TransformerConfig {
+        d_model,
+        d_ff,
+        n_heads: n_heads.max(0.0) as usize,
+        n_encoder_layers,
+        n_decoder_layers,
+        norm_placement,
+        final_norm: has("encoder/layer_norm/gamma") || has("decoder/layer_norm/gamma"),
+        norm_epsilon: norm_epsilon.unwrap_or(base.norm_epsilon),
+        positions: positions.kind,
+        first_position: positions.first,
+        max_positions: positions.max.unwrap_or(base.max_positions),
+        activation,
+        attention_bias: has("encoder/layer_0/self_attention/linear_0/bias"),
+        tying: tying(variables)?,
+        output_bias: has(OUTPUT_BIAS),
+        scale_embeddings: shared("scale_embeddings", [src_scaled, tgt_scaled])?,
+        ..base
+    };
+    config.validate()?;
+    Ok(config)
+}
+
+/// Refuses architectures that the config cannot express.
+fn check_supported(variables: &Variables<'_>) -> Result<(), Error> {
+    for name in variables.names() {
+        let part = UNSUPPORTED.iter().find(|(part, _)| name.contains(part));
+        let number = variables.get(name).filter(|it| it.is_scalar());
+        let number = number.and_then(|_| variables.number(name));
+        let last = name.rsplit('/').next().unwrap_or(name);
+        let refused = match (part, number) {
+            (Some((_, expected)), _) => Some(("present".to_owned(), *expected)),
+            (None, Some(number)) if number != 0.0 && !SCALARS.contains(&last) => {
+                Some((number.to_string(), "0"))
+            }
+            _ => None,
+        };
+        if let Some((found, expected)) = refused {
+            let key = name.to_owned();
+            return Err(Error::Setting {
+                key,
+                found,
+                expected,
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Returns the numbers of rows and columns of a matrix.
+fn matrix(variables: &Variables<'_>, name: &str) -> Result<(usize, usize), Error> {
+    match variables.get(name).map(|it| &it.shape[..]) {
+        Some(&[n_rows, n_columns]) => Ok((n_rows, n_columns)),
+        _ => Err(Error::Missing {
+            name: name.to_owned(),
+        }),
+    }
+}
+
+/// Returns the number of layers of a stack.
+fn n_layers(variables: &Variables<'_>, stack: Stack) -> usize {
+    let prefix = format!("{stack}/layer_");
+    let layers = variables.names().filter_map(|name| {
+        let (layer, _) = name.strip_prefix(&prefix)?.split_once('/')?;
+        layer.parse::<usize>().ok()
+    });
+    layers.max().map_or(0, |last| last.saturating_add(1))
+}
+
+/// Returns a number of both stacks. Old files have it once.
+fn number(variables: &Variables<'_>, key: &str, default: f64) -> Result<f64, Error> {
+    let number = |stack| {
+        let number = variables.number(&format!("{stack}/{key}"));
+        number.or_else(|| variables.number(key)).unwrap_or(default)
+    };
+    shared(key, Stack::BOTH.map(number))
+}
+
+/// Returns the value of both stacks, which must be the same.
+fn shared<T: PartialEq + ToString>(key: &str, [encoder, decoder]: [T; 2]) -> Result<T, Error> {
+    match encoder == decoder {
+        true => Ok(encoder),
+        false => Err(Error::Setting {
+            key: format!("decoder/{key}"),
+            found: decoder.to_string(),
+            expected: "only the encoder's value",
+        }),
+    }
+}
+
+/// Returns whether the embeddings of a stack are multiplied by `√d_model`, which is the default.
+fn is_scaled(variables: &Variables<'_>, stack: Stack, d_model: usize) -> Result<bool, Error> {
+    let key = format!("{stack}/scale_embeddings");
+    let embeddings = match stack {
+        Stack::Encoder => "embeddings_0",
+        Stack::Decoder => "embeddings",
+    };
+    let old = format!("{stack}/{embeddings}/multiply_by_sqrt_depth");
+    let Some(variable) = variables.get(&key).or_else(|| variables.get(&old)) else {
+        return Ok(true);
+    };
+    let number = variable.number().unwrap_or(f64::NAN);
+    // A flag of one byte, or a factor, which may be in half precision.
+    let is = |factor: f64| (number / factor - 1.0).abs() < 5e-3;
+    match variable.n_bytes() {
+        1 => Ok(number != 0.0),
+        _ if is((d_model as f64).sqrt()) => Ok(true),
+        _ if is(1.0) => Ok(false),
+        _ => Err(Error::Setting {
+            key,
+            found: number.to_string(),
+            expected: "1 or the square root of the width",
+        }),
+    }
+}
+
+/// Returns which vocabulary matrices are one: by aliases, or by equal values in files without them.
+fn tying(variables: &Variables<'_>) -> Result<Tying, Error> {
+    let of = |name: &str| match variables.get(name) {
+        Some(variable) => Ok((variable, variables.get(&scale_of(variables, name)))),
+        None => Err(Error::Missing {
+            name: name.to_owned(),
+        }),
+    };
+    let [src, tgt, output] = [of(SRC_EMBEDDING)?, of(TGT_EMBEDDING)?, of(PROJECTION)?];
+    Ok(match (src == tgt, output == tgt) {
+        (true, true) => Tying::All,
+        (false, true) => Tying::Decoder,
+        (_, false) => Tying::None,
+    })
+}
+
+fn scale_of(variables: &Variables<'_>, name: &str) -> String {
+    format!("{}_scale", variables.variable_of(name))
+}
