@@ -189,5 +189,8 @@ fn a_glossary_and_sampling_exclude_each_other() {
     let model = model();
     let glossary = glossary(model.path(), "cab\tfed\n");
     let refused = refusal(model.path(), &["--terms", &glossary, "--sample"], 2);
-    assert!(refused.contains("leave out the phrases"), "{refused}");
+    assert!(
+        refused.contains("cannot be combined with phrases or terms"),
+        "{refused}"
+    );
 }

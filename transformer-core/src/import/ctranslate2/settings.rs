@@ -3,7 +3,7 @@
 use super::CTranslate2Error as Error;
 use super::container::Variables;
 use super::positions;
-use crate::config::{Activation, NormPlacement, Stack, TransformerConfig, Tying};
+use crate::config::{Activation, NormKind, NormPlacement, Stack, TransformerConfig, Tying};
 use crate::import::names::ctranslate2::{OUTPUT_BIAS, PROJECTION, SRC_EMBEDDING, TGT_EMBEDDING};
 
 /// Number of heads in files that do not have it, and for the old `TransformerBig`.
@@ -40,10 +40,8 @@ const SCALARS: [&str; 15] = [
 ];
 
 /// Parts of names that other architectures have, in words.
-const UNSUPPORTED: [(&str, &str); 8] = [
+const UNSUPPORTED: [(&str, &str); 6] = [
     ("relative_", "absolute positions"),
-    ("layernorm_embedding", "embeddings without normalization"),
-    ("linear_0_noact", "feed-forward networks without a gate"),
     ("weight_zero", "integers with scales alone"),
     ("embeddings_1", "sources without features"),
     ("scale_outputs", "outputs without a scale"),
@@ -84,6 +82,10 @@ pub(super) fn config(
     let src_scaled = is_scaled(variables, Stack::Encoder, d_model)?;
     let tgt_scaled = is_scaled(variables, Stack::Decoder, d_model)?;
     let has = |name: &str| variables.get(name).is_some();
+    let norm_kind = match has("encoder/layer_0/ffn/layer_norm/beta") {
+        true => NormKind::Layer,
+        false => NormKind::Rms,
+    };
     let base = TransformerConfig::base(n_src, n_tgt);
     let config = TransformerConfig {
         d_model,
@@ -93,14 +95,17 @@ pub(super) fn config(
         n_decoder_layers,
         norm_placement,
         final_norm: has("encoder/layer_norm/gamma") || has("decoder/layer_norm/gamma"),
+        norm_kind,
         norm_epsilon: norm_epsilon.unwrap_or(base.norm_epsilon),
         positions: positions.kind,
         first_position: positions.first,
         max_positions: positions.max.unwrap_or(base.max_positions),
         activation,
+        gated_feed_forward: has("encoder/layer_0/ffn/linear_0_noact/weight"),
         attention_bias: has("encoder/layer_0/self_attention/linear_0/bias"),
         tying: tying(variables)?,
         output_bias: has(OUTPUT_BIAS),
+        embedding_norm: has("encoder/layernorm_embedding/gamma"),
         scale_embeddings: shared("scale_embeddings", [src_scaled, tgt_scaled])?,
         ..base
     };

@@ -228,7 +228,7 @@ fn a_document_of_standard_input_needs_a_format() {
     let output = folder.translate(&["--in", "-"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(
-        stderr(&output).contains("give its --format"),
+        stderr(&output).contains("give --format"),
         "{}",
         stderr(&output)
     );

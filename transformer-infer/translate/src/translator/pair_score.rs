@@ -79,7 +79,7 @@ impl TotalScore {
 /// let config = TransformerConfig { d_model: 16, d_ff: 32, ..TransformerConfig::tiny(11, 11) };
 /// let model = config.init(&device)?;
 /// let limits = BatchLimits::for_model(&config);
-/// let scores = score_ids(&model, &[(vec![7, 8], vec![9]), (vec![5], vec![])], &limits, &config);
+/// let scores = score_ids(&model, &[(vec![7, 8], vec![9]), (vec![5], vec![])], &limits);
 /// assert_eq!(scores[0].ids, [9, 3]); // EOS is 3
 /// assert!(scores[0].log_prob() < 0.0);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
