@@ -186,6 +186,24 @@ impl Shortlist {
         }
     }
 
+    /// Adds each source token to its own list, as Marian does where both sides have one vocabulary: pieces can be
+    /// copied.
+    pub(crate) fn with_copies(&self) -> Self {
+        let (mut offsets, mut ids) = (vec![0], Vec::new());
+        for token in 0..self.offsets.len() - 1 {
+            let start = ids.len();
+            ids.extend_from_slice(self.list(token));
+            ids.push(token as u32);
+            ids[start..].sort_unstable();
+            offsets.push(ids.len());
+        }
+        Self {
+            offsets,
+            ids,
+            ..*self
+        }
+    }
+
     /// Returns the list of a source token; empty if it has none.
     fn list(&self, token: usize) -> &[u32] {
         let range = self.offsets.get(token).zip(self.offsets.get(token + 1));

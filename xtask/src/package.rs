@@ -16,13 +16,13 @@ use crate::process::{call, cargo, target_folder};
 /// The crates that can be published, in the order in which they depend on each other.
 const PACKAGES: [&str; 10] = [
     "transformer-text",
+    "transformer-program",
     "transformer-core",
     "transformer-metrics",
     "transformer-search",
     "transformer-documents",
     "transformer-translate",
     "transformer-serve",
-    "transformer-program",
     "transformer-infer",
     "transformer-train",
 ];

@@ -15,9 +15,20 @@ use crate::http::ApiError;
 /// Other servers accept all these forms, and clients use all of them. The body takes precedence over the query. The
 /// functions [`text`], [`texts`], [`list`], [`number`] and [`flag`] read a field in the notation of JSON and of forms.
 pub(crate) trait Parameters: DeserializeOwned {
-    /// Reads the parameters of a request. The body is limited.
-    async fn of(request: Request) -> Result<Self, ApiError> {
-        Fields::of(request).await?.parse()
+    /// Reads the parameters of a request, and admits its caller by the key among them, before anything else is checked.
+    /// The body is limited.
+    async fn admitted<C>(
+        request: Request,
+        admit: impl FnOnce(Option<&str>) -> Result<C, ApiError>,
+    ) -> Result<(C, Self), ApiError> {
+        let fields = Fields::of(request).await?;
+        let key = fields.key();
+        let parsed = fields.parse::<Self>();
+        let caller = match &parsed {
+            Ok(parsed) => admit(parsed.key()),
+            Err(_) => admit(key.as_deref()),
+        };
+        Ok((caller?, parsed?))
     }
 
     /// Returns the key of the caller, if it is among the parameters.
@@ -172,6 +183,12 @@ impl Fields {
                 self.values.insert(name.to_owned(), value);
             }
         }
+    }
+
+    /// Returns the key of either interface.
+    fn key(&self) -> Option<String> {
+        let mut keys = ["auth_key", "api_key"].into_iter();
+        keys.find_map(|name| text(self.values.get(name)?).ok()?)
     }
 
     /// Parses the fields.

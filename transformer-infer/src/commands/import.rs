@@ -101,9 +101,13 @@ fn write(
         .into_record()
         .into_bytes()?;
     let name = from.file_name().unwrap_or(from.as_os_str());
+    let kind = match marian.weights.ends_with("model.bin") {
+        true => "CTranslate2",
+        false => "Marian",
+    };
     let mut training = json!({
         "program": concat!("transformer-infer ", env!("CARGO_PKG_VERSION"), " import"),
-        "from": format!("Marian model `{}`", name.display()),
+        "from": format!("{kind} model `{}`", name.display()),
         "search": search,
     });
     languages.write_to(&mut training);

@@ -17,7 +17,7 @@ pub(crate) struct SpeedFlags {
     /// per core].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=512))]
     threads: Option<u16>,
-    /// Use of the model's shortlist, if it has one: on, or off to consider all target tokens at each step.
+    /// Use of the model's shortlist on CPUs, if it has one: on, or off to consider all target tokens at each step.
     #[arg(long, value_name = "on|off", default_value = "on", value_parser = ["on", "off"])]
     shortlist: String,
 }

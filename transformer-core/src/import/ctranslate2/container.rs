@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 
 use burn::tensor::{DType, TensorData};
 
@@ -56,7 +57,7 @@ pub(super) struct Variables<'a> {
     pub(super) spec: String,
     variables: BTreeMap<String, Variable<'a>>,
     /// The variables of other names.
-    aliases: BTreeMap<String, String>,
+    aliases: BTreeMap<String, Arc<str>>,
 }
 
 /// A variable: `values.len()` is the size of its shape and type.
@@ -161,7 +162,7 @@ impl<'a> Variables<'a> {
                 return Err(twice(&name));
             }
         }
-        let mut aliases: BTreeMap<String, String> = BTreeMap::new();
+        let mut aliases: BTreeMap<String, Arc<str>> = BTreeMap::new();
         let n_aliases = match version {
             3.. => rest.u32("its aliases")?,
             _ => 0,
@@ -172,7 +173,7 @@ impl<'a> Variables<'a> {
             // Only names that were read before, so that there is no circle.
             let target = match aliases.get(&target) {
                 Some(variable) => variable.clone(),
-                None if variables.contains_key(&target) => target,
+                None if variables.contains_key(&target) => target.into(),
                 None => {
                     return Err(damaged(format_args!(
                         "`{alias}` stands for `{target}`, which is not a variable or an alias before it"
@@ -196,7 +197,7 @@ impl<'a> Variables<'a> {
 
     /// Returns the name of the variable that a name stands for.
     pub(super) fn variable_of<'b>(&'b self, name: &'b str) -> &'b str {
-        self.aliases.get(name).map_or(name, String::as_str)
+        self.aliases.get(name).map_or(name, |target| &**target)
     }
 
     /// Returns the variable of a name, or of an alias.

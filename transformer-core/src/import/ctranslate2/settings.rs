@@ -82,9 +82,10 @@ pub(super) fn config(
     let src_scaled = is_scaled(variables, Stack::Encoder, d_model)?;
     let tgt_scaled = is_scaled(variables, Stack::Decoder, d_model)?;
     let has = |name: &str| variables.get(name).is_some();
-    let norm_kind = match has("encoder/layer_0/ffn/layer_norm/beta") {
-        true => NormKind::Layer,
-        false => NormKind::Rms,
+    // CTranslate2 takes a norm without offset for RMSNorm, which has another default.
+    let (norm_kind, default_epsilon) = match has("encoder/layer_0/ffn/layer_norm/beta") {
+        true => (NormKind::Layer, 1e-5),
+        false => (NormKind::Rms, 1e-6),
     };
     let base = TransformerConfig::base(n_src, n_tgt);
     let config = TransformerConfig {
@@ -96,7 +97,7 @@ pub(super) fn config(
         norm_placement,
         final_norm: has("encoder/layer_norm/gamma") || has("decoder/layer_norm/gamma"),
         norm_kind,
-        norm_epsilon: norm_epsilon.unwrap_or(base.norm_epsilon),
+        norm_epsilon: norm_epsilon.unwrap_or(default_epsilon),
         positions: positions.kind,
         first_position: positions.first,
         max_positions: positions.max.unwrap_or(base.max_positions),

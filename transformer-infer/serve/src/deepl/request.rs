@@ -66,10 +66,9 @@ pub(super) async fn admitted<P: Parameters>(
     let (mut parts, body) = request.into_parts();
     let Ok(client) = Client::from_request_parts(&mut parts, &()).await;
     let of_header = key(&parts.headers);
-    let parameters = P::of(Request::from_parts(parts, body)).await?;
-    let key = of_header.as_deref().or(client.key.as_deref());
-    let caller = shared.admit(client.address, key.or(parameters.key()))?;
-    Ok((caller, parameters))
+    let of_header = of_header.as_deref().or(client.key.as_deref());
+    let admit = |key: Option<&str>| shared.admit(client.address, of_header.or(key));
+    P::admitted(Request::from_parts(parts, body), admit).await
 }
 
 fn key(headers: &HeaderMap) -> Option<String> {

@@ -13,10 +13,8 @@ pub(super) async fn admitted<P: Parameters>(
 ) -> Result<(Caller, P), ApiError> {
     let (mut parts, body) = request.into_parts();
     let Ok(client) = Client::from_request_parts(&mut parts, &()).await;
-    let parameters = P::of(Request::from_parts(parts, body)).await?;
-    let key = parameters.key().or(client.key.as_deref());
-    let caller = shared.admit(client.address, key)?;
-    Ok((caller, parameters))
+    let admit = |key: Option<&str>| shared.admit(client.address, key.or(client.key.as_deref()));
+    P::admitted(Request::from_parts(parts, body), admit).await
 }
 
 /// Creates the error of a missing parameter.

@@ -8,7 +8,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::failure::{of_scheduler, of_translator};
 use super::request::TranslateOptions;
-use super::work::{PLACEHOLDERS, compute, document_permit};
+use super::work::{PLACEHOLDERS, compute_step, document_permit};
 use crate::http::ApiError;
 use crate::models::Served;
 use crate::state::Caller;
@@ -147,7 +147,7 @@ impl ServedDocument {
         call: impl FnOnce(&Work) -> Result<T, ApiError> + Send + 'static,
     ) -> Result<T, ApiError> {
         let work = self.work.clone();
-        compute(move || call(&work)).await
+        compute_step(move || call(&work)).await
     }
 }
 

@@ -27,6 +27,12 @@ static PREPARING: LazyLock<Arc<Semaphore>> = LazyLock::new(|| {
     Arc::new(Semaphore::new(2 * n_cores))
 });
 
+/// Permits for the steps of documents, which may take long: texts do not wait for them.
+static STEPS: LazyLock<Arc<Semaphore>> = LazyLock::new(|| {
+    let n_cores = available_parallelism().map_or(1, usize::from);
+    Arc::new(Semaphore::new(2 * n_cores))
+});
+
 static DOCUMENTS: LazyLock<Arc<Semaphore>> =
     LazyLock::new(|| Arc::new(Semaphore::new(MAX_DOCUMENTS)));
 
@@ -48,6 +54,13 @@ pub(super) async fn compute<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
 ) -> Result<T, ApiError> {
     on_thread(permit(&PREPARING).await?, work).await
+}
+
+/// Computes a step of a document.
+pub(super) async fn compute_step<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
+) -> Result<T, ApiError> {
+    on_thread(permit(&STEPS).await?, work).await
 }
 
 /// Waits for the permit of a document, or refuses it if the model's queue is full. A file needs none: it has a slot, and

@@ -97,6 +97,22 @@ impl<'a> PackedScorer<'a> {
     }
 }
 
+/// Turns the logits of rows into log-probabilities. Those of a limited row are summed over its candidates alone, as in
+/// [`PackedScorer::likeliest`], so that both give the same bits.
+fn log_softmax(logits: &mut [f32], state: &PackedState, vocab_size: usize) {
+    for (row, logits) in logits.chunks_exact_mut(vocab_size).enumerate() {
+        let Some(ids) = state.candidates(row) else {
+            kernels::log_softmax(logits, vocab_size);
+            continue;
+        };
+        let mut limited: Vec<f32> = ids.iter().map(|id| logits[*id as usize]).collect();
+        kernels::log_softmax(&mut limited, ids.len());
+        for (id, log_prob) in ids.iter().zip(limited) {
+            logits[*id as usize] = log_prob;
+        }
+    }
+}
+
 /// Returns whether a shortlist may limit the output: no token is forced that it may not have.
 pub(crate) fn is_limited(request: &Request) -> bool {
     request.prefix.is_empty() && request.phrases.is_empty()
@@ -126,7 +142,7 @@ impl NextToken for PackedScorer<'_> {
         let logits = self
             .model
             .step(&mut self.state, last_tokens, &mut self.workspace);
-        kernels::log_softmax(logits, vocab_size);
+        log_softmax(logits, &self.state, vocab_size);
         logits.to_vec()
     }
 
@@ -136,7 +152,7 @@ impl NextToken for PackedScorer<'_> {
         let (model, workspace) = (self.model, &mut self.workspace);
         let (logits, attention) =
             model.step_with_attention(&mut self.state, last_tokens, workspace);
-        kernels::log_softmax(logits, vocab_size);
+        log_softmax(logits, &self.state, vocab_size);
         (logits.to_vec(), attention)
     }
 
@@ -199,12 +215,13 @@ mod tests {
         }
     }
 
-    /// Returns a shortlist file with 8 common tokens, and tokens 20 to 23 for each source token.
+    /// Returns a shortlist file with 400 common tokens, more than a vector of sums has lanes, and tokens 600 to 603 for
+    /// each source token.
     fn shortlist(vocab_size: u32) -> Shortlist {
         let offsets = (0..=u64::from(vocab_size)).map(|token| 4 * token);
-        let sizes = [8, 4, u64::from(vocab_size) + 1, u64::from(vocab_size) * 4];
+        let sizes = [400, 4, u64::from(vocab_size) + 1, u64::from(vocab_size) * 4];
         let numbers: Vec<u64> = sizes.into_iter().chain(offsets).collect();
-        let ids = [20_u32, 21, 22, 23].repeat(vocab_size as usize);
+        let ids = [600_u32, 601, 602, 603].repeat(vocab_size as usize);
         let words: Vec<u64> = ids
             .chunks(2)
             .map(|ids| u64::from(ids[0]) | u64::from(ids[1]) << 32)
@@ -233,14 +250,14 @@ mod tests {
             d_model: 8,
             d_ff: 12,
             n_heads: 2,
-            ..TransformerConfig::tiny(50, 50)
+            ..TransformerConfig::tiny(900, 900)
         };
         let model = random_model(&config, &device, 1);
         let model = PackedTransformer::of(&model, ComputePrecision::F32);
-        let model = model.with_shortlist(Some(Arc::new(shortlist(50))));
+        let model = model.with_shortlist(Some(Arc::new(shortlist(900))));
         let sources = [vec![7, 30, 12], vec![9, 9, 41], vec![5]];
         let forced = Request {
-            prefix: vec![33],
+            prefix: vec![533],
             ..Request::up_to(6)
         };
         let requests = [Request::up_to(6), Request::up_to(5), forced];
@@ -262,10 +279,10 @@ mod tests {
                 let ids = &alone[0][0].ids;
                 match request.prefix.is_empty() {
                     true => assert!(
-                        ids.iter().all(|id| *id < 8 || (20..24).contains(id)),
+                        ids.iter().all(|id| *id < 400 || (600..604).contains(id)),
                         "{ids:?}"
                     ),
-                    false => assert_eq!(ids[0], 33),
+                    false => assert_eq!(ids[0], 533),
                 }
                 assert!(alone[0][0].log_prob.is_finite());
             }

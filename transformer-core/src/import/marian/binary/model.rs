@@ -99,7 +99,11 @@ fn shortlist(files: &Files, tokenizers: &Tokenizers) -> Result<Option<Shortlist>
     let shortlist = Shortlist::parse(&file, n_src, n_tgt);
     let shortlist = shortlist.map_err(|source| refused(path)(source.into()))?;
     let (src, tgt) = (rows(tokenizers.src()), rows(tokenizers.tgt()));
-    Ok(Some(shortlist.renumbered(&src, &tgt)))
+    let shortlist = shortlist.renumbered(&src, &tgt);
+    Ok(Some(match tokenizers {
+        Tokenizers::Joint(_) => shortlist.with_copies(),
+        Tokenizers::Separate { .. } => shortlist,
+    }))
 }
 
 fn generation(files: &Files) -> Result<Generation, MarianError> {

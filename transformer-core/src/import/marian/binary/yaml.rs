@@ -28,7 +28,9 @@ impl Yaml {
                 continue;
             }
             let pair = content.split_once(':');
-            let pair = pair.filter(|(_, value)| value.is_empty() || value.starts_with(' '));
+            let pair = pair.filter(|(key, value)| {
+                !key.is_empty() && (value.is_empty() || value.starts_with(' '))
+            });
             let (key, value) = pair.ok_or(BinaryError::Line { line })?;
             let (list, value) = match value.trim() {
                 "" => (key, "[]"),
@@ -76,6 +78,7 @@ mod tests {
             "a: 1\na: 2\n",
             "a: 1\nhttp://b\n",
             "a:\na: 1\n",
+            "a: 1\n: é\n- b\n",
         ] {
             let error = Yaml::parse(text).expect_err("the text is not YAML");
             assert!(error.to_string().starts_with("line 2 "), "{text}");
