@@ -13,9 +13,11 @@ mod translate;
 pub use error::DocumentError;
 pub use event::{DocumentEvent, DocumentSummary};
 pub use model_lines::ModelLines;
+#[doc(no_inline)]
+pub use transformer_documents::format;
 pub use transformer_documents::{
     DocumentLine, DocumentRules, LineLimits, Protection, ReadError, Split, Splitter, TokenLimits,
-    TranslatedLine, Window, format,
+    TranslatedLine, Window,
 };
 #[doc(hidden)]
 pub use transformer_documents::{
