@@ -148,10 +148,7 @@ impl Decoder {
         });
         recorders.cross_attention.split_groups(rows_per_memory, len);
         state.n_decoded += len;
-        match &self.final_norm {
-            Some(norm) => norm.forward(x),
-            None => x,
-        }
+        LayerNorm::forward_if_any(self.final_norm.as_ref(), x)
     }
 
     /// Returns the masks of every layer for tokens that follow `n_decoded` others.

@@ -130,10 +130,7 @@ impl Encoder {
         let x = self.layers.iter().fold(x, |x, layer| {
             layer.forward_recorded(x, mask.as_ref(), recorder)
         });
-        match &self.final_norm {
-            Some(norm) => norm.forward(x),
-            None => x,
-        }
+        LayerNorm::forward_if_any(self.final_norm.as_ref(), x)
     }
 
     /// Returns the mask for every layer: the given one combined with the window.

@@ -117,10 +117,8 @@ impl LanguageModel {
     fn embed(&self, ids: Tensor<2, Int>) -> Tensor<3> {
         let x = self.vocabulary.embed(ids); // [batch, len, d_model]
         let x = self.positions.add_to(x, 0);
-        self.dropout.forward(match &self.embedding_norm {
-            Some(norm) => norm.forward(x),
-            None => x,
-        })
+        let x = LayerNorm::forward_if_any(self.embedding_norm.as_ref(), x);
+        self.dropout.forward(x)
     }
 }
 

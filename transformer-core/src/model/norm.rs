@@ -55,6 +55,14 @@ impl LayerNorm {
         }
     }
 
+    /// Applies a normalization that a config may lack.
+    pub(super) fn forward_if_any(norm: Option<&Self>, x: Tensor<3>) -> Tensor<3> {
+        match norm {
+            Some(norm) => norm.forward(x),
+            None => x,
+        }
+    }
+
     /// Creates the normalization of embedded tokens, if the config has it.
     pub(super) fn of_embedding(config: &TransformerConfig, device: &Device) -> Option<Self> {
         config.embedding_norm.then(|| Self::new(config, device))

@@ -173,10 +173,7 @@ impl KeptStack {
             layers: kept,
             norm: norm.map(|_| x.clone()),
         };
-        let output = match norm {
-            Some(norm) => norm.forward(x),
-            None => x,
-        };
+        let output = LayerNorm::forward_if_any(norm, x);
         (stack, output)
     }
 }

@@ -359,11 +359,7 @@ impl Transformer {
 
     /// Normalizes the sums of embeddings and positions, if the config says so, and applies dropout to them (§5.4).
     fn finish_embedding(&self, x: Tensor<3>, norm: Option<&LayerNorm>) -> Tensor<3> {
-        let x = match norm {
-            Some(norm) => norm.forward(x),
-            None => x,
-        };
-        self.dropout.forward(x)
+        self.dropout.forward(LayerNorm::forward_if_any(norm, x))
     }
 
     pub(super) fn src_vocabulary(&self) -> &VocabularyMatrix {

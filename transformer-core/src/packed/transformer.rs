@@ -392,7 +392,7 @@ impl std::fmt::Debug for PackedTransformer {
 /// Positional encodings of the first positions: all learned ones, or the first sinusoids.
 struct PositionVectors {
     kind: Positions,
-    /// The position of a sequence's first token, whose vector is the first.
+    /// The position of a sequence's first token, to which the first vector belongs.
     first: usize,
     /// `[positions, d_model]`.
     vectors: Vec<f32>,

@@ -53,8 +53,8 @@ impl Marian {
     /// `target_vocab.json`. No code in a pickle is run.
     ///
     /// A folder with `model.bin`, or a zip archive, is read as a model of [CTranslate2](crate::import::ctranslate2) or a
-    /// package of Argos Translate. A `.bin` file, or a folder with `model.*.bin` and without `config.json`, is read as a model in Marian's
-    /// [binary format](super::binary).
+    /// package of Argos Translate. A `.bin` file, or a folder with `model.*.bin` and without `config.json`, is read as a
+    /// model in Marian's [binary format](super::binary).
     ///
     /// # Errors
     ///

@@ -22,16 +22,10 @@ const BYTES_PER_TOKEN: usize = 8;
 pub(super) static PLACEHOLDERS: LazyLock<Protection> = LazyLock::new(Protection::placeholders);
 
 /// Permits for threads that find sentences and tokenize them: more threads than cores would only wait for each other.
-static PREPARING: LazyLock<Arc<Semaphore>> = LazyLock::new(|| {
-    let n_cores = available_parallelism().map_or(1, usize::from);
-    Arc::new(Semaphore::new(2 * n_cores))
-});
+static PREPARING: LazyLock<Arc<Semaphore>> = LazyLock::new(two_for_each_core);
 
 /// Permits for the steps of documents, which may take long: texts do not wait for them.
-static STEPS: LazyLock<Arc<Semaphore>> = LazyLock::new(|| {
-    let n_cores = available_parallelism().map_or(1, usize::from);
-    Arc::new(Semaphore::new(2 * n_cores))
-});
+static STEPS: LazyLock<Arc<Semaphore>> = LazyLock::new(two_for_each_core);
 
 static DOCUMENTS: LazyLock<Arc<Semaphore>> =
     LazyLock::new(|| Arc::new(Semaphore::new(MAX_DOCUMENTS)));
@@ -76,6 +70,11 @@ pub(super) async fn document_permit(
     let permit = permit(&DOCUMENTS).await?;
     check_room(served, 0)?;
     Ok(Some(permit))
+}
+
+fn two_for_each_core() -> Arc<Semaphore> {
+    let n_cores = available_parallelism().map_or(1, usize::from);
+    Arc::new(Semaphore::new(2 * n_cores))
 }
 
 async fn permit(permits: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, ApiError> {

@@ -107,14 +107,12 @@ fn shortlist(files: &Files, tokenizers: &Tokenizers) -> Result<Option<Shortlist>
 }
 
 fn generation(files: &Files) -> Result<Generation, MarianError> {
-    let search = match &files.search {
-        Some(path) => {
-            let text = files::read(path, MAX_SETTINGS_BYTES)?;
-            let search = SearchSettings::parse(&String::from_utf8_lossy(&text));
-            search.map_err(refused(path))?
-        }
-        None => SearchSettings::default(),
+    let (path, text) = match &files.search {
+        Some(path) => (path, files::read(path, MAX_SETTINGS_BYTES)?),
+        None => (&files.model, Vec::new()),
     };
+    let search = SearchSettings::parse(&String::from_utf8_lossy(&text));
+    let search = search.map_err(refused(path))?;
     Ok(Generation {
         num_beams: Some(search.beam_size),
         max_len_factor: Some(search.max_length_factor),

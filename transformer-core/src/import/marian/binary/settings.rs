@@ -179,14 +179,3 @@ fn refusal(key: &'static str, value: Option<&str>, expected: String) -> BinaryEr
         expected,
     }
 }
-
-impl Default for SearchSettings {
-    /// Returns the settings of Bergamot's models.
-    fn default() -> Self {
-        Self {
-            beam_size: 1,
-            normalize: 1.0,
-            max_length_factor: 2.5,
-        }
-    }
-}
