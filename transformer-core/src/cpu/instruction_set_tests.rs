@@ -4,10 +4,7 @@
 //! [`super::tests`] compares the same kernels with Burn's operations.
 
 use super::dropout::{apply, next_mask};
-use super::tests::{
-    EPSILON, SHAPES, attention_tensors, backward, elements, gradient, inputs, masks, test_device,
-    tracked,
-};
+use super::tests::{EPSILON, SHAPES, backward, elements, gradient, test_device, tracked};
 use super::*;
 use crate::device;
 
@@ -50,29 +47,6 @@ fn gradients_of_layer_normalization_are_the_same() {
                 let of_vectors = [&gamma, &beta].map(|it| elements(gradient(it, &gradients)));
                 [of_x, of_vectors.concat()].concat()
             });
-        }
-    }
-}
-
-#[test]
-fn attention_is_the_same_under_every_mask() {
-    for (len, d_k) in [(1, 1), (2, 5), (3, 16), (4, 37)] {
-        for index in 0..masks(len).len() {
-            let (queries, keys, values) = attention_tensors(len, d_k);
-            let attend = || {
-                attention(AttentionInputs {
-                    mask: masks(len).swap_remove(index),
-                    with_weights: true,
-                    ..inputs(&queries, &keys, &values)
-                })
-            };
-            if attend().is_some() {
-                assert_same(|| {
-                    let (output, weights) = attend().expect("it was supported before");
-                    let weights = weights.expect("they are requested");
-                    [elements(output), elements(weights)].concat()
-                });
-            }
         }
     }
 }

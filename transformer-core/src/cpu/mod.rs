@@ -3,12 +3,11 @@
 //! Burn's autodiff decomposes a softmax into five operations and a layer normalization into nine, and as many again in
 //! the backward pass, each a pass over the tensor. Each kernel here is one step of the autodiff graph with a gradient
 //! in closed form. Without gradients, a decoding step has so few elements that calling an operation costs more than
-//! computing it; attention and linear layers are one call here.
+//! computing it; a linear layer is one call here.
 //!
 //! The functions on tensors return `None` if they do not apply: for tensors in GPU memory, of other element types, or
 //! with gradient checkpointing. The caller then uses Burn's operations; their fusion on GPUs has the same effect.
 
-mod attention;
 mod autodiff;
 mod dropout;
 mod elements;
@@ -20,7 +19,6 @@ mod log_softmax;
 mod softmax;
 mod vector;
 
-pub(crate) use attention::{AttentionInputs, ScoreMask, attention};
 pub use dropout::seed_dropout;
 pub(crate) use dropout::{DropoutState, dropout};
 pub(crate) use elements::contiguous_for_inference;

@@ -198,7 +198,10 @@ impl MultiHeadAttention {
     pub(super) fn keys_and_values(&self, for_keys: Tensor<3>, for_values: Tensor<3>) -> KeyValues {
         let keys = project(&self.key, self.activations.key, for_keys, self.matmul);
         let values = project(&self.value, self.activations.value, for_values, self.matmul);
-        KeyValues::new(self.split_heads(keys), self.split_heads(values))
+        KeyValues {
+            keys: self.split_heads(keys),
+            values: self.split_heads(values),
+        }
     }
 
     /// Attends from `x` to keys and values: `softmax(QKᵀ/√d_k)·V` in every head (Eq. 1), then
@@ -253,10 +256,7 @@ impl MultiHeadAttention {
             let [batch, len, _] = queries.dims();
             mask.assert_fits([batch, self.n_heads, len, memory.len()]);
         }
-        let heads = match memory.attend_fused(&queries, mask, recorder) {
-            Some(heads) => heads,
-            None => self.scaled_dot_product(queries, memory, mask, recorder),
-        };
+        let heads = self.scaled_dot_product(queries, memory, mask, recorder);
         apply(&self.output, heads, self.matmul)
     }
 
@@ -268,7 +268,7 @@ impl MultiHeadAttention {
         mask: Option<&Mask>,
         recorder: &mut Recorder,
     ) -> Tensor<3> {
-        let (k, v) = memory.into_tensors();
+        let KeyValues { keys: k, values: v } = memory;
         let q = self.split_heads(queries); // [batch, n_heads, len, d_k]
         assert_eq!(q.dims()[0], k.dims()[0], "each row has keys of its own");
         let d_k = q.dims()[3] as f64;

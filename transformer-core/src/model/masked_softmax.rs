@@ -3,7 +3,7 @@
 use burn::tensor::{DType, Tensor, activation};
 
 use super::mask::{Mask, lowest_finite};
-use crate::cpu::{self, ScoreMask};
+use crate::cpu;
 
 /// Normalizes scores to attention weights along the keys; hidden keys have weight 0.
 ///
@@ -65,15 +65,6 @@ impl Mask {
         match &self.hidden {
             Some(hidden) if self.may_hide_all => weights.mask_fill(hidden.clone(), 0.0),
             _ => weights,
-        }
-    }
-
-    /// Returns the mask as tensors, for the fused kernel.
-    pub(super) fn score_mask(&self) -> ScoreMask {
-        ScoreMask {
-            hidden: self.hidden.clone(),
-            bias: self.bias.clone(),
-            min_score: min_seen_score(DType::F32) as f32,
         }
     }
 }

@@ -40,8 +40,7 @@ pub use attention::ProjectionActivations;
 pub use attention::{AttentionConfig, MultiHeadAttention};
 pub use decoder::Decoder;
 #[doc(hidden)]
-pub use embedding::MatrixParts;
-pub use embedding::VocabularyMatrix;
+pub use embedding::{MatrixParts, VocabularyMatrix};
 pub use encoder::{Encoder, EncoderLayer};
 pub use feed_forward::FeedForward;
 pub use key_values::KeyValues;

@@ -58,11 +58,6 @@ impl Recorder {
         }
     }
 
-    /// Returns whether it needs the weights.
-    pub(super) fn is_on(&self) -> bool {
-        !matches!(self, Self::Off)
-    }
-
     /// Records the weights of the next layer.
     pub(super) fn record(&mut self, layer: &Tensor<4>) {
         match self {
