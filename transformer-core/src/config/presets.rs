@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde::de::IntoDeserializer;
+use serde::de::value::{Error, StrDeserializer};
 use serde::{Deserialize, Serialize};
 
 use super::{NormPlacement, Positions, TransformerConfig, Tying};
@@ -150,39 +152,6 @@ impl Preset {
         Self::BiasFree,
     ];
 
-    /// Returns the name of the preset.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Numbers => "numbers",
-            Self::Tiny => "tiny",
-            Self::Multi30k => "multi30k",
-            Self::Iwslt => "iwslt",
-            Self::Base => "base",
-            Self::Big => "big",
-            Self::AHeads1 => "a-h1",
-            Self::AHeads4 => "a-h4",
-            Self::AHeads16 => "a-h16",
-            Self::AHeads32 => "a-h32",
-            Self::BKeys16 => "b-dk16",
-            Self::BKeys32 => "b-dk32",
-            Self::CLayers2 => "c-n2",
-            Self::CLayers4 => "c-n4",
-            Self::CLayers8 => "c-n8",
-            Self::CModel256 => "c-d256",
-            Self::CModel1024 => "c-d1024",
-            Self::CInner1024 => "c-ff1024",
-            Self::CInner4096 => "c-ff4096",
-            Self::DDropout0 => "d-dropout0.0",
-            Self::DDropout2 => "d-dropout0.2",
-            Self::DSmoothing0 => "d-smoothing0.0",
-            Self::DSmoothing2 => "d-smoothing0.2",
-            Self::ELearned => "e-learned",
-            Self::Pytorch => "pytorch",
-            Self::Annotated => "annotated",
-            Self::BiasFree => "bias-free",
-        }
-    }
-
     /// Returns the label smoothing of the preset: 0.1 (§5.4), except for two rows (D).
     pub fn label_smoothing(self) -> f64 {
         match self {
@@ -277,7 +246,7 @@ impl Preset {
 
 impl fmt::Display for Preset {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+        self.serialize(f)
     }
 }
 
@@ -285,15 +254,15 @@ impl FromStr for Preset {
     type Err = PresetError;
 
     fn from_str(name: &str) -> Result<Self, PresetError> {
-        let found = Self::ALL.into_iter().find(|preset| preset.name() == name);
-        found.ok_or_else(|| PresetError {
+        let named: StrDeserializer<'_, Error> = name.into_deserializer();
+        Self::deserialize(named).map_err(|_| PresetError {
             name: name.to_owned(),
         })
     }
 }
 
 fn names() -> String {
-    Preset::ALL.map(Preset::name).join(", ")
+    Preset::ALL.map(|preset| preset.to_string()).join(", ")
 }
 
 impl Default for TransformerConfig {

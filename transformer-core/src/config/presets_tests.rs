@@ -36,7 +36,7 @@ fn separate_vocabularies_have_an_untied_source_embedding() {
 #[test]
 fn every_name_parses_to_its_preset() {
     assert_eq!(
-        Preset::ALL.map(|preset| preset.name().parse()),
+        Preset::ALL.map(|preset| preset.to_string().parse()),
         Preset::ALL.map(Ok)
     );
 }

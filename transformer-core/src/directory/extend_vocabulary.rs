@@ -44,24 +44,16 @@ pub struct ExtendedVocabulary {
 /// Error of extending the vocabulary of a model.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "a field's name says what it holds")]
 pub enum ExtendVocabularyError {
     /// The model is in reduced precision.
     #[error(
-        "`{}` is stored in {found}, and cannot be trained further; give the model as it was trained",
-        path.display()
+        "`{path}` is stored in {found}, and cannot be trained further; give the model as it was trained"
     )]
-    Reduced {
-        /// The model.
-        path: PathBuf,
-        /// Its precision.
-        found: Precision,
-    },
+    Reduced { path: PathBuf, found: Precision },
     /// One side was requested, but both share their embeddings.
-    #[error("source and target of `{}` share their vocabulary; leave --side out", path.display())]
-    SharedVocabulary {
-        /// The model.
-        path: PathBuf,
-    },
+    #[error("source and target of `{path}` share their vocabulary; leave --side out")]
+    SharedVocabulary { path: PathBuf },
     /// A piece cannot be added.
     #[error(transparent)]
     Piece(#[from] ExtendError),
@@ -69,16 +61,8 @@ pub enum ExtendVocabularyError {
     #[error(transparent)]
     Config(#[from] ConfigError),
     /// The weights are not a record.
-    #[error(
-        "`{}` does not hold the weights of a model; restore the file, or train again",
-        path.display()
-    )]
-    Weights {
-        /// File of the weights.
-        path: PathBuf,
-        /// Burn's error.
-        source: RecordError,
-    },
+    #[error("`{path}` does not hold the weights of a model; restore the file, or train again")]
+    Weights { path: PathBuf, source: RecordError },
     /// The model cannot be read or written.
     #[error(transparent)]
     Directory(#[from] DirectoryError),

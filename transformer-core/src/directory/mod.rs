@@ -49,10 +49,10 @@ pub(crate) use format::MANIFEST;
 #[doc(hidden)]
 pub use format::{SRC_TOKENIZER, TGT_TOKENIZER, TOKENIZER};
 pub(crate) use int8::{ChannelAxis, quantize_matrix};
+#[doc(hidden)]
 pub use languages::Languages;
 #[doc(hidden)]
-pub use manifest::Files;
-pub use manifest::Manifest;
+pub use manifest::{Files, Manifest};
 pub use model_directory::ModelDirectory;
 #[doc(hidden)]
 pub use parameter_ids::with_named_ids;

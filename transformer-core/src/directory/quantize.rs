@@ -10,60 +10,33 @@ use super::{DirectoryError, ModelDirectory, ModelParts, Precision, belongs_to_a_
 /// Error of writing a model in reduced precision.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "a field's name says what it holds")]
 pub enum QuantizeError {
     /// The model is in reduced precision already.
-    #[error(
-        "`{}` is stored in {found} already; give the model as it was trained",
-        path.display()
-    )]
-    AlreadyQuantized {
-        /// The model.
-        path: PathBuf,
-        /// Its precision.
-        found: Precision,
-    },
+    #[error("`{path}` is stored in {found} already; give the model as it was trained")]
+    AlreadyQuantized { path: PathBuf, found: Precision },
     /// The target is a model in full precision, which would be lost.
     #[error(
-        "`{}` holds a model in full precision, which would be replaced; choose another directory",
-        path.display()
+        "`{path}` holds a model in full precision, which would be replaced; choose another directory"
     )]
-    FullPrecision {
-        /// The target.
-        path: PathBuf,
-    },
+    FullPrecision { path: PathBuf },
     /// The target belongs to a training run, which may later write a model there.
-    #[error("`{}` is a folder of a training run; choose another folder", path.display())]
-    Run {
-        /// The target.
-        path: PathBuf,
-    },
+    #[error("`{path}` is a folder of a training run; choose another folder")]
+    Run { path: PathBuf },
     /// A value is outside the range of the precision.
     #[error(
-        "`{tensor}` in `{}` has the value {value}, which {precision} cannot hold; {}",
-        path.display(),
+        "`{tensor}` in `{path}` has the value {value}, which {precision} cannot hold; {}",
         if value.is_finite() { "choose int8" } else { "train again, with a lower learning rate" }
     )]
     OutOfRange {
-        /// File of the weights.
         path: PathBuf,
-        /// The tensor.
         tensor: String,
-        /// The first such value.
         value: f32,
-        /// The requested precision.
         precision: Precision,
     },
     /// The weights are not a record.
-    #[error(
-        "`{}` does not hold the weights of a model; restore the file, or train again",
-        path.display()
-    )]
-    Weights {
-        /// File of the weights.
-        path: PathBuf,
-        /// Burn's error.
-        source: RecordError,
-    },
+    #[error("`{path}` does not hold the weights of a model; restore the file, or train again")]
+    Weights { path: PathBuf, source: RecordError },
     /// The model cannot be read or written.
     #[error(transparent)]
     Directory(#[from] DirectoryError),

@@ -170,10 +170,6 @@ impl StoredTensors {
 
     /// Checks that every tensor of the file was read with [`get`](Self::get) or [`take`](Self::take): a model that
     /// ignores part of its weights is another model.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`LoadError::Unused`] with the first tensor that was not read.
     pub(crate) fn check_all_used(&self) -> Result<(), LoadError> {
         let mut tensors = self.tensors.iter();
         match tensors.find(|(_, entry)| !entry.is_used.load(Ordering::Relaxed)) {
@@ -186,10 +182,6 @@ impl StoredTensors {
     }
 
     /// Removes the tensor of this name and shape, and returns it as 32-bit floats with the parameter's id.
-    ///
-    /// # Errors
-    ///
-    /// See [`get`](Self::get).
     pub(super) fn take(
         &mut self,
         name: &str,

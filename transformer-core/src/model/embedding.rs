@@ -36,21 +36,6 @@ pub enum MatrixParts {
 ///
 /// Tied matrices are one module, never two copies of its parameter: Burn's optimizer updates only
 /// the first copy that it visits, and silently leaves the second unchanged.
-///
-/// # Example
-///
-/// ```
-/// use burn::tensor::{Int, Tensor};
-/// use transformer_core::{TransformerConfig, device, model::VocabularyMatrix};
-///
-/// let (_, device) = device::choose(None)?;
-/// let config = TransformerConfig { d_model: 8, ..TransformerConfig::tiny(11, 11) };
-/// let vocabulary = VocabularyMatrix::init(11, &config, &device)?;
-/// let x = vocabulary.embed(Tensor::<2, Int>::from_data([[4, 9, 3]], &device));
-/// assert_eq!(x.dims(), [1, 3, 8]);
-/// assert_eq!(vocabulary.logits(x).dims(), [1, 3, 11]);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 #[derive(Module, Debug)]
 pub struct VocabularyMatrix {
     /// `[vocab, d_model]`.

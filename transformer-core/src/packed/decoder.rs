@@ -17,12 +17,7 @@ impl Stack<PackedDecoderLayer> {
     ///
     /// `lens` are the numbers of tokens of the sentences, which follow each other in the memory.
     pub(super) fn begin(&self, lens: &[usize], workspace: &mut Workspace) -> PackedState {
-        let Workspace {
-            kernels,
-            x,
-            projected,
-            ..
-        } = workspace;
+        let (kernels, projected) = (&mut workspace.kernels, &mut workspace.projected);
         let (heads, n_layers) = (self.heads, self.layers.len());
         let (n_keys, width) = (heads.keys(), heads.keys() + heads.values());
         let memory = |len: &usize| SentenceMemory::zeros(*len, n_layers, heads);
@@ -31,7 +26,7 @@ impl Stack<PackedDecoderLayer> {
             layer
                 .cross_attention
                 .keys_values
-                .forward(kernels, x, projected);
+                .forward(kernels, &workspace.x, projected);
             let mut rest = projected.as_slice();
             for memory in &mut memories {
                 let len = memory.len;
@@ -107,17 +102,8 @@ impl PackedSelfAttention {
         lens: &[usize],
         workspace: &mut Workspace,
     ) {
-        let Workspace {
-            kernels,
-            x,
-            normalized,
-            projected,
-            attended,
-            output,
-            attention,
-            ..
-        } = workspace;
-        let input = self.residual.input(x, normalized);
+        let input = self.residual.input(&workspace.x, &mut workspace.normalized);
+        let (kernels, projected) = (&mut workspace.kernels, &mut workspace.projected);
         self.queries_keys_values.forward(kernels, input, projected);
         let heads = stack.heads;
         let (keys, values) = (heads.keys(), heads.values());
@@ -128,6 +114,7 @@ impl PackedSelfAttention {
         }
         let steps = &mut layers[layer];
         steps.push(step);
+        let attended = &mut workspace.attended;
         attended.resize(n_rows * values, 0.0);
         instruction_set().dispatch(AttendToPast {
             heads,
@@ -137,10 +124,11 @@ impl PackedSelfAttention {
             lens,
             window: stack.window,
             attended,
-            buffers: attention,
+            buffers: &mut workspace.attention,
         });
-        self.output.forward(kernels, attended, output);
-        self.residual.add(x, output);
+        self.output
+            .forward(kernels, attended, &mut workspace.output);
+        self.residual.add(&mut workspace.x, &workspace.output);
     }
 }
 
@@ -153,19 +141,11 @@ impl PackedCrossAttention {
         workspace: &mut Workspace,
         mut recorded: Option<&mut Vec<Vec<f32>>>,
     ) {
-        let Workspace {
-            kernels,
-            x,
-            normalized,
-            projected,
-            attended,
-            output,
-            attention,
-            ..
-        } = workspace;
-        let input = self.residual.input(x, normalized);
+        let input = self.residual.input(&workspace.x, &mut workspace.normalized);
+        let (kernels, projected) = (&mut workspace.kernels, &mut workspace.projected);
         self.queries.forward(kernels, input, projected);
         let (keys, values) = (heads.keys(), heads.values());
+        let attended = &mut workspace.attended;
         attended.resize(state.n_rows() * values, 0.0);
         let rows = projected
             .chunks_exact(keys)
@@ -184,14 +164,15 @@ impl PackedCrossAttention {
                 memory: &memory,
                 attended,
                 mean: &mut mean,
-                buffers: attention,
+                buffers: &mut workspace.attention,
             });
             if let Some(recorded) = &mut recorded {
                 recorded.push(mean);
             }
         }
-        self.output.forward(kernels, attended, output);
-        self.residual.add(x, output);
+        self.output
+            .forward(kernels, attended, &mut workspace.output);
+        self.residual.add(&mut workspace.x, &workspace.output);
     }
 }
 

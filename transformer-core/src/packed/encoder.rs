@@ -31,20 +31,12 @@ impl PackedSelfAttention {
         sentences: &[Range<usize>],
         workspace: &mut Workspace,
     ) {
-        let Workspace {
-            kernels,
-            x,
-            normalized,
-            projected,
-            attended,
-            output,
-            attention,
-            ..
-        } = workspace;
-        let input = self.residual.input(x, normalized);
+        let input = self.residual.input(&workspace.x, &mut workspace.normalized);
+        let (kernels, projected) = (&mut workspace.kernels, &mut workspace.projected);
         self.queries_keys_values.forward(kernels, input, projected);
         let heads = stack.heads;
         let (width, values) = (2 * heads.keys() + heads.values(), heads.values());
+        let attended = &mut workspace.attended;
         attended.resize(projected.len() / width * values, 0.0);
         for sentence in sentences {
             let projected = &projected[sentence.start * width..sentence.end * width];
@@ -54,11 +46,12 @@ impl PackedSelfAttention {
                 window: stack.window,
                 projected,
                 attended,
-                buffers: attention,
+                buffers: &mut workspace.attention,
             });
         }
-        self.output.forward(kernels, attended, output);
-        self.residual.add(x, output);
+        self.output
+            .forward(kernels, attended, &mut workspace.output);
+        self.residual.add(&mut workspace.x, &workspace.output);
     }
 }
 

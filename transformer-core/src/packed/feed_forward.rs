@@ -34,25 +34,17 @@ impl PackedFeedForward {
 
     /// Applies the sub-layer to the tokens in [`Workspace::x`].
     pub(super) fn forward(&self, workspace: &mut Workspace) {
-        let Workspace {
-            kernels,
-            x,
-            normalized,
-            inner,
-            projected,
-            output,
-            ..
-        } = workspace;
-        let input = self.residual.input(x, normalized);
+        let input = self.residual.input(&workspace.x, &mut workspace.normalized);
+        let (kernels, inner) = (&mut workspace.kernels, &mut workspace.inner);
         self.inner
             .forward_activated(kernels, input, Some(self.activation), inner);
         if let Some(gate) = &self.gate {
-            gate.forward(kernels, input, projected);
-            for (hidden, gate) in inner.iter_mut().zip(projected) {
+            gate.forward(kernels, input, &mut workspace.projected);
+            for (hidden, gate) in inner.iter_mut().zip(&workspace.projected) {
                 *hidden *= *gate;
             }
         }
-        self.outer.forward(kernels, inner, output);
-        self.residual.add(x, output);
+        self.outer.forward(kernels, inner, &mut workspace.output);
+        self.residual.add(&mut workspace.x, &workspace.output);
     }
 }

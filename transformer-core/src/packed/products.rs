@@ -23,6 +23,7 @@ const FITS: &str = "the matrix was packed for this processor, and the sizes matc
 const IN_SLICE: &str = "the strides address elements of the slice";
 
 /// The buffers and kernels that one thread computes with. They grow to the largest batch.
+#[derive(Default)]
 pub struct Workspace {
     pub(super) kernels: Kernels,
     pub(super) x: Vec<f32>,
@@ -40,7 +41,7 @@ pub struct Workspace {
 pub(super) struct AttentionBuffers {
     /// A scaled query of one head.
     pub(super) query: Vec<f32>,
-    /// The keys of one head in the order of [`KeyBlocks`](super::attention::KeyBlocks).
+    /// The keys of one head in the order of [`write_blocks`](super::attention::write_blocks).
     pub(super) keys: Vec<f32>,
     /// Scores, then weights.
     pub(super) scores: Vec<f32>,
@@ -66,23 +67,7 @@ pub(super) struct Kernels {
 impl Workspace {
     /// Creates empty buffers.
     pub fn new() -> Self {
-        Self {
-            kernels: Kernels::new(),
-            x: Vec::new(),
-            normalized: Vec::new(),
-            projected: Vec::new(),
-            attended: Vec::new(),
-            inner: Vec::new(),
-            output: Vec::new(),
-            attention: AttentionBuffers::default(),
-            logits: Vec::new(),
-        }
-    }
-}
-
-impl Default for Workspace {
-    fn default() -> Self {
-        Self::new()
+        Self::default()
     }
 }
 
@@ -172,8 +157,8 @@ impl fmt::Debug for PackedMatrix {
     }
 }
 
-impl Kernels {
-    fn new() -> Self {
+impl Default for Kernels {
+    fn default() -> Self {
         let int8 = GemmExecutor::<u8, i8, i32>::new();
         Self {
             f32: GemmExecutor::new(),
@@ -187,7 +172,9 @@ impl Kernels {
             parts: Vec::new(),
         }
     }
+}
 
+impl Kernels {
     /// Writes `activation(x·W + b)`.
     ///
     /// # Shapes
@@ -353,7 +340,7 @@ mod tests {
                 };
                 let expected: Vec<i32> = (0..n_rows * d_out).map(sum).collect();
                 for must_halve in [false, true] {
-                    let mut kernels = Kernels::new();
+                    let mut kernels = Kernels::default();
                     if kernels.must_halve && !must_halve {
                         continue; // this processor cannot
                     }
@@ -368,8 +355,10 @@ mod tests {
 
     #[test]
     fn halves_never_exceed_what_sums_of_two_products_can_hold() {
-        let mut kernels = Kernels::new();
-        kernels.must_halve = true;
+        let mut kernels = Kernels {
+            must_halve: true,
+            ..Kernels::default()
+        };
         let weights = weights(300 * 5);
         let matrix = PackedMatrix::without_tiles(&weights, [300, 5], [5, 1], vec![1.0; 5]);
         let PackedMatrix::Int8 { integers, .. } = &matrix else {
@@ -400,7 +389,7 @@ mod tests {
                 let finish = Finish { bias, activation };
                 let products = [&tiled, &plain].map(|matrix| {
                     let mut product = vec![0.0; n_rows * d_out];
-                    Kernels::new().multiply(&x, shape, matrix, finish, &mut product);
+                    Kernels::default().multiply(&x, shape, matrix, finish, &mut product);
                     product
                 });
                 assert_eq!(products[0], products[1], "{n_rows} rows");
@@ -419,7 +408,7 @@ mod tests {
             };
             let x = [1.0, f32::NAN, 1.0, 1.0, 1.0, 1.0];
             let mut product = [0.0; 4];
-            Kernels::new().multiply(&x, shape, &matrix, finish, &mut product);
+            Kernels::default().multiply(&x, shape, &matrix, finish, &mut product);
             assert!(product[0].is_nan() && product[1].is_nan());
             assert_eq!(product[2..], [3.0, 3.0]);
         }

@@ -15,16 +15,10 @@ impl PackedRecurrence {
 
     /// Computes the embedded tokens in [`Workspace::x`] and the cells after them, one for each row.
     pub(super) fn decode(&self, cells: &mut [f32], workspace: &mut Workspace) {
-        let Workspace {
-            kernels,
-            x,
-            normalized,
-            projected,
-            output,
-            ..
-        } = workspace;
-        let input = self.residual.input(x, normalized);
-        self.candidates_forgets.forward(kernels, input, projected);
+        let input = self.residual.input(&workspace.x, &mut workspace.normalized);
+        let (projected, output) = (&mut workspace.projected, &mut workspace.output);
+        self.candidates_forgets
+            .forward(&mut workspace.kernels, input, projected);
         output.resize(cells.len(), 0.0);
         instruction_set().dispatch(Recur {
             width: self.width(),
@@ -32,7 +26,7 @@ impl PackedRecurrence {
             cells,
             output,
         });
-        self.residual.add(x, output);
+        self.residual.add(&mut workspace.x, output);
     }
 }
 

@@ -321,9 +321,6 @@ impl PackedTransformer {
             norm.forward(&mut workspace.x);
         }
         self.decoder.step(state, workspace, attention);
-        let Workspace {
-            kernels, x, logits, ..
-        } = workspace;
         // Rows of one sentence are products with one matrix, as are neighbors that are not limited.
         let is_one = |a: &Arc<SentenceMemory>, b: &Arc<SentenceMemory>| {
             Arc::ptr_eq(a, b) || a.outputs.is_none() && b.outputs.is_none()
@@ -332,15 +329,16 @@ impl PackedTransformer {
             let outputs = memory.outputs.as_ref();
             outputs.map_or(vocab, |outputs| outputs.ids.len())
         };
+        let logits = &mut workspace.logits;
         logits.resize(state.memories.iter().map(width).sum(), 0.0);
-        let (mut x, mut logits) = (x.as_slice(), logits.as_mut_slice());
+        let (mut x, mut logits) = (workspace.x.as_slice(), logits.as_mut_slice());
         for rows in state.memories.chunk_by(is_one) {
             let (input, output);
             (input, x) = x.split_at(rows.len() * d_model);
             (output, logits) = logits.split_at_mut(rows.iter().map(width).sum());
             let outputs = rows[0].outputs.as_ref();
             let projection = outputs.map_or(&self.projection, |it| &it.projection);
-            projection.write(kernels, input, None, output);
+            projection.write(&mut workspace.kernels, input, None, output);
         }
     }
 

@@ -255,7 +255,7 @@ fn presets_can_be_exported_to_transformers() {
             ..whole
         };
         let model = random_model(&config, 1);
-        let out = folder.path().join(preset.name());
+        let out = folder.path().join(preset.to_string());
         let generation = Generation::default();
         let formats = [
             to_marian(

@@ -49,7 +49,7 @@ pub(super) fn ids(encoding: &Encoding) -> Vec<u32> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::word_cache::mixed_script_lines;
+    use super::super::lines_for_tests::mixed_script_lines;
     use crate::{Case, Tokenizer, TokenizerConfig, TokenizerError, TokenizerKind};
 
     use super::*;

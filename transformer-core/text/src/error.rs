@@ -12,17 +12,17 @@ use crate::json::JsonError;
 /// Error of training, reading or using a tokenizer.
 #[derive(Debug, Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "a field's name says what it holds")]
 pub enum TokenizerError {
     /// The training text has no words.
     #[error("the training text is empty; give at least one line that is not blank")]
     EmptyCorpus,
     /// The text has more distinct characters than the vocabulary can have tokens.
     #[error(
-        "`vocab_size` ({vocab_size}) is too small: a {kind} vocabulary of this text needs the \
-         special tokens and every character; choose at least {smallest}"
+        "`vocab_size` ({vocab_size}) is too small: a {kind} vocabulary of this text needs the special tokens and every \
+         character; choose at least {smallest}"
     )]
     VocabTooSmall {
-        /// The requested kind of tokenizer.
         kind: TokenizerKind,
         /// The requested size, in tokens.
         vocab_size: usize,
@@ -32,37 +32,20 @@ pub enum TokenizerError {
     /// A text cannot be a user-defined symbol.
     #[error("{symbol:?} cannot be a user-defined symbol: {reason}")]
     UserSymbol {
-        /// The text, or its beginning.
         symbol: String,
-        /// The fault, and its remedy.
         reason: &'static str,
     },
     /// A merge of a BPE model makes a token that is not in the vocabulary.
     #[error(
         "the merge of `{left}` and `{right}` makes no token of the vocabulary; restore the file"
     )]
-    Merge {
-        /// The first token.
-        left: String,
-        /// The second token.
-        right: String,
-    },
+    Merge { left: String, right: String },
     /// The file cannot be read.
-    #[error("cannot read the tokenizer `{}`", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// The system's error.
-        source: io::Error,
-    },
+    #[error("cannot read the tokenizer `{path}`")]
+    Read { path: PathBuf, source: io::Error },
     /// The file is not a tokenizer, or not one that this crate can use.
-    #[error("`{}` is not a tokenizer that can be used here", path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// The cause.
-        source: Box<Self>,
-    },
+    #[error("`{path}` is not a tokenizer that can be used here")]
+    File { path: PathBuf, source: Box<Self> },
     /// The text is not a `tokenizer.json`.
     #[error("not a valid `tokenizer.json`; restore the file, or train the tokenizer again")]
     Parse(#[source] tokenizers::Error),
@@ -71,14 +54,11 @@ pub enum TokenizerError {
     Json(#[source] JsonError),
     /// A special token is missing or has another id than the format requires.
     #[error(
-        "the token `{token}` must have the id {expected}, but {}; train the tokenizer with this \
-         program",
+        "the token `{token}` must have the id {expected}, but {}; train the tokenizer with this program",
         found.map_or("is missing".to_owned(), |id| format!("has {id}"))
     )]
     SpecialToken {
-        /// The special token.
         token: &'static str,
-        /// The required id.
         expected: u32,
         /// Its id, if any.
         found: Option<u32>,
@@ -86,7 +66,6 @@ pub enum TokenizerError {
     /// The ids have a gap.
     #[error("no token has the id {id}, although the vocabulary has {vocab_size} tokens")]
     MissingId {
-        /// The first id without a token.
         id: u32,
         /// Number of tokens.
         vocab_size: usize,

@@ -33,6 +33,8 @@ mod json_layout;
 mod language;
 mod line_start;
 #[cfg(test)]
+mod lines_for_tests;
+#[cfg(test)]
 mod lines_tests;
 mod link;
 mod one_line;

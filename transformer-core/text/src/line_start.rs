@@ -78,7 +78,7 @@ fn cut(line: &str, n_bytes: usize) -> &str {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::word_cache::mixed_script_lines;
+    use super::super::lines_for_tests::mixed_script_lines;
     use super::*;
     use crate::{Case, TokenizerConfig, TokenizerError, TokenizerKind};
 

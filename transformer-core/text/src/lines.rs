@@ -23,65 +23,43 @@ pub const MAX_LINE_BYTES: usize = 1 << 20;
 /// programs that print all sources print the cause once.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "a field's name says what it holds")]
 pub enum LineError {
     /// The file cannot be opened, or its first bytes cannot be read.
     #[error("cannot open {name}: {error}; check the path")]
-    Open {
-        /// The file or stream.
-        name: String,
-        /// The system's error.
-        error: io::Error,
-    },
+    Open { name: String, error: io::Error },
     /// The file cannot be read to its end.
     #[error("cannot read {name} after line {line}: {error}; check the disk and the file")]
     Read {
-        /// The file or stream.
         name: String,
-        /// Number of lines read before.
         line: u64,
-        /// The system's error.
         error: io::Error,
     },
     /// A line is not UTF-8.
     #[error("{name}, line {line}: byte {byte} of the line is not UTF-8; {remedy}")]
     NotUtf8 {
-        /// The file or stream.
         name: String,
-        /// The line.
         line: u64,
-        /// The first invalid byte of the line.
         byte: usize,
-        /// The way to convert the file to UTF-8.
         remedy: &'static str,
     },
     /// A line is longer than the limit.
     #[error("{name}, line {line} has more than {max_bytes} bytes, the limit of a line; {remedy}")]
     TooLong {
-        /// The file or stream.
         name: String,
-        /// The line.
         line: u64,
         /// The limit, in bytes without the line end.
         max_bytes: usize,
-        /// The way to split the line or raise the limit.
         remedy: &'static str,
     },
     /// A gzip file is incomplete.
     #[error("{name} is truncated after line {line}: the gzip stream is incomplete; copy it again")]
-    GzipTruncated {
-        /// The file or stream.
-        name: String,
-        /// Number of lines read before.
-        line: u64,
-    },
+    GzipTruncated { name: String, line: u64 },
     /// A gzip file cannot be decompressed.
     #[error("{name} is damaged after line {line}: {error}; check it with `gzip -t`, copy it again")]
     GzipDamaged {
-        /// The file or stream.
         name: String,
-        /// Number of lines read before.
         line: u64,
-        /// The decoder's error.
         error: io::Error,
     },
 }
@@ -97,18 +75,6 @@ pub enum LineError {
 /// skipped. From an interactive stream it reads only as far as the current line needs.
 ///
 /// As an iterator it returns owned lines; [`next_line`](Self::next_line) borrows them.
-///
-/// # Example
-///
-/// ```
-/// use transformer_text::lines::LineReader;
-///
-/// let mut lines = LineReader::new("`a.txt`", "one\r\ntwo".as_bytes())?;
-/// assert_eq!(lines.next_line()?, Some("one"));
-/// assert_eq!(lines.next_line()?, Some("two"));
-/// assert_eq!(lines.next_line()?, None);
-/// # Ok::<(), transformer_text::lines::LineError>(())
-/// ```
 #[derive(Debug)]
 pub struct LineReader<R> {
     name: String,

@@ -10,18 +10,6 @@ const INCREMENT: u64 = 0x9e37_79b9_7f4a_7c15;
 ///
 /// Source: Steele, Lea and Flood 2014, "Fast Splittable Pseudorandom Number Generators",
 /// <https://doi.org/10.1145/2660193.2660195>.
-///
-/// # Example
-///
-/// ```
-/// use transformer_text::random::SplitMix64;
-///
-/// let mut generator = SplitMix64::new(1);
-/// let third = generator.nth(2);
-/// generator.next_u64();
-/// generator.next_u64();
-/// assert_eq!(generator.next_u64(), third);
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SplitMix64 {
     state: u64,
@@ -86,15 +74,6 @@ impl SplitMix64 {
 ///
 /// It is output `index` of the generator with this seed. Nested calls make seeds of seeds, for example
 /// `hash(hash(seed, pass), batch)`.
-///
-/// # Example
-///
-/// ```
-/// use transformer_text::random::hash;
-///
-/// assert_eq!(hash(1, 7), hash(1, 7));
-/// assert_ne!(hash(1, 7), hash(1, 8));
-/// ```
 pub const fn hash(seed: u64, index: u64) -> u64 {
     SplitMix64::new(seed).nth(index)
 }

@@ -231,7 +231,7 @@ fn with_ids(tokens: impl IntoIterator<Item = String>) -> Value {
 mod tests {
     use super::*;
     use crate::Case;
-    use crate::word_cache::mixed_script_lines;
+    use crate::lines_for_tests::mixed_script_lines;
 
     #[test]
     fn a_long_word_is_learned_from_in_pieces_and_only_its_start() {

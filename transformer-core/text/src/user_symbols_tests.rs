@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::{Case, TokenizerConfig, TokenizerError, TokenizerKind, UNK};
-use super::{Tokenizer, word_cache::mixed_script_lines};
+use super::{Tokenizer, lines_for_tests::mixed_script_lines};
 
 type Outcome = Result<(), TokenizerError>;
 

@@ -42,20 +42,6 @@ impl Tokenizer {
     ///
     /// Returns an [`ExtendError`] if a piece is blank, has spaces, is in the vocabulary, is given twice, or can never
     /// be one token, for example because the tokenizer separates letters and punctuation.
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// use transformer_text::{PiecePosition, Tokenizer, TokenizerConfig};
-    ///
-    /// let config = TokenizerConfig { vocab_size: 24, ..TokenizerConfig::default() };
-    /// let tokenizer = Tokenizer::train(&config, ["a rose is a rose", "is a rose"])?;
-    /// let extended = tokenizer.extended(&["roses"], PiecePosition::WordStart)?;
-    /// let id = extended.tokenizer.id("▁roses").expect("it was added");
-    /// assert_eq!(extended.tokenizer.encode("roses"), [id]);
-    /// assert_eq!(extended.tokenizer.encode("a rose"), tokenizer.encode("a rose"));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn extended<S: AsRef<str>>(
         &self,
         pieces: &[S],

@@ -1,7 +1,7 @@
 //! Extended tokenizers of every kind that training makes.
 
 use super::*;
-use crate::word_cache::mixed_script_lines;
+use crate::lines_for_tests::mixed_script_lines;
 use crate::{N_SPECIAL, Tokenizer, TokenizerConfig, TokenizerKind};
 
 const LINES: [&str; 5] = [

@@ -7,6 +7,7 @@ use serde::de::Error;
 /// Error of reading JSON.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "a field's name says what it holds")]
 pub enum JsonError {
     /// The text is not JSON, or has a key twice.
     #[error(transparent)]
@@ -16,7 +17,6 @@ pub enum JsonError {
     Content {
         /// The keys that lead to the value, from the outside in; a number is a position in a list, from 0.
         path: Vec<String>,
-        /// The fault.
         message: String,
     },
 }

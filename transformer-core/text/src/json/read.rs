@@ -13,16 +13,6 @@ use super::unique::Unique;
 ///
 /// Returns a [`JsonError`] if the text is not JSON, has a duplicate key in an object or anything after its end, or if
 /// it is not a `T`. `T` decides whether unknown keys are refused (`#[serde(deny_unknown_fields)]`).
-///
-/// # Example
-///
-/// ```
-/// use transformer_text::TokenizerConfig;
-///
-/// let read = transformer_text::json::from_slice::<TokenizerConfig>(br#"{"vocab_size": "many"}"#);
-/// let message = read.expect_err("`vocab_size` is a number").to_string();
-/// assert!(message.starts_with("`vocab_size`: invalid type: string \"many\""), "{message}");
-/// ```
 pub fn from_slice<T: DeserializeOwned>(json: &[u8]) -> Result<T, JsonError> {
     from_value(&parse(json)?)
 }
@@ -33,7 +23,7 @@ pub fn from_slice<T: DeserializeOwned>(json: &[u8]) -> Result<T, JsonError> {
 ///
 /// Returns a [`JsonError`] if the text is not JSON, or has a duplicate key in an object or anything after its end.
 pub fn parse(json: &[u8]) -> Result<Value, JsonError> {
-    let Unique(value) = serde_json::from_slice(json)?;
+    let Unique::<true>(value) = serde_json::from_slice(json)?;
     Ok(value)
 }
 

@@ -29,6 +29,7 @@ pub struct SentencePiece {
 /// The reason why a SentencePiece model cannot be used.
 #[derive(Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "a field's name says what it holds")]
 pub enum SentencePieceError {
     /// The file is not a SentencePiece model, or truncated.
     #[error("it is not a SentencePiece model, or is truncated; download it again")]
@@ -41,15 +42,11 @@ pub enum SentencePieceError {
     Piece {
         /// Index of the piece, from 0.
         index: usize,
-        /// The piece.
         text: String,
     },
     /// The model does not have exactly one unknown piece.
     #[error("it has {n_found} unknown pieces instead of one; download it again")]
-    Unknown {
-        /// Number of unknown pieces.
-        n_found: usize,
-    },
+    Unknown { n_found: usize },
     /// The model needs an unsupported feature.
     #[error("it {what}, which is not supported; unigram and BPE models without that are")]
     Unsupported {

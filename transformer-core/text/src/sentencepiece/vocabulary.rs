@@ -54,32 +54,25 @@ pub struct SpecialIds {
 /// The reason why a model and a vocabulary cannot be combined.
 #[derive(Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "a field's name says what it holds")]
 pub enum PieceVocabularyError {
     /// The file has keys or values that it must not have.
     #[error("{message}")]
-    File {
-        /// The key, and its fault.
-        message: String,
-    },
+    File { message: String },
     /// A special id is outside the vocabulary or used twice.
     #[error(
         "the special token `{name}` has the id {id}, which is that of another one or outside of the {n_tokens} tokens \
          of the vocabulary"
     )]
     Special {
-        /// Name of the special token.
         name: &'static str,
-        /// Its id.
         id: u32,
         /// Number of tokens.
         n_tokens: usize,
     },
     /// A token occurs twice.
     #[error("the token `{token}` has two ids in the vocabulary")]
-    Twice {
-        /// The token.
-        token: String,
-    },
+    Twice { token: String },
     /// The embedded model cannot be parsed.
     #[error("the SentencePiece model in it cannot be used")]
     Model(#[from] SentencePieceError),
