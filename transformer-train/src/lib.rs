@@ -53,12 +53,12 @@ mod validation;
 #[expect(dead_code, reason = "only the tests of transformer-core use the rest")]
 mod weights;
 
-pub use batching::{Batch, BatchSize};
 #[doc(hidden)]
-pub use batching::{IntervalTiming, ShardSpec, Update};
+pub use batching::{Batch, BatchSize, IntervalTiming, ShardSpec, Update};
 pub use checkpoint::CheckpointError;
 #[doc(hidden)]
 pub use checkpoint::Misfit;
+#[doc(hidden)]
 pub use corpus::SentencePair;
 pub use progress::Interrupt;
 #[doc(hidden)]
@@ -68,6 +68,6 @@ pub use run::{CheckpointChoice, Display, Existing, ThreadCount, follow, is_unfin
 pub use run::{
     Outcome, RunEnvironment, TestScore, TrainError, average_checkpoints, dry_run, train,
 };
-pub use validation::{CorpusScores, TextScores};
+pub use validation::TextScores;
 #[doc(hidden)]
-pub use validation::{Sample, ScoreError};
+pub use validation::{CorpusScores, Sample, ScoreError};

@@ -4,13 +4,11 @@ mod batch;
 mod loader;
 mod pass;
 mod plan;
-mod plan_config;
 mod update_gate;
 
 pub use batch::{Batch, BatchSize, IntervalTiming, ShardSpec, Update};
 pub(crate) use loader::TrainLoader;
-pub use plan::{Plan, PlanError};
-pub use plan_config::{CorpusWeight, PlanConfig};
+pub use plan::{CorpusWeight, Plan, PlanConfig, PlanError};
 pub(crate) use update_gate::UpdateGate;
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 use transformer_core::random::{SplitMix64, hash};
 use transformer_translate::batches_within;
 
-use super::plan_config::{CorpusWeight, PlanConfig};
+use super::plan::{CorpusWeight, PlanConfig};
 
 /// Minimum number of windows per pass. Sorting the whole corpus at once would put the same sentences together in every
 /// pass: in Multi30k half of a sentence's batch mates repeat, with four windows a fifth.

@@ -4,25 +4,64 @@
 use std::sync::Arc;
 
 use super::pass::{Lengths, Pass, lengths_with_eos};
-use super::plan_config::{CorpusWeight, PlanConfig};
+use crate::config::TrainingSettings;
+
+/// Settings for grouping sentences into batches.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlanConfig {
+    /// Maximum batch size in tokens, padding included, on source and target side each:
+    /// `n × (longest source + 1)` and `n × (longest target + 1)` are both at most this. The paper
+    /// uses about 25,000 (§5.1).
+    pub tokens_per_batch: usize,
+    /// Maximum number of sentences sorted by length together. A larger window means less padding,
+    /// but the same sentences share a batch more often from pass to pass. A pass therefore has at
+    /// least four windows, unless they would be smaller than sixteen batches. Default 131,072.
+    pub window: usize,
+    /// Seed of all shuffles. Default 1.
+    pub seed: u64,
+}
+
+impl Default for PlanConfig {
+    /// Returns the plan of the default [`TrainingSettings`].
+    fn default() -> Self {
+        Self::from(&TrainingSettings::default())
+    }
+}
+
+impl From<&TrainingSettings> for PlanConfig {
+    fn from(training: &TrainingSettings) -> Self {
+        Self {
+            tokens_per_batch: training.tokens_per_batch,
+            window: training.window,
+            seed: training.seed,
+        }
+    }
+}
+
+/// The sampling weight of one of several corpora, which are concatenated.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CorpusWeight {
+    /// Number of sentences in this corpus.
+    pub n_sentences: usize,
+    /// Mean number of times that each sentence is used per pass: 2 is twice per pass, 0.5 is every
+    /// other pass.
+    pub weight: f64,
+}
 
 /// Error of making a [`Plan`].
 #[derive(Debug, thiserror::Error, PartialEq)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "a field's name says what it holds")]
 pub enum PlanError {
     /// There are no sentences.
     #[error("there are no sentences to plan; give a corpus with at least one pair")]
     Empty,
     /// There are more sentences than 32-bit indices.
     #[error("{n_sentences} sentences are more than a plan supports (4,294,967,295); use fewer")]
-    TooMany {
-        /// Number of sentences.
-        n_sentences: usize,
-    },
+    TooMany { n_sentences: usize },
     /// The weights are so small that a pass may be empty, or so large that it has too many sentences.
     #[error(
-        "with these weights a pass has about {n_drawn:.1} sentences; choose weights that make it 1 to \
-         4,294,967,295"
+        "with these weights a pass has about {n_drawn:.1} sentences; choose weights that make it 1 to 4,294,967,295"
     )]
     Weights {
         /// Mean number of sentences per pass.
@@ -33,15 +72,14 @@ pub enum PlanError {
     ZeroWindow,
     /// A single sentence is longer than the budget.
     #[error(
-        "sentence {sentence} alone has {n_tokens} tokens, more than `tokens_per_batch` \
-         ({tokens_per_batch}); raise `tokens_per_batch` to at least {n_tokens}, or lower `max_len`"
+        "sentence {sentence} alone has {n_tokens} tokens, more than `tokens_per_batch` ({tokens_per_batch}); raise \
+         `tokens_per_batch` to at least {n_tokens}, or lower `max_len`"
     )]
     OverBudget {
         /// Index of the sentence, from 0, in the given lengths.
         sentence: usize,
         /// Tokens of its longer side, the end token included.
         n_tokens: u64,
-        /// The budget.
         tokens_per_batch: usize,
     },
 }
@@ -57,19 +95,6 @@ pub enum PlanError {
 /// pass before it once (2 s each for four million sentences, 4 ms for Multi30k), unless the first
 /// batch of each is known ([`restore_pass_starts`](Self::restore_pass_starts)). One pass is kept in
 /// memory.
-///
-/// # Example
-///
-/// ```
-/// use transformer_train::batching::{Plan, PlanConfig};
-///
-/// let lengths = [(3, 4), (9, 8), (3, 3), (8, 9)];
-/// let config = PlanConfig { tokens_per_batch: 20, ..PlanConfig::default() };
-/// let mut plan = Plan::new(&lengths, &config)?;
-/// assert_eq!(plan.batches_per_pass(0), 2);
-/// assert_eq!(plan.batch(0).len() + plan.batch(1).len(), 4);
-/// # Ok::<(), transformer_train::batching::PlanError>(())
-/// ```
 #[derive(Clone, Debug)]
 pub struct Plan {
     lengths: Arc<[Lengths]>,

@@ -14,35 +14,15 @@ use crate::validation::{History, is_out_of_patience, wait_for_validation};
 /// Burn's strategy that ends the training after an interval, once its checkpoint is written.
 #[derive(Clone)]
 pub(crate) struct EarlyStop {
-    interrupt: Interrupt,
+    pub(crate) interrupt: Interrupt,
     /// Set when the user stops the run in the dashboard.
-    dashboard_stop: Interrupter,
-    training: TrainingSettings,
-    history: History,
-    weights: WeightCheck,
+    pub(crate) dashboard_stop: Interrupter,
+    pub(crate) training: TrainingSettings,
+    pub(crate) history: History,
+    /// The processes that end together; weights that differ end the run too.
+    pub(crate) weights: WeightCheck,
     /// The last interval that was decided, and the decision; all clones share it.
-    decided: Arc<Mutex<(usize, bool)>>,
-}
-
-impl EarlyStop {
-    /// Creates the strategy. `interrupt` and `dashboard_stop` each end the run after the current interval, on all
-    /// processes of `weights`; weights that differ end it too.
-    pub(crate) fn new(
-        interrupt: &Interrupt,
-        dashboard_stop: &Interrupter,
-        training: &TrainingSettings,
-        history: History,
-        weights: WeightCheck,
-    ) -> Self {
-        Self {
-            interrupt: interrupt.clone(),
-            dashboard_stop: dashboard_stop.clone(),
-            training: training.clone(),
-            history,
-            weights,
-            decided: Arc::default(),
-        }
-    }
+    pub(crate) decided: Arc<Mutex<(usize, bool)>>,
 }
 
 impl EarlyStoppingStrategy for EarlyStop {

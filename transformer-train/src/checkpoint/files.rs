@@ -59,6 +59,16 @@ pub(crate) fn checkpoints_with(checkpoints: &Path, part: &str) -> Vec<u64> {
     found
 }
 
+/// Returns the first of these checkpoints that is of an interval.
+pub(crate) fn of_interval(
+    checkpoints: &[u64],
+    interval: usize,
+    training: &TrainingSettings,
+) -> Option<u64> {
+    let mut checkpoints = checkpoints.iter().copied();
+    checkpoints.find(|n_updates| training.interval_of(*n_updates) == interval)
+}
+
 /// Returns the checkpoints of the last `n_intervals` intervals; `checkpoints` is in ascending order.
 ///
 /// An older checkpoint that was kept as one of the best does not count.

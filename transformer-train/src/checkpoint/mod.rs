@@ -6,7 +6,6 @@ mod error;
 mod files;
 mod fit;
 mod publisher;
-mod read_only;
 mod resume_point;
 mod retention;
 mod state;
@@ -15,9 +14,10 @@ mod writer;
 pub(crate) use average::average;
 pub(crate) use early_stop::{EarlyStop, FollowStop};
 pub use error::{CheckpointError, Misfit};
-pub(crate) use files::{MODEL, OPTIMIZER, PARTS, SCHEDULER, STATE, checkpoints_with, last_of};
+pub(crate) use files::{
+    MODEL, OPTIMIZER, PARTS, SCHEDULER, STATE, checkpoints_with, last_of, of_interval,
+};
 pub(crate) use publisher::{ModelCheckpointer, OnPublish, Publisher};
-pub(crate) use read_only::{NoCheckpoints, ReadOnlyCheckpointer};
 pub(crate) use resume_point::ResumePoint;
 pub(crate) use retention::Retention;
 pub(crate) use state::{SavedState, SettingChange, checkpoints_with_intact_weights};

@@ -14,7 +14,7 @@ use super::error::CheckpointError;
 use super::files::MODEL;
 use super::fit::load;
 use super::state::SavedState;
-use super::writer::{CheckpointWriter, PartCheckpointer};
+use super::writer::PartCheckpointer;
 use crate::config::{ConfigError, Experiment, TrainingSettings};
 use crate::progress::DeferredLog;
 use crate::step::Objective;
@@ -82,40 +82,14 @@ pub(crate) type OnPublish = Arc<dyn Fn(u64, &Transformer) + Send + Sync>;
 
 /// Burn's checkpointer of the weights, which also publishes them.
 pub(crate) struct ModelCheckpointer {
-    part: PartCheckpointer,
+    pub(crate) part: PartCheckpointer,
     /// A module with the parameters of the record.
-    template: Objective,
-    publisher: Publisher,
-    training: TrainingSettings,
-    deferred: DeferredLog,
-    on_publish: Option<OnPublish>,
-}
-
-impl ModelCheckpointer {
-    pub(crate) fn new(
-        writer: Arc<CheckpointWriter>,
-        template: Objective,
-        publisher: &Publisher,
-        training: &TrainingSettings,
-        deferred: DeferredLog,
-    ) -> Self {
-        Self {
-            part: PartCheckpointer {
-                part: MODEL,
-                writer,
-            },
-            template,
-            publisher: publisher.clone(),
-            training: training.clone(),
-            deferred,
-            on_publish: None,
-        }
-    }
-
-    /// Calls a function before weights are published.
-    pub(crate) fn with_callback(self, on_publish: Option<OnPublish>) -> Self {
-        Self { on_publish, ..self }
-    }
+    pub(crate) template: Objective,
+    pub(crate) publisher: Publisher,
+    pub(crate) training: TrainingSettings,
+    pub(crate) deferred: DeferredLog,
+    /// Called before weights are published, if given.
+    pub(crate) on_publish: Option<OnPublish>,
 }
 
 impl Checkpointer<ModuleRecord> for ModelCheckpointer {

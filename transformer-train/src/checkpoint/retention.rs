@@ -11,25 +11,13 @@ use crate::validation::{History, best, wait_for_validation};
 /// Burn's strategy that saves every interval, and deletes the checkpoints that are neither among the last nor among the
 /// best.
 pub(crate) struct Retention {
-    training: TrainingSettings,
-    history: History,
-    kept: BTreeSet<usize>,
+    pub(crate) training: TrainingSettings,
+    pub(crate) history: History,
+    /// The checkpoints that exist and may be deleted.
+    pub(crate) kept: BTreeSet<usize>,
 }
 
 impl Retention {
-    /// Creates the strategy. `existing` are the checkpoints of a resumed run that may be deleted.
-    pub(crate) fn new(
-        training: &TrainingSettings,
-        history: History,
-        existing: impl IntoIterator<Item = usize>,
-    ) -> Self {
-        Self {
-            training: training.clone(),
-            history,
-            kept: existing.into_iter().collect(),
-        }
-    }
-
     /// Returns the checkpoints to delete when that of an interval is saved.
     fn outdated(&mut self, interval: usize) -> Vec<usize> {
         self.kept.insert(interval);
@@ -75,7 +63,11 @@ mod tests {
     /// Runs intervals of these perplexities, and returns the checkpoints that remain.
     fn kept(training: &TrainingSettings, perplexities: &[f64]) -> Vec<usize> {
         let history = History::default();
-        let mut retention = Retention::new(training, history.clone(), []);
+        let mut retention = Retention {
+            training: training.clone(),
+            history: history.clone(),
+            kept: BTreeSet::new(),
+        };
         let mut existing = BTreeSet::new();
         for (index, &perplexity) in perplexities.iter().enumerate() {
             let interval = index + 1;

@@ -3,17 +3,18 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use burn::tensor::Bytes;
 use burn_train::checkpoint::{Checkpoint, Checkpointer, CheckpointerError};
 use transformer_core::directory::{FileEntry, write_file};
+use transformer_core::regular_file;
 use transformer_core::text::one_line;
 
 use super::error::CheckpointError;
 use super::files::{PARTS, part_name, state_name};
-use super::read_only::ReadOnlyCheckpointer;
 use super::state::SavedState;
 use crate::batching::Plan;
 use crate::config::TrainingSettings;
@@ -21,37 +22,19 @@ use crate::validation::History;
 
 /// Writes the parts of checkpoints, and the state of a checkpoint once all its parts are on disk.
 pub(crate) struct CheckpointWriter {
-    checkpoints: PathBuf,
+    pub(crate) checkpoints: PathBuf,
     /// The state at which this program started.
-    start: SavedState,
-    training: TrainingSettings,
-    history: History,
-    plan: Arc<Mutex<Plan>>,
-    started: Instant,
+    pub(crate) start: SavedState,
+    pub(crate) training: TrainingSettings,
+    pub(crate) history: History,
+    /// The plan from which the training loader takes its batches.
+    pub(crate) plan: Arc<Mutex<Plan>>,
+    pub(crate) started: Instant,
     /// The files of checkpoints that are not complete yet, by interval.
-    written: Mutex<BTreeMap<usize, Vec<FileEntry>>>,
+    pub(crate) written: Mutex<BTreeMap<usize, Vec<FileEntry>>>,
 }
 
 impl CheckpointWriter {
-    /// Creates a writer. The training loader takes its batches from `plan`.
-    pub(crate) fn new(
-        checkpoints: &Path,
-        start: &SavedState,
-        training: &TrainingSettings,
-        history: History,
-        plan: Arc<Mutex<Plan>>,
-    ) -> Self {
-        Self {
-            checkpoints: checkpoints.to_owned(),
-            start: start.clone(),
-            training: training.clone(),
-            history,
-            plan,
-            started: Instant::now(),
-            written: Mutex::default(),
-        }
-    }
-
     /// Returns the path of a part.
     pub(super) fn path(&self, part: &str, interval: usize) -> PathBuf {
         self.checkpoints
@@ -85,12 +68,8 @@ impl CheckpointWriter {
             files: written.remove(&interval).unwrap_or_default(),
             ..self.start.clone()
         };
-        let json = state.to_json();
-        Ok(write_file(
-            &self.checkpoints,
-            &state_name(updates),
-            json.as_bytes(),
-        )?)
+        let (name, json) = (state_name(updates), state.to_json());
+        Ok(write_file(&self.checkpoints, &name, json.as_bytes())?)
     }
 
     /// Deletes a part of a checkpoint, its state first: a checkpoint without a state is incomplete.
@@ -130,8 +109,8 @@ impl<R: Checkpoint> Checkpointer<R> for PartCheckpointer {
     }
 
     fn restore(&self, interval: usize) -> Result<R, CheckpointerError> {
-        let writer = &self.writer;
-        ReadOnlyCheckpointer::new(&writer.checkpoints, &writer.training, self.part)
-            .restore(interval)
+        let path = self.writer.path(self.part, interval);
+        let bytes = regular_file::read(&path, u64::MAX).map_err(CheckpointerError::IOError)?;
+        R::checkpoint_from_bytes(Bytes::from_bytes_vec(bytes)).map_err(CheckpointerError::Record)
     }
 }

@@ -2,25 +2,19 @@
 
 use transformer_core::config::{AdapterConfig, AdapterTarget};
 
-use crate::config::range::{at_most, fraction, positive, require};
+use crate::config::range::{at_most, fraction, positive, require, setting};
 use crate::config::{Checkpointing, ConfigError, EmbeddingSettings, Experiment};
 
 const MAX_RANK: u64 = 1 << 16;
 
 /// Checks the settings of adapters, which need a model to start from.
 pub(super) fn validate_adapters(experiment: &Experiment) -> Result<(), ConfigError> {
-    let Experiment {
-        adapters,
-        embeddings,
-        training,
-        ..
-    } = experiment;
-    at_most("adapters.rank", adapters.rank as u64, MAX_RANK)?;
-    positive("adapters.alpha", adapters.alpha)?;
-    fraction("adapters.dropout", adapters.dropout)?;
+    let adapters = &experiment.adapters;
+    at_most(setting!(adapters.rank), MAX_RANK)?;
+    positive(setting!(adapters.alpha))?;
+    fraction(setting!(adapters.dropout))?;
     require(
-        "adapters.targets",
-        "[]",
+        ("adapters.targets", "[]"),
         !adapters.targets.is_empty(),
         "at least one kind of matrix, for example [\"attention\"]",
     )?;
@@ -28,37 +22,30 @@ pub(super) fn validate_adapters(experiment: &Experiment) -> Result<(), ConfigErr
         return refuse_without_rank(adapters);
     }
     if experiment.finetune.model.is_none() {
-        return Err(ConfigError::MissingSide {
-            given: "adapters.rank",
-            missing: "finetune.model",
-        });
+        return Err(ConfigError::missing("finetune.model", "adapters.rank"));
     }
     let scale = (adapters.alpha / adapters.rank as f64) as f32;
     require(
-        "adapters.alpha",
-        adapters.alpha,
+        setting!(adapters.alpha),
         scale.is_finite(),
         "a number that single precision has, for example twice the rank",
     )?;
-    refuse_frozen_embeddings(adapters, embeddings)?;
+    refuse_frozen_embeddings(adapters, &experiment.embeddings)?;
     let mut targets = adapters.targets.iter();
     let embeddings_alone = targets.all(|target| *target == AdapterTarget::Embeddings);
     require(
-        "adapters.targets",
-        "[\"embeddings\"]",
+        ("adapters.targets", "[\"embeddings\"]"),
         adapters.trained_tokens == 0 || !embeddings_alone,
         "other matrices too, for example [\"attention\"]: `adapters.trained_tokens` replaces those of embeddings",
     )?;
     require(
-        "adapters.dropout",
-        adapters.dropout,
+        setting!(adapters.dropout),
         adapters.dropout == 0.0 || !embeddings_alone,
         "0, or targets other than `embeddings`, which have no dropout",
     )?;
     require(
-        "training.checkpointing",
-        "`layers`",
-        training.checkpointing == Checkpointing::None,
+        ("training.checkpointing", "`layers`"),
+        experiment.training.checkpointing == Checkpointing::None,
         "`none` if `adapters.rank` is not 0: layers with adapters have not been tried",
     )
 }
@@ -75,8 +62,7 @@ fn refuse_frozen_embeddings(
         ("embeddings.freeze_tgt", embeddings.freeze_tgt),
     ] {
         require(
-            key,
-            is_frozen,
+            (key, is_frozen),
             !(is_frozen && (with_embeddings || with_tokens)),
             match with_tokens {
                 true => "false, or 0 for `adapters.trained_tokens`",
@@ -91,34 +77,20 @@ fn refuse_frozen_embeddings(
 
 /// Refuses other keys than the rank: without one all weights would be trained, which nobody wants who sets them.
 fn refuse_without_rank(adapters: &AdapterConfig) -> Result<(), ConfigError> {
-    let AdapterConfig {
-        rank: _,
-        alpha,
-        dropout,
-        targets,
-        trained_tokens,
-        train_biases,
-        train_norms,
-    } = AdapterConfig::default();
+    let default = AdapterConfig::default();
     let allowed = "the default while `adapters.rank` is 0, or set a rank, for example 8";
-    let same = adapters.alpha == alpha;
-    require("adapters.alpha", adapters.alpha, same, allowed)?;
-    let same = adapters.dropout == dropout;
-    require("adapters.dropout", adapters.dropout, same, allowed)?;
-    let same = adapters.targets == targets;
-    require("adapters.targets", "another list", same, allowed)?;
-    let same = adapters.trained_tokens == trained_tokens;
-    let found = adapters.trained_tokens;
-    require("adapters.trained_tokens", found, same, allowed)?;
-    let same = adapters.train_biases == train_biases;
-    require(
-        "adapters.train_biases",
-        adapters.train_biases,
-        same,
-        allowed,
-    )?;
-    let same = adapters.train_norms == train_norms;
-    require("adapters.train_norms", adapters.train_norms, same, allowed)
+    let same = adapters.alpha == default.alpha;
+    require(setting!(adapters.alpha), same, allowed)?;
+    let same = adapters.dropout == default.dropout;
+    require(setting!(adapters.dropout), same, allowed)?;
+    let same = adapters.targets == default.targets;
+    require(("adapters.targets", "another list"), same, allowed)?;
+    let same = adapters.trained_tokens == default.trained_tokens;
+    require(setting!(adapters.trained_tokens), same, allowed)?;
+    let same = adapters.train_biases == default.train_biases;
+    require(setting!(adapters.train_biases), same, allowed)?;
+    let same = adapters.train_norms == default.train_norms;
+    require(setting!(adapters.train_norms), same, allowed)
 }
 
 #[cfg(test)]

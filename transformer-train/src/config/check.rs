@@ -5,7 +5,7 @@ use transformer_core::text::{Case, N_SPECIAL, TokenizerConfig, TokenizerKind};
 use transformer_search::{LengthLimit, LengthPenalty, Search};
 
 use crate::config::adapters::validate_adapters;
-use crate::config::range::{at_most, fraction, positive, require, within};
+use crate::config::range::{at_most, fraction, positive, require, setting, within};
 use crate::config::{
     BestBy, Checkpointing, ConfigError, CorpusSettings, DataSettings, Experiment, ScheduleKind,
     TokenizerSettings, TrainingSettings, ValidationSettings, Vocabulary, check_sequences,
@@ -38,63 +38,44 @@ impl Experiment {
     ///
     /// Returns the first [`ConfigError`] found; its message names the key and a valid choice.
     pub fn validate(&self) -> Result<(), ConfigError> {
-        let Self {
-            data,
-            tokenizer,
-            model,
-            finetune,
-            training,
-            validation,
-            ..
-        } = self;
+        let Self { data, training, .. } = self;
         validate_paths(self)?;
         validate_data(data)?;
         validate_noise(self)?;
-        validate_tokenizer(tokenizer, finetune.model.is_some())?;
+        validate_tokenizer(&self.tokenizer, self.finetune.model.is_some())?;
         for key in ["src_vocab_size", "tgt_vocab_size"] {
-            if model.overrides.contains_key(key) {
+            if self.model.overrides.contains_key(key) {
                 return Err(ConfigError::VocabularySizeInModel { key });
             }
         }
 
-        match finetune.model {
+        match self.finetune.model {
             Some(_) => validate_finetuning(self)?,
             None => validate_model(self)?,
         }
         validate_adapters(self)?;
 
-        let (tokens_per_batch, max_len) = (training.tokens_per_batch, data.max_len);
-        within(
-            "training.tokens_per_batch",
-            tokens_per_batch as u64,
-            MAX_BATCH_TOKENS,
-        )?;
-        if tokens_per_batch <= max_len {
+        within(setting!(training.tokens_per_batch), MAX_BATCH_TOKENS)?;
+        let ((key, value), max_len) = (setting!(training.tokens_per_batch), data.max_len);
+        if value <= max_len {
             return Err(ConfigError::TooSmallForSentences {
-                key: "training.tokens_per_batch",
-                value: tokens_per_batch,
+                key,
+                value,
                 max_len,
             });
         }
         validate_training(training)?;
-        if training.best_by == BestBy::Command && validation.command.is_none() {
-            return Err(ConfigError::MissingSide {
-                given: "training.best_by = \"command\"",
-                missing: "validation.command",
-            });
+        if training.best_by == BestBy::Command && self.validation.command.is_none() {
+            let given = "training.best_by = \"command\"";
+            return Err(ConfigError::missing("validation.command", given));
         }
-        validate_validation(validation, data)
+        validate_validation(&self.validation, data)
     }
 }
 
 /// Refuses empty paths.
 fn validate_paths(experiment: &Experiment) -> Result<(), ConfigError> {
-    let Experiment {
-        data,
-        finetune,
-        embeddings,
-        ..
-    } = experiment;
+    let (data, embeddings) = (&experiment.data, &experiment.embeddings);
     for (key, path) in [
         ("data.src", &data.src),
         ("data.tgt", &data.tgt),
@@ -103,14 +84,14 @@ fn validate_paths(experiment: &Experiment) -> Result<(), ConfigError> {
         ("data.valid_tgt", &data.valid_tgt),
         ("data.valid_tsv", &data.valid_tsv),
         ("data.store_folder", &data.store_folder),
-        ("finetune.model", &finetune.model),
+        ("finetune.model", &experiment.finetune.model),
         ("embeddings.src_word_vectors", &embeddings.src_word_vectors),
         ("embeddings.tgt_word_vectors", &embeddings.tgt_word_vectors),
     ] {
         let is_path = path
             .as_ref()
             .is_none_or(|path| !path.as_os_str().is_empty());
-        require(key, "empty", is_path, "the path of a file or folder")?;
+        require((key, "empty"), is_path, "the path of a file or folder")?;
     }
     for (corpus, number) in data.corpora.iter().zip(1..) {
         let checked = corpus.check_paths();
@@ -121,54 +102,38 @@ fn validate_paths(experiment: &Experiment) -> Result<(), ConfigError> {
 
 /// Refuses noise that would have no effect.
 fn validate_noise(experiment: &Experiment) -> Result<(), ConfigError> {
-    let Experiment {
-        data,
-        tokenizer,
-        finetune,
-        ..
-    } = experiment;
-    let noise = data.noise();
+    let noise = experiment.data.noise();
     noise.validate()?;
-    let is_lower = tokenizer.case == Case::Lower && finetune.model.is_none();
-    let without_case = is_lower.then_some("tokenizer.case = \"lower\"");
-    let of_task = data.task.map(|_| "data.task");
-    let settings = [
-        (
-            "data.noise_lowercase",
-            noise.lowercase,
-            of_task.or(without_case),
-        ),
-        (
-            "data.noise_uppercase",
-            noise.uppercase,
-            of_task.or(without_case),
-        ),
+    let is_lower = experiment.tokenizer.case == Case::Lower && experiment.finetune.model.is_none();
+    let of_task = experiment.data.task.map(|_| "data.task");
+    let of_case = of_task.or(is_lower.then_some("tokenizer.case = \"lower\""));
+    for (first, rate, second) in [
+        ("data.noise_lowercase", noise.lowercase, of_case),
+        ("data.noise_uppercase", noise.uppercase, of_case),
         ("data.noise_typos", noise.typos, of_task),
-    ];
-    let mut without_effect = settings.into_iter().filter(|(_, rate, _)| *rate > 0.0);
-    let found = without_effect.find_map(|(first, _, second)| Some((first, second?)));
-    found.map_or(Ok(()), |(first, second)| {
-        Err(ConfigError::Conflict { first, second })
-    })
+    ] {
+        if let (true, Some(second)) = (rate > 0.0, second) {
+            return Err(ConfigError::conflict(first, second));
+        }
+    }
+    Ok(())
 }
 
 /// Checks the number of updates, and what one consists of.
 fn validate_update(training: &TrainingSettings) -> Result<(), ConfigError> {
-    within("training.updates", training.updates, MAX_UPDATES)?;
-    within("training.accumulate", training.accumulate, MAX_BATCHES)?;
-    within("training.devices", training.devices, MAX_DEVICES)?;
-    within("training.ranks", training.ranks, MAX_RANKS)?;
+    within(setting!(training.updates), MAX_UPDATES)?;
+    within(setting!(training.accumulate), MAX_BATCHES)?;
+    within(setting!(training.devices), MAX_DEVICES)?;
+    within(setting!(training.ranks), MAX_RANKS)?;
     require(
-        "training.devices",
-        training.devices,
+        setting!(training.devices),
         training.devices == 1 || training.ranks == 1,
         "1 if `training.ranks` is not: start one process for each device",
     )?;
     // The devices of a process share one generator of dropout, which every layer seeds.
     let is_kept = training.checkpointing == Checkpointing::None;
     require(
-        "training.checkpointing",
-        "`layers`",
+        ("training.checkpointing", "`layers`"),
         is_kept || training.devices == 1,
         "`none` if `training.devices` is not 1, or start one process for each device",
     )
@@ -176,141 +141,90 @@ fn validate_update(training: &TrainingSettings) -> Result<(), ConfigError> {
 
 fn validate_training(training: &TrainingSettings) -> Result<(), ConfigError> {
     validate_update(training)?;
-    within("training.window", training.window as u64, MAX_WINDOW)?;
-    within("training.warmup_steps", training.warmup_steps, MAX_UPDATES)?;
-    positive(
-        "training.learning_rate_factor",
-        training.learning_rate_factor,
-    )?;
-    training
-        .peak_learning_rate
-        .map_or(Ok(()), |rate| positive("training.peak_learning_rate", rate))?;
+    within(setting!(training.window), MAX_WINDOW)?;
+    within(setting!(training.warmup_steps), MAX_UPDATES)?;
+    positive(setting!(training.learning_rate_factor))?;
+    positive(setting!(training.peak_learning_rate))?;
     if training.schedule == ScheduleKind::InverseSqrt && training.peak_learning_rate.is_none() {
         return Err(ConfigError::MissingPeak);
     }
     if training.precision.matmul().is_none() {
         return Err(ConfigError::UnsupportedPrecision { precision: "f16" });
     }
-    fraction("training.label_smoothing", training.label_smoothing)?;
+    fraction(setting!(training.label_smoothing))?;
     // Adam computes in single precision, where values near 0 or 1 are rounded to them.
-    let single = |value: f64| f64::from(value as f32);
-    fraction("training.adam_beta1", single(training.adam_beta1))?;
-    fraction("training.adam_beta2", single(training.adam_beta2))?;
-    positive("training.adam_epsilon", single(training.adam_epsilon))?;
-    let weight_decay = training.weight_decay;
-    let is_decay = weight_decay.is_finite() && weight_decay >= 0.0;
+    let single = |(key, value): (_, f64)| (key, f64::from(value as f32));
+    fraction(single(setting!(training.adam_beta1)))?;
+    fraction(single(setting!(training.adam_beta2)))?;
+    positive(single(setting!(training.adam_epsilon)))?;
+    let is_decay = training.weight_decay.is_finite() && training.weight_decay >= 0.0;
     let allowed = "at least 0, for example 0.01";
-    require("training.weight_decay", weight_decay, is_decay, allowed)?;
-    training
-        .ema_decay
-        .map_or(Ok(()), |decay| fraction("training.ema_decay", decay))?;
-    training
-        .clip_norm
-        .map_or(Ok(()), |norm| positive("training.clip_norm", norm))?;
+    require(setting!(training.weight_decay), is_decay, allowed)?;
+    fraction(setting!(training.ema_decay))?;
+    positive(setting!(training.clip_norm))?;
+    within(setting!(training.validation_interval), MAX_UPDATES)?;
+    within(setting!(training.average_last), MAX_CHECKPOINTS)?;
+    at_most(setting!(training.average_best), MAX_CHECKPOINTS)?;
+    at_most(setting!(training.keep_last), MAX_CHECKPOINTS)?;
+    at_most(setting!(training.keep_best), MAX_CHECKPOINTS)?;
     within(
-        "training.validation_interval",
-        training.validation_interval,
+        ("training.patience", training.patience.unwrap_or(1)),
         MAX_UPDATES,
     )?;
-    let average_last = training.average_last as u64;
-    within("training.average_last", average_last, MAX_CHECKPOINTS)?;
-    let average_best = training.average_best as u64;
-    at_most("training.average_best", average_best, MAX_CHECKPOINTS)?;
-    let keep_last = training.keep_last as u64;
-    at_most("training.keep_last", keep_last, MAX_CHECKPOINTS)?;
-    let keep_best = training.keep_best as u64;
-    at_most("training.keep_best", keep_best, MAX_CHECKPOINTS)?;
-    training.patience.map_or(Ok(()), |patience| {
-        within("training.patience", patience, MAX_UPDATES)
-    })?;
-    let seed = training.seed;
-    require("training.seed", seed, seed <= MAX_SEED, "at most 2^63 - 1")
+    let is_allowed = training.seed <= MAX_SEED;
+    require(setting!(training.seed), is_allowed, "at most 2^63 - 1")
 }
 
 fn validate_validation(
     validation: &ValidationSettings,
     data: &DataSettings,
 ) -> Result<(), ConfigError> {
-    let max_sentences = validation.max_sentences as u64;
-    within("validation.max_sentences", max_sentences, MAX_PAIRS)?;
+    within(setting!(validation.max_sentences), MAX_PAIRS)?;
     let valid = data.corpora.iter().map(CorpusSettings::valid);
     let valid = valid.collect::<Result<Vec<_>, _>>()?;
-    let n_validated = valid.iter().flatten().count() as u64;
     require(
-        "validation.max_sentences",
-        max_sentences,
-        max_sentences >= n_validated,
+        setting!(validation.max_sentences),
+        validation.max_sentences >= valid.iter().flatten().count(),
         "at least 1 for each of `data.corpora` with validation pairs",
     )?;
-    let n_samples = validation.n_samples as u64;
-    at_most("validation.n_samples", n_samples, MAX_SAMPLES)?;
-    let time_limit = validation.command_time_limit;
-    within("validation.command_time_limit", time_limit, MAX_SECONDS)?;
-    let interval_beam_size = validation.interval_beam_size as u64;
+    at_most(setting!(validation.n_samples), MAX_SAMPLES)?;
+    within(setting!(validation.command_time_limit), MAX_SECONDS)?;
     let max_beam_size = Search::MOST_HYPOTHESES as u64;
-    let beam_size = validation.beam_size as u64;
-    within(
-        "validation.interval_beam_size",
-        interval_beam_size,
-        max_beam_size,
-    )?;
-    within("validation.beam_size", beam_size, max_beam_size)?;
-    let max_extra_len = validation.max_extra_len as u64;
+    within(setting!(validation.interval_beam_size), max_beam_size)?;
+    within(setting!(validation.beam_size), max_beam_size)?;
     let max_len = LengthLimit::MOST_TOKENS as u64;
-    at_most("validation.max_extra_len", max_extra_len, max_len)?;
+    at_most(setting!(validation.max_extra_len), max_len)?;
     let alpha = match validation.length_penalty {
         LengthPenalty::None => 0.0,
         LengthPenalty::Gnmt { alpha } | LengthPenalty::Power { alpha } => alpha,
     };
+    let is_penalty = alpha.is_finite() && alpha >= 0.0;
     let allowed = "at least 0, for example 0.6";
-    require(
-        "validation.length_penalty",
-        alpha,
-        alpha.is_finite() && alpha >= 0.0,
-        allowed,
-    )
+    require(("validation.length_penalty", alpha), is_penalty, allowed)
 }
 
 fn validate_data(data: &DataSettings) -> Result<(), ConfigError> {
     data.source()?;
     let temperature = data.sampling_temperature;
-    let is_temperature = (1.0..=MAX_TEMPERATURE).contains(&temperature);
-    let allowed = "1 to 1,000,000, for example 5";
     require(
-        "data.sampling_temperature",
-        temperature,
-        is_temperature,
-        allowed,
+        setting!(data.sampling_temperature),
+        (1.0..=MAX_TEMPERATURE).contains(&temperature),
+        "1 to 1,000,000, for example 5",
     )?;
     require(
-        "data.sampling_temperature",
-        temperature,
+        setting!(data.sampling_temperature),
         temperature == 1.0 || data.corpora.len() > 1,
         "1, or at least two `data.corpora` to mix",
     )?;
-    within(
-        "data.max_line_bytes",
-        data.max_line_bytes as u64,
-        MAX_LINE_BYTES,
-    )?;
-    within(
-        "data.max_len",
-        data.max_len as u64,
-        LengthLimit::MOST_TOKENS as u64,
-    )?;
-    let tokenizer_sample = data.tokenizer_sample as u64;
-    within(
-        "data.tokenizer_sample",
-        tokenizer_sample,
-        MAX_TOKENIZER_PAIRS,
-    )?;
-    within("data.valid_pairs", data.valid_pairs as u64, MAX_PAIRS)?;
-    within("data.task_pairs", data.task_pairs as u64, MAX_PAIRS)?;
+    within(setting!(data.max_line_bytes), MAX_LINE_BYTES)?;
+    within(setting!(data.max_len), LengthLimit::MOST_TOKENS as u64)?;
+    within(setting!(data.tokenizer_sample), MAX_TOKENIZER_PAIRS)?;
+    within(setting!(data.valid_pairs), MAX_PAIRS)?;
+    within(setting!(data.task_pairs), MAX_PAIRS)?;
+    let ratio = data.max_ratio.unwrap_or(1.0);
+    let is_ratio = ratio.is_finite() && ratio >= 1.0;
     let allowed = "at least 1, for example 3";
-    data.max_ratio.map_or(Ok(()), |ratio| {
-        let is_ratio = ratio.is_finite() && ratio >= 1.0;
-        require("data.max_ratio", ratio, is_ratio, allowed)
-    })
+    require(("data.max_ratio", ratio), is_ratio, allowed)
 }
 
 /// Checks the model with the maximum sizes of the vocabularies. Their actual sizes follow from the
@@ -352,8 +266,8 @@ fn validate_tokenizer(
     ];
     for (key, size) in sizes {
         let allowed = "more than the 4 special tokens, for example 8000";
-        require(key, size, size > N_SPECIAL, allowed)?;
-        at_most(key, size as u64, MAX_VOCAB_SIZE)?;
+        require((key, size), size > N_SPECIAL, allowed)?;
+        at_most((key, size), MAX_VOCAB_SIZE)?;
     }
     let symbols = TokenizerConfig {
         user_symbols: tokenizer.user_symbols.clone(),
@@ -362,7 +276,7 @@ fn validate_tokenizer(
     symbols
         .check_user_symbols()
         .map_err(ConfigError::UserSymbol)?;
-    fraction("tokenizer.dropout", tokenizer.dropout)?;
+    fraction(setting!(tokenizer.dropout))?;
     let kinds = [
         ("kind", tokenizer.kind),
         ("tgt_kind", tokenizer.tgt_kind.unwrap_or(tokenizer.kind)),

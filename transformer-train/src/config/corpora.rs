@@ -129,7 +129,7 @@ impl CorpusSettings {
     pub(super) fn check_paths(&self) -> Result<(), ConfigError> {
         for (key, path) in self.paths() {
             let is_path = path.as_ref().is_none_or(|it| !it.as_os_str().is_empty());
-            range::require(key, "empty", is_path, "the path of a file")?;
+            range::require((key, "empty"), is_path, "the path of a file")?;
         }
         Ok(())
     }
@@ -152,10 +152,10 @@ impl CorpusSettings {
     pub(super) fn train(&self) -> Result<(TaggedCorpus, f64), ConfigError> {
         let files = [("src", &self.src), ("tgt", &self.tgt), ("tsv", &self.tsv)];
         let source = corpus(files)?.ok_or(ConfigError::NoFilesInCorpus)?;
-        range::positive("weight", self.weight)?;
+        range::positive(("weight", self.weight))?;
         let allowed = "at most a million";
         let is_allowed = self.weight <= 1e6;
-        range::require("weight", self.weight, is_allowed, allowed)?;
+        range::require(("weight", self.weight), is_allowed, allowed)?;
         let tags = self.tags();
         for (key, tag) in [("tag", &tags.src), ("target_tag", &tags.tgt)] {
             let symbols = TokenizerConfig {
@@ -188,21 +188,9 @@ pub(super) fn corpus(
         (None, None, None) => Ok(None),
         (Some(src), Some(tgt), None) => Ok(Some(CorpusSource::Files { src, tgt })),
         (None, None, Some(path)) => Ok(Some(CorpusSource::Tsv { path })),
-        (Some(_), _, Some(_)) => Err(ConfigError::Conflict {
-            first: src_key,
-            second: tsv_key,
-        }),
-        (None, Some(_), Some(_)) => Err(ConfigError::Conflict {
-            first: tgt_key,
-            second: tsv_key,
-        }),
-        (Some(_), None, None) => Err(ConfigError::MissingSide {
-            given: src_key,
-            missing: tgt_key,
-        }),
-        (None, Some(_), None) => Err(ConfigError::MissingSide {
-            given: tgt_key,
-            missing: src_key,
-        }),
+        (Some(_), _, Some(_)) => Err(ConfigError::conflict(src_key, tsv_key)),
+        (None, Some(_), Some(_)) => Err(ConfigError::conflict(tgt_key, tsv_key)),
+        (Some(_), None, None) => Err(ConfigError::missing(tgt_key, src_key)),
+        (None, Some(_), None) => Err(ConfigError::missing(src_key, tgt_key)),
     }
 }

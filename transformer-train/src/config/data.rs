@@ -270,10 +270,7 @@ impl DataSettings {
             }
             (None, corpora) => corpora,
             (Some(_), Some(_)) => {
-                return Err(ConfigError::Conflict {
-                    first: "corpora",
-                    second: self.first_file_key(),
-                });
+                return Err(ConfigError::conflict("corpora", self.first_file_key()));
             }
         };
         let valid_files = [
@@ -285,10 +282,7 @@ impl DataSettings {
         match (self.task, train, valid) {
             (Some(task), None, ValidationSource::HeldOut) => Ok(DataSource::Task(task)),
             (None, Some(train), valid) => Ok(DataSource::Corpus { train, valid }),
-            (Some(_), ..) => Err(ConfigError::Conflict {
-                first: "task",
-                second: self.first_file_key(),
-            }),
+            (Some(_), ..) => Err(ConfigError::conflict("task", self.first_file_key())),
             (None, None, _) => Err(ConfigError::NoData),
         }
     }
@@ -316,13 +310,15 @@ impl DataSettings {
             (None, true) => Ok(ValidationSource::HeldOut),
             (None, false) => Ok(ValidationSource::OfCorpora(of_corpora)),
             (Some(files), true) => Ok(ValidationSource::Files(files)),
-            (Some(_), false) => Err(ConfigError::Conflict {
-                first: match self.corpora.iter().any(|it| it.valid_src.is_some()) {
-                    true => "corpora.valid_src",
-                    false => "corpora.valid_tsv",
-                },
-                second: self.first_valid_key(),
-            }),
+            (Some(_), false) => {
+                let has_src = self.corpora.iter().any(|it| it.valid_src.is_some());
+                let first = if has_src {
+                    "corpora.valid_src"
+                } else {
+                    "corpora.valid_tsv"
+                };
+                Err(ConfigError::conflict(first, self.first_valid_key()))
+            }
         }
     }
 

@@ -7,68 +7,47 @@ use transformer_core::text::{TokenizerError, TokenizerKind};
 /// An error in the settings of an experiment.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "a field's name says what it holds")]
 pub enum ConfigError {
     /// The file cannot be read.
     #[error("cannot read `{file}`: {source}; check the path")]
-    Read {
-        /// The file.
-        file: String,
-        /// The error of the operating system.
-        #[source]
-        source: io::Error,
-    },
+    Read { file: String, source: io::Error },
     /// A key, or a name used as a value, is unknown.
     #[error("{location}: `{name}` is unknown here; {}", suggestion(.nearest.as_deref(), .known))]
     Unknown {
         /// The file with its line, from 1, or the argument.
         location: String,
-        /// The unknown name.
         name: String,
         /// The most similar known name, if any is similar.
         nearest: Option<String>,
-        /// Every name that is allowed here.
         known: Vec<String>,
     },
     /// The model reads sources without EOS.
     #[error(
-        "`model.src_without_eos` is true, but sources have EOS in training; set it to false, or translate with the model \
-         only"
+        "`model.src_without_eos` is true, but sources have EOS in training; set it to false, or translate with the \
+         model only"
     )]
     SourcesWithoutEos,
     /// A setting is determined by the model that a run starts from.
     #[error("`{key}` cannot be combined with `finetune.model`, which determines it; remove it")]
-    FixedByModel {
-        /// The key, with its section.
-        key: String,
-    },
+    FixedByModel { key: String },
     /// The file is not TOML, or a value has the wrong type.
     #[error("`{file}`, line {line}: {message}, in `{text}`")]
     Toml {
-        /// The file.
         file: String,
         /// The line, from 1.
         line: usize,
-        /// The message of the TOML parser.
         message: String,
-        /// The line itself.
         text: String,
     },
     /// A setting on the command line has a value of the wrong type.
     #[error("`--set {setting}`: {message}")]
-    InvalidSetting {
-        /// The setting.
-        setting: String,
-        /// The message of the TOML parser.
-        message: String,
-    },
+    InvalidSetting { setting: String, message: String },
     /// A setting on the command line has no value.
     #[error(
         "`--set {given}` has no value; write section.key=value, for example training.updates=500"
     )]
-    MissingValue {
-        /// The argument.
-        given: String,
-    },
+    MissingValue { given: String },
     /// The experiment cannot be written as TOML.
     #[error("cannot write the settings as TOML: {0}; keep seeds below 2^63 and paths UTF-8")]
     Write(#[source] toml::ser::Error),
@@ -80,17 +59,13 @@ pub enum ConfigError {
     /// Two settings exclude each other.
     #[error("`{first}` and `{second}` exclude each other; remove one of them")]
     Conflict {
-        /// One key.
         first: &'static str,
-        /// The other.
         second: &'static str,
     },
     /// One of two files is missing.
     #[error("`{given}` is set without `{missing}`; set both")]
     MissingSide {
-        /// The key that is set.
         given: &'static str,
-        /// The key that is missing.
         missing: &'static str,
     },
     /// The settings of one of several corpora are wrong.
@@ -98,7 +73,6 @@ pub enum ConfigError {
     InCorpus {
         /// The number of the corpus, from 1.
         number: usize,
-        /// The error in its settings.
         source: Box<Self>,
     },
     /// One of several corpora has no files.
@@ -107,9 +81,7 @@ pub enum ConfigError {
     /// A text cannot be the tag of a corpus.
     #[error("in `{key}`: {source}")]
     Tag {
-        /// The key.
         key: &'static str,
-        /// The text, and why.
         source: TokenizerError,
     },
     /// A text cannot be a user-defined symbol.
@@ -121,7 +93,6 @@ pub enum ConfigError {
          one that it knows, or train a new model"
     )]
     UnknownTag {
-        /// The tag.
         tag: String,
         /// The number of the corpus, from 1.
         number: usize,
@@ -132,47 +103,35 @@ pub enum ConfigError {
     /// A value is outside its range.
     #[error("`{key}` is {value}; choose {allowed}")]
     OutOfRange {
-        /// The key.
         key: &'static str,
-        /// The value.
         value: String,
-        /// The allowed range, in words.
         allowed: &'static str,
     },
     /// A number is larger than the program supports.
     #[error("`{key}` is {value}; choose at most {max}")]
     TooLarge {
-        /// The key.
         key: &'static str,
-        /// The value.
         value: u64,
-        /// The largest allowed value.
         max: u64,
     },
     /// A schedule that needs a peak has none.
     #[error(
-        "`training.schedule` is `inverse-sqrt` without a peak; set `training.peak_learning_rate`, \
-         for example 0.0005"
+        "`training.schedule` is `inverse-sqrt` without a peak; set `training.peak_learning_rate`, for example 0.0005"
     )]
     MissingPeak,
     /// A floating point format that is not supported for training.
     #[error(
-        "`training.precision` is `{precision}`; set it to `bf16` or `f32`: the smallest `f16` is 6e-8, \
-         so that small gradients would be lost"
+        "`training.precision` is `{precision}`; set it to `bf16` or `f32`: the smallest `f16` is 6e-8, so that small \
+         gradients would be lost"
     )]
-    UnsupportedPrecision {
-        /// The format.
-        precision: &'static str,
-    },
+    UnsupportedPrecision { precision: &'static str },
     /// The longest sentence that passes the filter does not fit into a batch, or has more tokens than there are
     /// learned positions.
     #[error(
         "`{key}` ({value}) is too small for a sentence of `data.max_len` ({max_len}) tokens and EOS; choose at least \
-         {}, or lower `data.max_len`",
-        max_len.saturating_add(1)
+         {}, or lower `data.max_len`", max_len.saturating_add(1)
     )]
     TooSmallForSentences {
-        /// The key.
         key: &'static str,
         /// The value, in tokens.
         value: usize,
@@ -181,30 +140,22 @@ pub enum ConfigError {
     },
     /// A setting of the target tokenizer, with a joint vocabulary.
     #[error("`tokenizer.{key}` needs `vocabulary = \"separate\"`; set that, or remove the key")]
-    TargetKeyWithJointVocabulary {
-        /// The key.
-        key: &'static str,
-    },
+    TargetKeyWithJointVocabulary { key: &'static str },
     /// Unknown characters are to be written as bytes by a tokenizer whose tokens are no pieces of words.
     #[error(
         "`tokenizer.byte_fallback` needs `bpe` or `unigram`, but `tokenizer.{key}` is `{kind}`; choose one of them, or \
          remove `byte_fallback`"
     )]
     BytesWithoutPieces {
-        /// The key of the kind.
         key: &'static str,
-        /// The kind.
         kind: TokenizerKind,
     },
     /// BPE-dropout for a tokenizer without merges.
     #[error(
-        "`tokenizer.dropout` needs the merges of BPE, but `{key}` is `{kind}`; choose `bpe`, or \
-         remove `dropout`"
+        "`tokenizer.dropout` needs the merges of BPE, but `{key}` is `{kind}`; choose `bpe`, or remove `dropout`"
     )]
     DropoutWithoutMerges {
-        /// The key of the tokenizer's kind.
         key: &'static str,
-        /// The kind.
         kind: TokenizerKind,
     },
     /// The settings of the model contradict each other.
@@ -212,22 +163,25 @@ pub enum ConfigError {
     InvalidModel(#[source] transformer_core::ConfigError),
     /// A key in `[model]` is unknown, or its value has the wrong type.
     #[error("in [model]: {reason}")]
-    InvalidModelKey {
-        /// The message of the TOML parser.
-        reason: String,
-    },
+    InvalidModelKey { reason: String },
     /// A vocabulary size in `[model]`.
     #[error(
-        "`model.{key}` cannot be set: it follows from the tokenizers; remove it, and set \
-         `tokenizer.vocab_size`"
+        "`model.{key}` cannot be set: it follows from the tokenizers; remove it, and set `tokenizer.vocab_size`"
     )]
-    VocabularySizeInModel {
-        /// The key.
-        key: &'static str,
-    },
+    VocabularySizeInModel { key: &'static str },
 }
 
 impl ConfigError {
+    /// Returns the error of two settings of which only one can be given.
+    pub(super) fn conflict(first: &'static str, second: &'static str) -> Self {
+        Self::Conflict { first, second }
+    }
+
+    /// Returns the error of a setting that needs another one.
+    pub(super) fn missing(missing: &'static str, given: &'static str) -> Self {
+        Self::MissingSide { given, missing }
+    }
+
     /// Returns a function that adds the number of the corpus whose settings are wrong.
     pub(super) fn in_corpus(number: usize) -> impl Fn(Self) -> Self {
         move |error| Self::InCorpus {

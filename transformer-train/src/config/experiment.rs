@@ -68,10 +68,6 @@ pub struct Experiment {
 impl Experiment {
     /// Returns the same experiment with every size of the model, which a run writes into its folder.
     /// A model that is trained further has its own.
-    ///
-    /// # Errors
-    ///
-    /// Returns a [`ConfigError`] when an override of the model is not one of its keys.
     pub(crate) fn resolved(&self) -> Result<Self, ConfigError> {
         if self.finetune.model.is_some() {
             return Ok(self.clone());

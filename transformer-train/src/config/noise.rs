@@ -22,16 +22,15 @@ impl Noise {
 
     /// Checks the probabilities.
     pub(super) fn validate(&self) -> Result<(), ConfigError> {
-        let Self {
-            lowercase,
-            uppercase,
-            typos,
-        } = *self;
-        fraction("data.noise_lowercase", lowercase)?;
-        fraction("data.noise_uppercase", uppercase)?;
-        fraction("data.noise_typos", typos)?;
-        let is_allowed = lowercase + uppercase <= 1.0;
+        fraction(("data.noise_lowercase", self.lowercase))?;
+        fraction(("data.noise_uppercase", self.uppercase))?;
+        fraction(("data.noise_typos", self.typos))?;
+        let is_allowed = self.lowercase + self.uppercase <= 1.0;
         let allowed = "at most 1 - `data.noise_lowercase`";
-        require("data.noise_uppercase", uppercase, is_allowed, allowed)
+        require(
+            ("data.noise_uppercase", self.uppercase),
+            is_allowed,
+            allowed,
+        )
     }
 }

@@ -27,22 +27,17 @@ pub enum CommandFailure {
 /// An error in a command that scores translations.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "a field's name says what it holds")]
 pub enum ScoreCommandError {
     /// It has no word.
     #[error("the command is empty; give a program, for example `score.sh {{src}} {{hyp}} {{ref}}`")]
     Empty,
     /// A double quote has no partner.
     #[error("the command `{text}` has an unclosed double quote; close it")]
-    OpenQuote {
-        /// The command.
-        text: String,
-    },
+    OpenQuote { text: String },
     /// The program would not get the translations.
     #[error("the command `{text}` lacks `{{hyp}}`, the file with the translations; add it")]
-    NoTranslations {
-        /// The command.
-        text: String,
-    },
+    NoTranslations { text: String },
 }
 
 impl ScoreCommand {

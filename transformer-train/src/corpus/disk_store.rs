@@ -130,14 +130,6 @@ impl DiskStore {
     }
 
     /// Reads a pair.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`CorpusError::Store`] when the pair cannot be read or its checksum is wrong.
-    ///
-    /// # Panics
-    ///
-    /// Panics when `index` is not less than the number of pairs.
     pub(crate) fn pair(&self, index: usize) -> Result<SentencePair, CorpusError> {
         let error = |source| CorpusError::Store {
             path: self.path.clone(),

@@ -13,61 +13,43 @@ use crate::corpus::CorpusSummary;
 /// Error of reading or storing parallel text. Lines and bytes are counted from 1.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "a field's name says what it holds")]
 pub enum CorpusError {
     /// A file cannot be opened, read or decoded.
     #[error(transparent)]
     Line(#[from] LineError),
     /// The two files have different numbers of lines.
     #[error(
-        "{src} has {src_lines} lines but {tgt} has {tgt_lines}; line n of one must be the \
-         translation of line n of the other"
+        "{src} has {src_lines} lines but {tgt} has {tgt_lines}; line n of one must be the translation of line n of the \
+         other"
     )]
     LineCounts {
-        /// The source file.
         src: String,
-        /// Its number of lines.
         src_lines: u64,
-        /// The target file.
         tgt: String,
-        /// Its number of lines.
         tgt_lines: u64,
     },
     /// A line of a TSV file has no tab.
     #[error("{file}, line {line}: no tab; write the source, one tab, the target")]
-    NoTab {
-        /// The file.
-        file: String,
-        /// The line.
-        line: u64,
-    },
+    NoTab { file: String, line: u64 },
     /// A line of a TSV file has more than two columns.
     #[error(
-        "{file}, line {line}: {columns} columns; keep source and target only, for example with \
-         `cut -f 1,2`"
+        "{file}, line {line}: {columns} columns; keep source and target only, for example with `cut -f 1,2`"
     )]
     ExtraColumns {
-        /// The file.
         file: String,
-        /// The line.
         line: u64,
-        /// Number of columns in the line.
         columns: usize,
     },
     /// A file has no lines.
     #[error("{file} is empty; give at least one pair of lines")]
-    Empty {
-        /// The file or files.
-        file: String,
-    },
+    Empty { file: String },
     /// A line is blank, and the settings refuse that.
     #[error(
-        "pair {pair} of {file} has an empty {side}; correct the files, or set `data.empty` to \
-         `drop`"
+        "pair {pair} of {file} has an empty {side}; correct the files, or set `data.empty` to `drop`"
     )]
     EmptySide {
-        /// The file or files.
         file: String,
-        /// Number of the pair, which is the number of its line.
         pair: u64,
         /// The side that is blank: `source` or `target`.
         side: &'static str,
@@ -83,46 +65,23 @@ pub enum CorpusError {
     },
     /// The filter drops every pair.
     #[error(
-        "no pair of {file} is left: {summary}; check the files, and `max_len` and the other \
-         filters in `[data]`"
+        "no pair of {file} is left: {summary}; check the files, and `max_len` and the other filters in `[data]`"
     )]
     NothingKept {
-        /// The file or files.
         file: String,
-        /// Number of pairs dropped for each reason.
         summary: Box<CorpusSummary>,
     },
     /// The corpus is too small to hold out validation pairs.
     #[error("{file} has only one pair, so none can be held out; give validation files")]
-    TooFewToHoldOut {
-        /// The file or files.
-        file: String,
-    },
+    TooFewToHoldOut { file: String },
     /// The token store on disk cannot be read or written.
     #[error(
-        "the token store `{}`: {source}; check the disk, or delete its folder to have it built \
-         again",
-        path.display()
+        "the token store `{path}`: {source}; check the disk, or delete its folder to have it built again"
     )]
-    Store {
-        /// The file or folder.
-        path: PathBuf,
-        /// The error.
-        #[source]
-        source: io::Error,
-    },
+    Store { path: PathBuf, source: io::Error },
     /// A file or folder of the token store cannot be written.
-    #[error(
-        "cannot write `{}`: {source}; check that the folder exists and the disk has space",
-        path.display()
-    )]
-    Write {
-        /// The file or folder.
-        path: PathBuf,
-        /// The error of the operating system.
-        #[source]
-        source: io::Error,
-    },
+    #[error("cannot write `{path}`: {source}; check that the folder exists and the disk has space")]
+    Write { path: PathBuf, source: io::Error },
     /// A file of the token store cannot be written.
     #[error(transparent)]
     Directory(#[from] DirectoryError),

@@ -52,22 +52,18 @@ impl Input {
             name: name.clone(),
             error,
         };
-        if is_stdin {
-            let content = buffered(&name, limit, stdin)?;
-            return Ok(Self {
-                name,
-                content,
-                limit,
-            });
-        }
-        let metadata = path.metadata().map_err(cannot_open)?;
-        if metadata.is_dir() {
-            return Err(cannot_open(io::ErrorKind::IsADirectory.into()).into());
-        }
-        let mut file = File::open(path).map_err(cannot_open)?;
-        let content = match metadata.is_file() {
-            true => Content::File(path.to_owned()),
-            false => buffered(&name, limit, &mut file)?,
+        let content = if is_stdin {
+            buffered(&name, limit, stdin)?
+        } else {
+            let metadata = path.metadata().map_err(cannot_open)?;
+            if metadata.is_dir() {
+                return Err(cannot_open(io::ErrorKind::IsADirectory.into()).into());
+            }
+            let mut file = File::open(path).map_err(cannot_open)?;
+            match metadata.is_file() {
+                true => Content::File(path.to_owned()),
+                false => buffered(&name, limit, &mut file)?,
+            }
         };
         Ok(Self {
             name,

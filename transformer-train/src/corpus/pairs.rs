@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
+use derive_new::new;
 use transformer_core::lines::LineError;
 
 use crate::config::{LongLines, Tags};
@@ -38,51 +39,30 @@ pub(super) struct Reading {
 /// Iterates over pairs of source and target, in the order of the files. Only one pair is in memory.
 ///
 /// The iterator ends after the first error.
+#[derive(new)]
+#[new(visibility = "pub(super)")]
 pub struct Pairs {
     name: String,
     source: PairSource,
     long_lines: LongLines,
     tags: Arc<Tags>,
-    /// True if the sides of the last pair are equal without their tags.
-    is_copy: bool,
-    n_long: u64,
     /// Indices of the pairs to skip, ascending.
     held_out: Arc<[u64]>,
-    n_held_out: usize,
-    n_read: u64,
-    ended: bool,
     reading: Option<Reading>,
+    /// True if the sides of the last pair are equal without their tags.
+    #[new(default)]
+    is_copy: bool,
+    #[new(default)]
+    n_long: u64,
+    #[new(default)]
+    n_held_out: usize,
+    #[new(default)]
+    n_read: u64,
+    #[new(default)]
+    ended: bool,
 }
 
 impl Pairs {
-    pub(super) fn new(
-        name: String,
-        source: PairSource,
-        long_lines: LongLines,
-        held_out: Arc<[u64]>,
-        reading: Option<Reading>,
-    ) -> Self {
-        Self {
-            name,
-            source,
-            long_lines,
-            tags: Arc::default(),
-            is_copy: false,
-            n_long: 0,
-            held_out,
-            n_held_out: 0,
-            n_read: 0,
-            ended: false,
-            reading,
-        }
-    }
-
-    /// Puts tags in front of the lines.
-    pub(super) fn tagged(self, tags: &Arc<Tags>) -> Self {
-        let tags = Arc::clone(tags);
-        Self { tags, ..self }
-    }
-
     /// Returns whether the sides of the last pair are equal without their tags.
     pub(super) fn is_copy(&self) -> bool {
         match &self.source {

@@ -14,17 +14,6 @@ use crate::progress::Progress;
 ///
 /// Training reads it twice: to train the tokenizers on a [`sample`](Self::sample), and to build the token store. It is
 /// not kept in memory, except that standard input and pipes, which can be read only once, are buffered.
-///
-/// # Example
-///
-/// ```
-/// use transformer_train::corpus::ParallelText;
-///
-/// let text = ParallelText::from_pairs(vec![("ein Haus".into(), "a house".into())]);
-/// let pairs = text.pairs()?.collect::<Result<Vec<_>, _>>()?;
-/// assert_eq!(pairs[0].1, "a house");
-/// # Ok::<(), transformer_train::corpus::CorpusError>(())
-/// ```
 #[derive(Clone, Debug)]
 pub struct ParallelText {
     name: String,
@@ -92,14 +81,7 @@ impl ParallelText {
                 (input.name.clone(), Origin::Tsv(input))
             }
         };
-        Ok(Self {
-            name,
-            origin,
-            long_lines: limit.long_lines,
-            tags: Arc::default(),
-            held_out: Arc::default(),
-            progress: None,
-        })
+        Ok(Self::new(name, origin, limit.long_lines))
     }
 
     /// Opens several corpora as one: their concatenation, with their tags.
@@ -113,27 +95,26 @@ impl ParallelText {
         let corpora: Result<Vec<Self>, CorpusError> = corpora.iter().map(open).collect();
         let corpora = corpora?;
         let names: Vec<&str> = corpora.iter().map(Self::name).collect();
-        Ok(Self {
-            name: names.join(", "),
-            origin: Origin::Corpora(corpora.into()),
-            long_lines: limit.long_lines,
-            tags: Arc::default(),
-            held_out: Arc::default(),
-            progress: None,
-        })
+        let name = names.join(", ");
+        let origin = Origin::Corpora(corpora.into());
+        Ok(Self::new(name, origin, limit.long_lines))
     }
 
-    /// Creates a corpus from pairs in memory, such as those of a task.
-    pub fn from_pairs(pairs: Vec<(String, String)>) -> Self {
-        let origin = Origin::Memory(pairs.into());
+    fn new(name: String, origin: Origin, long_lines: LongLines) -> Self {
         Self {
-            name: "the list of pairs".to_owned(),
+            name,
             origin,
-            long_lines: LongLines::default(),
+            long_lines,
             tags: Arc::default(),
             held_out: Arc::default(),
             progress: None,
         }
+    }
+
+    /// Creates a corpus from pairs in memory, such as those of a task.
+    pub fn from_pairs(pairs: Vec<(String, String)>) -> Self {
+        let name = "the list of pairs".to_owned();
+        Self::new(name, Origin::Memory(pairs.into()), LongLines::default())
     }
 
     /// Returns the name of this corpus in messages: the quoted paths of its files.
@@ -174,10 +155,10 @@ impl ParallelText {
             self.name.clone(),
             source,
             self.long_lines,
+            Arc::clone(&self.tags),
             Arc::clone(&self.held_out),
             reading,
-        )
-        .tagged(&self.tags))
+        ))
     }
 
     /// Puts a tag and a space before every line that is read and not blank.

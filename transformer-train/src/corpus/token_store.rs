@@ -15,14 +15,6 @@ pub(crate) enum TokenStore {
 
 impl TokenStore {
     /// Returns a pair.
-    ///
-    /// # Errors
-    ///
-    /// Returns a [`CorpusError`] when the pair cannot be read.
-    ///
-    /// # Panics
-    ///
-    /// Panics when `index` is not less than the number of pairs.
     pub(crate) fn pair(&self, index: usize) -> Result<SentencePair, CorpusError> {
         match self {
             Self::Memory(corpus) => Ok(SentencePair {

@@ -78,14 +78,10 @@ impl Phase {
     }
 
     fn report(&mut self, done: impl FnOnce() -> String) -> ControlFlow<()> {
-        let Progress {
-            log,
-            status,
-            interrupt,
-        } = &self.progress;
-        if interrupt.is_requested() {
+        if self.progress.interrupt.is_requested() {
             return ControlFlow::Break(());
         }
+        let status = &self.progress.status;
         let interval = match status {
             Some(_) => STATUS_INTERVAL,
             None => LOG_INTERVAL,
@@ -98,7 +94,7 @@ impl Phase {
                     status(&line);
                     self.has_status = true;
                 }
-                None => log(&line),
+                None => (self.progress.log)(&line),
             }
         }
         ControlFlow::Continue(())

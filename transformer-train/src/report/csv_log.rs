@@ -1,5 +1,5 @@
 //! The files in a run's folder that show its progress: `metrics.csv`, `samples.tsv`, `curve.svg` and TensorBoard's
-//! event file.
+//! event file; and the history of validations.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -16,7 +16,7 @@ use super::curve::curve;
 use super::tensorboard::EventLog;
 use crate::config::TrainingSettings;
 use crate::optim::Schedule;
-use crate::validation::{Sample, Samples};
+use crate::validation::{BLEU, CHRF, COMMAND, History, PERPLEXITY, Samples, Validation};
 
 /// File name of the table of metrics.
 pub(crate) const METRICS_FILE: &str = "metrics.csv";
@@ -32,6 +32,9 @@ pub(crate) const CURVE_FILE: &str = "curve.svg";
 ///
 /// Each validation also appends the sample translations to `samples.tsv` and draws `curve.svg` from the table. The
 /// event file, if any, gets the metrics and the samples too.
+///
+/// It also adds every validation to the [`History`], from which checkpoints are chosen and runs ended early. It stores
+/// nothing for Burn's own strategies; those of this crate read the history.
 pub(crate) struct CsvLog {
     folder: PathBuf,
     file: File,
@@ -41,6 +44,7 @@ pub(crate) struct CsvLog {
     samples_file: File,
     training: TrainingSettings,
     schedule: Schedule,
+    history: History,
     events: Option<EventLog>,
     names: BTreeMap<String, MetricId>,
 }
@@ -53,6 +57,7 @@ impl CsvLog {
         schedule: Schedule,
         n_done: u64,
         samples: Samples,
+        history: History,
     ) -> io::Result<Self> {
         let (file, table) = open_table(folder, METRICS_FILE, "update,split,metric,value", n_done)?;
         let heading = "update\tsource\treference\ttranslation";
@@ -65,6 +70,7 @@ impl CsvLog {
             samples_file,
             training: training.clone(),
             schedule,
+            history,
             events: None,
             names: BTreeMap::new(),
         })
@@ -89,13 +95,11 @@ impl CsvLog {
         }
         let rows: String = samples
             .iter()
-            .map(|sample| {
-                let Sample {
-                    src,
-                    reference,
-                    translation,
-                } = sample;
-                format!("{n_done}\t{src}\t{reference}\t{translation}\n")
+            .map(|it| {
+                format!(
+                    "{n_done}\t{}\t{}\t{}\n",
+                    it.src, it.reference, it.translation
+                )
             })
             .collect();
         let _ = self.samples_file.write_all(rows.as_bytes());
@@ -114,6 +118,16 @@ impl CsvLog {
                 .0;
             Some((name.as_str(), value))
         })
+    }
+
+    /// Adds a complete validation to the history.
+    fn add_to_history(&self, update: &MetricsUpdate, interval: usize) {
+        let value = |name| self.finals(update).find(|it| it.0 == name).map(|it| it.1);
+        if let [Some(perplexity), Some(bleu), Some(chrf)] = [PERPLEXITY, BLEU, CHRF].map(value) {
+            let scores = [bleu, chrf];
+            let validation = Validation::new(interval, perplexity, scores, value(COMMAND));
+            self.history.add(validation);
+        }
     }
 
     /// Draws the training curves. A failure to write them is ignored, as for the tables.
@@ -159,6 +173,9 @@ fn open_table(folder: &Path, name: &str, heading: &str, n_done: u64) -> io::Resu
 
 impl MetricLogger for CsvLog {
     fn log(&mut self, update: MetricsUpdate, interval: usize, split: &Split) {
+        if *split == Split::Valid {
+            self.add_to_history(&update, interval);
+        }
         let n_done = self.training.updates_after(interval);
         let rows: String = self
             .finals(&update)

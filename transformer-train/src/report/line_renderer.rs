@@ -9,15 +9,18 @@ use burn_train::renderer::{
     EvaluationName, MetricState, MetricsRenderer, MetricsRendererEvaluation,
     MetricsRendererTraining,
 };
+use derive_new::new;
 
 use crate::config::TrainingSettings;
 use crate::progress::DeferredLog;
 use crate::validation::{
     BLEU, CHRF, COMMAND, EXACT_MATCH, GRADIENT_NORM, LEARNING_RATE, LOSS, PADDING, PERPLEXITY,
-    SPEED, Sample, Samples, number_of_corpus, of_corpus,
+    SPEED, Samples, number_of_corpus, of_corpus,
 };
 
 /// Formats one line when an interval has been validated, to be logged when its checkpoint is saved.
+#[derive(new)]
+#[new(visibility = "pub(crate)")]
 pub(crate) struct LineRenderer {
     deferred: DeferredLog,
     training: TrainingSettings,
@@ -26,33 +29,17 @@ pub(crate) struct LineRenderer {
     /// Training time before this process started.
     time_before: Duration,
     samples: Samples,
+    #[new(value = "Instant::now()")]
     started: Instant,
+    #[new(default)]
     names: HashMap<MetricId, String>,
+    #[new(default)]
     train: HashMap<String, f64>,
+    #[new(default)]
     valid: HashMap<String, f64>,
 }
 
 impl LineRenderer {
-    pub(crate) fn new(
-        deferred: DeferredLog,
-        training: &TrainingSettings,
-        n_done_before: u64,
-        time_before: Duration,
-        samples: Samples,
-    ) -> Self {
-        Self {
-            deferred,
-            training: training.clone(),
-            n_done_before,
-            time_before,
-            samples,
-            started: Instant::now(),
-            names: HashMap::new(),
-            train: HashMap::new(),
-            valid: HashMap::new(),
-        }
-    }
-
     fn line(&self, interval: usize) -> String {
         let done = self.training.updates_after(interval);
         let n_updates = self.training.updates;
@@ -149,17 +136,8 @@ impl TrainingProgressLogger for LineRenderer {
         let mut block = self.line(interval);
         block.push_str(&self.lines_of_corpora());
         for sample in self.samples.latest() {
-            let Sample {
-                src,
-                reference,
-                translation,
-            } = sample;
-            for (label, text) in [
-                ("source", src),
-                ("reference", reference),
-                ("translation", translation),
-            ] {
-                block.push_str(&format!("\n  {label:<11}  {text}"));
+            for line in sample.lines() {
+                block.push_str(&format!("\n  {line}"));
             }
         }
         self.deferred.push(block);

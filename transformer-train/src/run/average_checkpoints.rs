@@ -13,6 +13,7 @@ use super::finetune::with_adapters;
 use super::folder::RunFolder;
 use crate::checkpoint::{
     Publisher, ResumePoint, SavedState, average, checkpoints_with_intact_weights, last_of,
+    of_interval,
 };
 use crate::config::Experiment;
 use crate::optim::ema;
@@ -132,12 +133,7 @@ fn chosen(
             let validations = states.values().last().map(|state| &state.validations[..]);
             let validations = validations.unwrap_or_default();
             let ranked = best(validations, training.best_by, validations.len());
-            let kept_of = |interval: usize| {
-                let mut of = all
-                    .iter()
-                    .filter(|it| training.interval_of(**it) == interval);
-                of.next().copied()
-            };
+            let kept_of = |interval| of_interval(&all, interval, training);
             let kept = ranked.into_iter().filter_map(kept_of);
             (kept.take(*n).collect(), *n)
         }

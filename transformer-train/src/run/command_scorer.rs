@@ -10,7 +10,7 @@ use super::prepare::Prepared;
 use super::validation_pairs::without_tag;
 use crate::config::{CommandFailure, Experiment};
 use crate::progress::LogFn;
-use crate::validation::{CommandMetric, ExternalScorer, ScoreError};
+use crate::validation::{ExternalScorer, IntervalMetric, ScoreError};
 
 /// The command that scores translations, and the response to its failure.
 #[derive(Clone)]
@@ -35,7 +35,7 @@ impl CommandScorer {
     ) -> Option<Self> {
         let settings = &experiment.validation;
         let tags = experiment.data.tags_of(|tags| &tags.src);
-        let pairs = prepared.valid_text.iter().take(settings.max_sentences);
+        let pairs = prepared.valid.text.iter().take(settings.max_sentences);
         let pairs = pairs.map(|(src, tgt)| (without_tag(src, &tags).to_owned(), tgt.clone()));
         let pairs: Vec<(String, String)> = pairs.collect();
         let scorer = ExternalScorer::new(
@@ -55,7 +55,7 @@ impl CommandScorer {
     }
 
     /// Returns the metric that scores every validation. A failure that ends the run stops `interrupter`.
-    pub(super) fn metric(&self, interrupter: &Interrupter) -> CommandMetric {
+    pub(super) fn metric(&self, interrupter: &Interrupter) -> IntervalMetric {
         let (this, interrupter) = (self.clone(), interrupter.clone());
         let on_error = move |error: ScoreError| match this.on_failure {
             CommandFailure::Warn if this.is_deferred => {
@@ -69,7 +69,7 @@ impl CommandScorer {
                 interrupter.stop(Some("validation.command has failed"));
             }
         };
-        CommandMetric::new(self.scorer.clone(), Arc::new(on_error))
+        IntervalMetric::command(self.scorer.clone(), Arc::new(on_error))
     }
 
     /// Logs the waiting warnings, and returns the failure that has ended the training, if any.

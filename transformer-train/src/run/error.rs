@@ -16,6 +16,7 @@ use crate::validation::ScoreError;
 /// An error that ends a run. Its message names the remedy.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "a field's name says what it holds")]
 pub enum TrainError {
     /// The experiment's settings are invalid.
     #[error(transparent)]
@@ -50,239 +51,145 @@ pub enum TrainError {
         "`validation.command` has no score: {source}; mend it and run the same command again, or set \
          `validation.command_failure` to \"warn\""
     )]
-    Command {
-        /// The error of the command.
-        source: ScoreError,
-    },
+    Command { source: ScoreError },
     /// The threads that share an update cannot be started.
     #[error(
-        "the system does not start the {n_threads} threads that share an update; raise the limit of processes \
-         (`ulimit -u`, or that of the container) or of memory, or train with --threads 1, which gives another model"
+        "the system does not start the {n_threads} threads that share an update; raise the limit of processes (`ulimit \
+         -u`, or that of the container) or of memory, or train with --threads 1, which gives another model"
     )]
-    Threads {
-        /// Number of threads.
-        n_threads: usize,
-        /// The error of the operating system.
-        source: io::Error,
-    },
+    Threads { n_threads: usize, source: io::Error },
     /// The output folder holds another run.
     #[error(
-        "`{}` already holds a run; choose another folder with --out, or replace the run with --overwrite",
-        path.display()
+        "`{path}` already holds a run; choose another folder with --out, or replace the run with --overwrite"
     )]
-    OutputExists {
-        /// The folder.
-        path: PathBuf,
-    },
+    OutputExists { path: PathBuf },
     /// The output folder is a model directory.
     #[error(
-        "`{}` has a manifest.json, so it is a model directory and not the folder of a run; choose another folder with \
-         --out",
-        path.display()
+        "`{path}` has a manifest.json, so it is a model directory and not the folder of a run; choose another folder \
+         with --out"
     )]
-    IsModel {
-        /// The folder.
-        path: PathBuf,
-    },
+    IsModel { path: PathBuf },
     /// The output folder, or a folder above it, is a link to a missing target.
-    #[error("cannot use `{}`: {source}", path.display())]
-    Link {
-        /// The given folder.
-        path: PathBuf,
-        /// The error, which names the target of the link.
-        #[source]
-        source: io::Error,
-    },
+    #[error("cannot use `{path}`: {source}")]
+    Link { path: PathBuf, source: io::Error },
     /// A file has the path of the folder, or of a folder above it.
-    #[error("`{}` is a file; choose another folder with --out", path.display())]
-    IsFile {
-        /// The file.
-        path: PathBuf,
-    },
+    #[error("`{path}` is a file; choose another folder with --out")]
+    IsFile { path: PathBuf },
     /// The folder holds a run with other settings.
     #[error(
-        "`{}` holds a run with other settings: {}; resume without the change (--resume reads `{}`){}, train in another \
-         folder with --out, or replace the run with --overwrite", path.display(), differences.join(", "),
+        "`{path}` holds a run with other settings: {}; resume without the change (--resume reads `{}`){}, train in \
+         another folder with --out, or replace the run with --overwrite",
+        differences.join(", "),
         path.join("experiment.toml").display(),
         if *.is_possible { ", or with it by --allow-changes" } else { "" }
     )]
     OtherRun {
-        /// The folder.
         path: PathBuf,
-        /// The settings that differ, with both values.
         differences: Vec<String>,
         /// True if the run can be resumed with them ([`Existing::Change`](crate::Existing::Change)).
         is_possible: bool,
     },
     /// Settings of a finished run are changed: no update is left for them.
     #[error(
-        "{change}, and no update is left that it affects: the run in `{}` has done all of its {done}; give it more \
-         with --updates, or resume without the change (--resume reads `{}`)",
-        path.display(), path.join("experiment.toml").display()
+        "{change}, and no update is left that it affects: the run in `{path}` has done all of its {done}; give it more \
+         with --updates, or resume without the change (--resume reads `{}`)", path.join("experiment.toml").display()
     )]
     WithoutEffect {
-        /// The folder.
         path: PathBuf,
-        /// The setting, with both values.
         change: String,
-        /// Number of updates done.
         done: u64,
     },
     /// The folder holds the same run, unfinished, which would be deleted.
     #[error(
-        "`{}` holds this very run, stopped after {done} updates; resume it, without --overwrite, or delete the folder \
-         to start again", path.display()
+        "`{path}` holds this very run, stopped after {done} updates; resume it, without --overwrite, or delete the \
+         folder to start again"
     )]
-    Unfinished {
-        /// The folder.
-        path: PathBuf,
-        /// Number of updates done.
-        done: u64,
-    },
+    Unfinished { path: PathBuf, done: u64 },
     /// The run would replace the model that it continues to train.
     #[error(
-        "`{}` holds the model that is to be trained further, which the run would replace; choose another folder with \
-         --out", path.display()
+        "`{path}` holds the model that is to be trained further, which the run would replace; choose another folder \
+         with --out"
     )]
-    OwnModel {
-        /// The folder.
-        path: PathBuf,
-    },
+    OwnModel { path: PathBuf },
     /// The run in the folder has no intact checkpoint.
     #[error(
-        "`{}` holds a run without an intact checkpoint to resume at; choose another folder with --out, or replace \
-         the run with --overwrite", path.display()
+        "`{path}` holds a run without an intact checkpoint to resume at; choose another folder with --out, or replace \
+         the run with --overwrite"
     )]
-    NoCheckpoint {
-        /// The folder.
-        path: PathBuf,
-    },
+    NoCheckpoint { path: PathBuf },
     /// A run has no intact checkpoint after this number of updates.
-    #[error(
-        "`{}` has no intact checkpoint after update {update}; it has those after {}", path.display(), list(.existing)
-    )]
+    #[error("`{path}` has no intact checkpoint after update {update}; it has those after {}", list(.existing))]
     NoSuchCheckpoint {
-        /// The folder.
         path: PathBuf,
-        /// Number of updates.
         update: u64,
-        /// The updates of the existing checkpoints.
         existing: Vec<u64>,
     },
     /// A run has fewer checkpoints than requested for the mean.
-    #[error(
-        "`{}` {}; raise `keep_last` or `keep_best` in the next run", path.display(), fewer(*.requested, .existing)
-    )]
+    #[error("`{path}` {}; raise `keep_last` or `keep_best` in the next run", fewer(*.requested, .existing))]
     TooFewCheckpoints {
-        /// The folder.
         path: PathBuf,
-        /// Number of checkpoints requested.
         requested: usize,
-        /// The updates of the existing checkpoints.
         existing: Vec<u64>,
     },
     /// The folder for a model exists.
-    #[error("`{}` exists already; choose another folder with --out", path.display())]
-    FolderExists {
-        /// The folder.
-        path: PathBuf,
-    },
+    #[error("`{path}` exists already; choose another folder with --out")]
+    FolderExists { path: PathBuf },
     /// The number of devices differs from the settings.
     #[error(
         "`training.devices` is {requested}, but {given} devices are given; make the numbers equal"
     )]
-    OtherDevices {
-        /// Number of devices in the settings.
-        requested: u64,
-        /// Number of devices in the [`RunEnvironment`](crate::RunEnvironment).
-        given: usize,
-    },
+    OtherDevices { requested: u64, given: usize },
     /// A device cannot multiply matrices in the precision of the settings.
     #[error(
-        "`training.precision` is `bf16`, which {device} cannot compute with; set it to `f32`, or choose a backend \
-         that can, such as flex or cuda"
+        "`training.precision` is `bf16`, which {device} cannot compute with; set it to `f32`, or choose a backend that \
+         can, such as flex or cuda"
     )]
-    NoBf16 {
-        /// The device.
-        device: String,
-    },
+    NoBf16 { device: String },
     /// The number of processes differs from the settings.
     #[error(
         "`training.ranks` is {requested}, and {given} process(es) were started; start {requested} by `mpirun -n \
          {requested}`, or set it to {given} and `training.accumulate` so that their product stays"
     )]
-    OtherRanks {
-        /// Number of processes in the settings.
-        requested: u64,
-        /// Number of processes in the [`RunEnvironment`](crate::RunEnvironment).
-        given: usize,
-    },
+    OtherRanks { requested: u64, given: usize },
     /// A process sees other inputs than the process of rank 0.
     #[error(
-        "rank {rank} does not have the same {what} as rank 0; all processes need the same text, settings and program, and \
-         the folder of the run on a disk that they share"
+        "rank {rank} does not have the same {what} as rank 0; all processes need the same text, settings and program, \
+         and the folder of the run on a disk that they share"
     )]
-    OtherInputs {
-        /// Number of the process.
-        rank: usize,
-        /// The inputs that differ.
-        what: &'static str,
-    },
+    OtherInputs { rank: usize, what: &'static str },
     /// The processes that train together have different weights.
     #[error(
-        "the weights of the {n_ranks} processes are no longer equal: their processors or libraries round differently; use \
-         machines of one kind and the same program. Checkpoints are those of rank 0"
+        "the weights of the {n_ranks} processes are no longer equal: their processors or libraries round differently; \
+         use machines of one kind and the same program. Checkpoints are those of rank 0"
     )]
-    WeightsDiffer {
-        /// Number of processes.
-        n_ranks: usize,
-    },
+    WeightsDiffer { n_ranks: usize },
     /// Another program trains in the folder.
-    #[error("another program is training in `{}`; wait for its end, or choose another folder", path.display())]
-    InUse {
-        /// The folder.
-        path: PathBuf,
-    },
+    #[error("another program is training in `{path}`; wait for its end, or choose another folder")]
+    InUse { path: PathBuf },
     /// The run in the folder was started on other text.
     #[error(
-        "the run in `{}` was started on other text; give it the same files, choose another folder with --out, or \
-         replace the run with --overwrite", path.display()
+        "the run in `{path}` was started on other text; give it the same files, choose another folder with --out, or \
+         replace the run with --overwrite"
     )]
-    OtherCorpus {
-        /// The folder.
-        path: PathBuf,
-    },
+    OtherCorpus { path: PathBuf },
     /// An old run cannot be deleted before it is replaced.
-    #[error("cannot delete `{}`: {source}; delete it by hand", path.display())]
-    Delete {
-        /// The file or folder.
-        path: PathBuf,
-        /// The error of the operating system.
-        #[source]
-        source: io::Error,
-    },
+    #[error("cannot delete `{path}`: {source}; delete it by hand")]
+    Delete { path: PathBuf, source: io::Error },
     /// A file of the run cannot be written.
-    #[error("cannot write `{}`: {source}; check that the folder exists and has room", path.display())]
-    Write {
-        /// The file or folder.
-        path: PathBuf,
-        /// The error of the operating system.
-        #[source]
-        source: io::Error,
-    },
+    #[error("cannot write `{path}`: {source}; check that the folder exists and has room")]
+    Write { path: PathBuf, source: io::Error },
     /// The loss or the norm of the gradients is NaN or infinite: the current weights are lost, but not those saved
     /// before.
     #[error(
         "the {what} of update {update} is {value}{}; {}; lower the learning rate (`learning_rate_factor`, or \
          `peak_learning_rate` where it is set), raise `warmup_steps`, or set `clip_norm`",
-        made_of(.lines), saved(.model.as_deref())
+        made_of(.lines),
+        saved(.model.as_deref())
     )]
     NonFinite {
         /// The update, from 1.
         update: u64,
-        /// The name of the quantity.
         what: &'static str,
-        /// Its value.
         value: f64,
         /// The lines of the text in the update, from 1; empty if unknown.
         lines: Vec<u64>,
@@ -290,13 +197,16 @@ pub enum TrainError {
         model: Option<PathBuf>,
     },
     /// Burn's Learner stopped on its own error.
-    #[error("training stopped: {reason}; {}{}", saved(.model.as_deref()), if .model.is_some() {
+    #[error(
+        "training stopped: {reason}; {}{}",
+        saved(.model.as_deref()),
+        if .model.is_some() {
         ", and --resume continues from there"
     } else {
         ""
-    })]
+    }
+    )]
     Learner {
-        /// The message of the Learner.
         reason: String,
         /// The model directory, if a model was saved.
         model: Option<PathBuf>,

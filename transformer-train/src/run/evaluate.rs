@@ -7,6 +7,7 @@ use super::command_scorer::CommandScorer;
 use super::error::TrainError;
 use super::outcome::TestScore;
 use super::prepare::Prepared;
+use super::validation_pairs::ValidationPairs;
 use crate::config::Experiment;
 use crate::corpus::SentencePair;
 use crate::validation::{PairTranslator, Sample, TextScores, Translation};
@@ -29,7 +30,7 @@ impl<'a> Evaluator<'a> {
         scorer: Option<CommandScorer>,
     ) -> Self {
         let settings = &experiment.validation;
-        let n_pairs = prepared.valid.len();
+        let n_pairs = prepared.valid.pairs.len();
         Self {
             prepared,
             translator: prepared.translator(experiment, settings.beam_size),
@@ -41,36 +42,36 @@ impl<'a> Evaluator<'a> {
 
     /// Translates the validation pairs that are scored or shown.
     pub(crate) fn translate_valid(&self, model: &Transformer) -> Vec<Translation> {
-        let pairs = &self.prepared.valid[..self.n_scored.max(self.n_samples)];
+        let pairs = &self.prepared.valid.pairs[..self.n_scored.max(self.n_samples)];
         self.translator.translate_pairs(model, pairs)
     }
 
     /// Returns BLEU and chrF of translated validation pairs.
     pub(crate) fn text_scores(&self, translations: &[Translation]) -> TextScores {
-        let Prepared {
-            valid,
-            valid_text,
-            valid_corpora,
-            valid_numbers,
+        let ValidationPairs {
+            pairs,
+            text,
+            corpora,
+            numbers,
             ..
-        } = self.prepared;
+        } = &self.prepared.valid;
         let scored = &translations[..self.n_scored];
-        if valid_numbers.len() < 2 {
-            let references = valid_text.iter().map(|(_, tgt)| tgt.as_str());
-            let counts = self.translator.count(scored, valid, references);
+        if numbers.len() < 2 {
+            let references = text.iter().map(|(_, tgt)| tgt.as_str());
+            let counts = self.translator.count(scored, pairs, references);
             return self.translator.scores(&counts);
         }
         let of_corpus = |corpus: usize| {
-            let indices = (0..scored.len()).filter(|index| valid_corpora[*index] == corpus);
+            let indices = (0..scored.len()).filter(|index| corpora[*index] == corpus);
             let indices: Vec<usize> = indices.collect();
             let translations: Vec<Translation> =
                 indices.iter().map(|&it| scored[it].clone()).collect();
-            let pairs: Vec<SentencePair> = indices.iter().map(|&it| valid[it].clone()).collect();
-            let references = indices.iter().map(|&it| valid_text[it].1.as_str());
-            let counts = self.translator.count(&translations, &pairs, references);
+            let pairs_of: Vec<SentencePair> = indices.iter().map(|&it| pairs[it].clone()).collect();
+            let references = indices.iter().map(|&it| text[it].1.as_str());
+            let counts = self.translator.count(&translations, &pairs_of, references);
             self.translator.scores(&counts)
         };
-        let numbered = valid_numbers.iter().enumerate();
+        let numbered = numbers.iter().enumerate();
         let numbered = numbered.map(|(corpus, number)| (*number, of_corpus(corpus)));
         TextScores::mean(numbered.collect()).expect("there are several corpora")
     }
@@ -90,7 +91,7 @@ impl<'a> Evaluator<'a> {
     /// Returns the first translated validation pairs, to be shown.
     pub(crate) fn samples(&self, translations: &[Translation]) -> Vec<Sample> {
         let shown = translations[..self.n_samples].iter();
-        let samples = shown.zip(&self.prepared.valid_text);
+        let samples = shown.zip(&self.prepared.valid.text);
         let sample = |(translation, (src, tgt)): (&Translation, &(String, String))| Sample {
             src: src.clone(),
             reference: tgt.clone(),

@@ -43,7 +43,7 @@ fn memory(
 ) -> MemoryEstimate {
     let summary = &prepared.train_summary;
     let width = |tokens: u64| tokens as f64 / summary.kept.max(1) as f64 + 1.0;
-    let n_valid = prepared.valid.len();
+    let n_valid = prepared.valid.pairs.len();
     MemoryEstimate::new(
         experiment,
         &prepared.config,

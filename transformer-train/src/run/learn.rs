@@ -1,13 +1,15 @@
 //! Trains a model with Burn's Learner: loaders, metrics, optimizer, schedule and checkpoints
 //! (§5.1–5.3).
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
 use burn::module::Module;
 use burn::optim::ModuleOptimizer;
 use burn::optim::lr_scheduler::module_lr_scheduler::ModuleLrScheduler;
-use burn::tensor::Device;
+use burn_train::checkpoint::ComposedCheckpointingStrategy;
 use burn_train::renderer::MetricsRenderer;
 use burn_train::{Interrupter, Learner, SupervisedTraining};
 
@@ -15,46 +17,34 @@ use super::command_scorer::CommandScorer;
 use super::environment::{Display, RunEnvironment};
 use super::error::TrainError;
 use super::folder::RunFolder;
-use super::non_finite::{NonFinite, NonFiniteWatch, Quantity};
+use super::non_finite::{NonFiniteWatch, Quantity};
 use super::prepare::Prepared;
 use super::update_lines::lines_of_update;
 use crate::batching::{ShardSpec, TrainLoader, UpdateGate};
 use crate::checkpoint::{
-    CheckpointWriter, EarlyStop, FollowStop, MODEL, ModelCheckpointer, NoCheckpoints, OPTIMIZER,
-    OnPublish, PARTS, PartCheckpointer, Publisher, ReadOnlyCheckpointer, ResumePoint, Retention,
-    SCHEDULER, checkpoints_with,
+    CheckpointWriter, EarlyStop, FollowStop, MODEL, ModelCheckpointer, OPTIMIZER, OnPublish, PARTS,
+    PartCheckpointer, Publisher, ResumePoint, Retention, SCHEDULER, checkpoints_with,
 };
 use crate::config::{Experiment, TensorBoard};
 use crate::optim::{Adam, Schedule};
 use crate::progress::DeferredLog;
 use crate::report::{CsvLog, EventLog, LineRenderer, dashboard};
-use crate::step::ranks::Ranks;
 use crate::step::{Objective, WeightCheck, strategy};
-use crate::validation::{
-    History, HistoryLogger, LearningRate, MeanOfCorpora, OfCorpus, Ratio, Samples, TextMetric,
-    ValidLoader, valid_batches,
-};
+use crate::validation::{History, IntervalMetric, Samples, ValidLoader, valid_batches};
 
-/// The conditions that can end a training before its last update.
-struct Control {
+/// The values that the parts of a training share.
+struct Shared {
     interrupter: Interrupter,
     gate: Arc<UpdateGate>,
     watch: NonFiniteWatch,
     weights: WeightCheck,
+    deferred: DeferredLog,
+    samples: Samples,
+    history: History,
 }
 
-impl Control {
-    fn new(devices: &[Device], ranks: Ranks) -> Self {
-        let interrupter = Interrupter::new();
-        let gate = Arc::new(UpdateGate::new(&interrupter));
-        Self {
-            watch: NonFiniteWatch::new(devices, &interrupter, &gate),
-            weights: WeightCheck::new(ranks),
-            interrupter,
-            gate,
-        }
-    }
-}
+/// Burn's training of our objective.
+type Training = SupervisedTraining<Objective>;
 
 /// Trains from a starting point to the last update, an interrupt or an error.
 pub(crate) struct Learning<'a> {
@@ -71,38 +61,31 @@ pub(crate) struct Learning<'a> {
 impl Learning<'_> {
     /// Trains the model of `objective`; its weights are in the checkpoints afterwards.
     pub(crate) fn run(&self, objective: &Objective) -> Result<(), TrainError> {
-        let devices = self.environment.devices();
-        let control = Control::new(&devices, self.environment.ranks);
-        let Control { watch, weights, .. } = &control;
-        let deferred = DeferredLog::new(Arc::clone(&self.environment.log));
-        let training = self.supervised(objective, &control, &deferred)?;
+        let shared = self.shared();
+        let training = self.supervised(objective, &shared)?;
         let (optimizer, schedule) = self.optimizer();
         let result = training.launch(Learner::new(objective.clone(), optimizer, schedule));
 
-        deferred.release_all();
+        shared.deferred.release_all();
         self.scorer.map_or(Ok(()), CommandScorer::finish_training)?;
         let model = self.folder.saved_model();
-        if let Some(found) = watch.first() {
-            let NonFinite {
-                quantity,
-                update,
-                value,
-            } = found;
+        if let Some(found) = shared.watch.first() {
             return Err(TrainError::NonFinite {
-                update: update + 1,
-                what: quantity.name(),
-                value,
-                // A validation depends on all previous updates.
-                lines: match quantity {
+                update: found.update + 1,
+                what: found.quantity.name(),
+                value: found.value,
+                lines: match found.quantity {
+                    // A validation depends on all previous updates.
                     Quantity::ValidLoss => Vec::new(),
                     Quantity::Loss | Quantity::GradientNorm => {
-                        lines_of_update(self.experiment, self.prepared, update).unwrap_or_default()
+                        lines_of_update(self.experiment, self.prepared, found.update)
+                            .unwrap_or_default()
                     }
                 },
                 model,
             });
         }
-        if weights.has_failed() {
+        if shared.weights.has_failed() {
             let n_ranks = self.environment.ranks.n_ranks();
             return Err(TrainError::WeightsDiffer { n_ranks });
         }
@@ -115,61 +98,64 @@ impl Learning<'_> {
         }
     }
 
+    fn shared(&self) -> Shared {
+        let interrupter = Interrupter::new();
+        let gate = Arc::new(UpdateGate::new(&interrupter));
+        Shared {
+            watch: NonFiniteWatch::new(&self.environment.devices(), &interrupter, &gate),
+            weights: WeightCheck::new(self.environment.ranks),
+            interrupter,
+            gate,
+            deferred: DeferredLog::new(Arc::clone(&self.environment.log)),
+            samples: self.prepared.samples(self.experiment.validation.n_samples),
+            history: History::new(&self.start.state.validations),
+        }
+    }
+
     /// Assembles Burn's training, with an interval as its epoch.
-    fn supervised(
-        &self,
-        objective: &Objective,
-        control: &Control,
-        deferred: &DeferredLog,
-    ) -> Result<SupervisedTraining<Objective>, TrainError> {
+    fn supervised(&self, objective: &Objective, shared: &Shared) -> Result<Training, TrainError> {
         let training = &self.experiment.training;
-        let samples = self.prepared.samples(self.experiment.validation.n_samples);
-        let train = self.train_loader(&control.gate);
-        let (plan, next_update) = (train.plan(), train.next_update());
-        let valid = self.valid_loader(samples.clone(), control.weights.clone());
-        let supervised = SupervisedTraining::<Objective>::new(
-            &self.folder.checkpoints,
-            Arc::new(train),
-            Arc::new(valid),
-        );
-        let supervised = supervised
+        let train = self.train_loader(&shared.gate);
+        let next_update = train.next_update();
+        let writer = Arc::new(CheckpointWriter {
+            checkpoints: self.folder.checkpoints.clone(),
+            start: self.start.state.clone(),
+            training: training.clone(),
+            history: shared.history.clone(),
+            plan: train.plan(),
+            started: Instant::now(),
+            written: Mutex::default(),
+        });
+        let valid = Arc::new(self.valid_loader(shared));
+        let supervised = Training::new(&self.folder.checkpoints, Arc::new(train), valid)
             .with_application_logger(None)
-            .with_interrupter(control.interrupter.clone())
+            .with_interrupter(shared.interrupter.clone())
             .with_training_strategy(strategy(&self.environment.devices()).into())
             .num_epochs(training.updates.div_ceil(training.validation_interval) as usize);
         let supervised = match self.publisher {
             Some(publisher) => {
-                let history = History::new(&self.start.state.validations);
-                let writer = CheckpointWriter::new(
-                    &self.folder.checkpoints,
-                    &self.start.state,
-                    training,
-                    history.clone(),
-                    plan,
-                );
-                let writer = Arc::new(writer);
-                let model = ModelCheckpointer::new(
-                    Arc::clone(&writer),
-                    objective.valid(),
-                    publisher,
-                    training,
-                    deferred.clone(),
-                );
-                let (csv_log, on_publish) = self.csv_log(samples.clone())?;
-                let model = model.with_callback(on_publish);
                 let supervised = match self.scorer {
                     Some(scorer) => {
-                        supervised.metric_valid_numeric(scorer.metric(&control.interrupter))
+                        supervised.metric_valid_numeric(scorer.metric(&shared.interrupter))
                     }
                     None => supervised,
                 };
-                let supervised =
-                    self.with_metrics(supervised, &control.watch, next_update, history.clone());
-                let supervised = supervised.with_metric_logger(csv_log);
-                let supervised = self.saving(supervised, model, &writer, &history);
-                self.ending(supervised, history, control, deferred, samples)
+                let supervised = self.with_metrics(supervised, &shared.watch, next_update);
+                let (csv_log, on_publish) = self.csv_log(shared)?;
+                let model = ModelCheckpointer {
+                    part: PartCheckpointer {
+                        part: MODEL,
+                        writer,
+                    },
+                    template: objective.valid(),
+                    publisher: publisher.clone(),
+                    training: training.clone(),
+                    deferred: shared.deferred.clone(),
+                    on_publish,
+                };
+                self.leading(supervised.with_metric_logger(csv_log), model, shared)
             }
-            None => self.following(supervised, deferred, samples),
+            None => self.following(supervised, &writer, shared),
         };
         Ok(match self.resumed_interval() {
             Some(interval) => supervised.checkpoint(interval),
@@ -177,104 +163,93 @@ impl Learning<'_> {
         })
     }
 
-    /// Adds the checkpointers, and the strategy that deletes outdated checkpoints.
-    fn saving(
+    /// Adds the parts for the process of rank 0: checkpointers, the strategies that delete outdated checkpoints and end
+    /// the run early, and the renderer.
+    fn leading(&self, supervised: Training, model: ModelCheckpointer, shared: &Shared) -> Training {
+        let training = &self.experiment.training;
+        let part = |part| PartCheckpointer {
+            part,
+            writer: Arc::clone(&model.part.writer),
+        };
+        let (optimizer, scheduler) = (part(OPTIMIZER), part(SCHEDULER));
+        let retention = Retention {
+            training: training.clone(),
+            history: shared.history.clone(),
+            kept: self.deletable_checkpoints(),
+        };
+        let dashboard_stop = Interrupter::new();
+        let early_stop = EarlyStop {
+            interrupt: self.environment.interrupt.clone(),
+            dashboard_stop: dashboard_stop.clone(),
+            training: training.clone(),
+            history: shared.history.clone(),
+            weights: shared.weights.clone(),
+            decided: Arc::default(),
+        };
+        supervised
+            .with_custom_checkpointers(model, optimizer, scheduler)
+            .with_checkpointing_strategy(retention)
+            .early_stopping(early_stop)
+            .renderer(self.renderer(shared, &dashboard_stop))
+    }
+
+    /// Adds the parts for a process other than rank 0, which shows nothing, reads a checkpoint if the run is resumed,
+    /// and saves none.
+    fn following(
         &self,
-        supervised: SupervisedTraining<Objective>,
-        model: ModelCheckpointer,
+        supervised: Training,
         writer: &Arc<CheckpointWriter>,
-        history: &History,
-    ) -> SupervisedTraining<Objective> {
+        shared: &Shared,
+    ) -> Training {
         let part = |part| PartCheckpointer {
             part,
             writer: Arc::clone(writer),
         };
-        let training = &self.experiment.training;
-        let retention = Retention::new(training, history.clone(), self.deletable_checkpoints());
-        supervised
-            .with_custom_checkpointers(model, part(OPTIMIZER), part(SCHEDULER))
-            .with_checkpointing_strategy(retention)
-    }
-
-    /// Adds the strategy that ends the run early, and the renderer.
-    fn ending(
-        &self,
-        supervised: SupervisedTraining<Objective>,
-        history: History,
-        control: &Control,
-        deferred: &DeferredLog,
-        samples: Samples,
-    ) -> SupervisedTraining<Objective> {
-        let dashboard_stop = Interrupter::new();
-        let early_stop = EarlyStop::new(
-            &self.environment.interrupt,
-            &dashboard_stop,
-            &self.experiment.training,
-            history,
-            control.weights.clone(),
-        );
-        supervised
-            .early_stopping(early_stop)
-            .renderer(self.renderer(samples, deferred, &dashboard_stop))
-    }
-
-    /// Adds the parts for a process other than rank 0, which shows and saves nothing.
-    fn following(
-        &self,
-        supervised: SupervisedTraining<Objective>,
-        deferred: &DeferredLog,
-        samples: Samples,
-    ) -> SupervisedTraining<Objective> {
-        let training = &self.experiment.training;
-        let part = |part| ReadOnlyCheckpointer::new(&self.folder.checkpoints, training, part);
         let stop = FollowStop {
             interrupt: self.environment.interrupt.clone(),
             ranks: self.environment.ranks,
         };
         supervised
             .with_custom_checkpointers(part(MODEL), part(OPTIMIZER), part(SCHEDULER))
-            .with_checkpointing_strategy(NoCheckpoints)
+            .with_checkpointing_strategy(ComposedCheckpointingStrategy::builder().build())
             .early_stopping(stop)
-            .renderer(self.renderer(samples, deferred, &Interrupter::new()))
+            .renderer(self.renderer(shared, &Interrupter::new()))
     }
 
-    /// Adds the metrics of training and validation, and the logger that writes the history from them.
+    /// Adds the metrics of training and validation.
     fn with_metrics(
         &self,
-        supervised: SupervisedTraining<Objective>,
+        supervised: Training,
         watch: &NonFiniteWatch,
         next_update: Arc<AtomicU64>,
-        history: History,
-    ) -> SupervisedTraining<Objective> {
+    ) -> Training {
         let text_metrics = self.prepared.text_metrics(self.experiment);
-        let numbers = &self.prepared.valid_numbers;
-        let perplexity = MeanOfCorpora::geometric(Ratio::perplexity(), numbers.len());
-        let bleu = MeanOfCorpora::arithmetic(TextMetric::bleu(text_metrics), numbers.len());
-        let chrf = MeanOfCorpora::arithmetic(TextMetric::chrf(text_metrics), numbers.len());
-        let loss = Ratio::loss(watch.valid_loss(next_update));
-        let history_logger = HistoryLogger::new(history, &perplexity, &bleu, &chrf);
+        let numbers = &self.prepared.valid.numbers;
+        let loss = IntervalMetric::loss(watch.valid_loss(next_update));
+        let perplexity = IntervalMetric::perplexity();
+        let bleu = IntervalMetric::bleu(text_metrics);
+        let chrf = IntervalMetric::chrf(text_metrics);
         let several = numbers.iter().enumerate().filter(|_| numbers.len() > 1);
         let supervised = several.fold(supervised, |supervised, (index, &number)| {
-            supervised
-                .metric_valid_numeric(OfCorpus::new(loss.clone(), index, number))
-                .metric_valid_numeric(OfCorpus::new(Ratio::perplexity(), index, number))
-                .metric_valid_numeric(OfCorpus::new(TextMetric::bleu(text_metrics), index, number))
-                .metric_valid_numeric(OfCorpus::new(TextMetric::chrf(text_metrics), index, number))
+            [&loss, &perplexity, &bleu, &chrf]
+                .into_iter()
+                .fold(supervised, |supervised, metric| {
+                    supervised.metric_valid_numeric(metric.of_corpus(index, number))
+                })
         });
         supervised
-            .metric_train_numeric(Ratio::loss(watch.loss()))
-            .metric_train_numeric(Ratio::perplexity())
-            .metric_train_numeric(Ratio::speed())
-            .metric_train_numeric(Ratio::padding())
-            .metric_train_numeric(Ratio::waiting())
-            .metric_train_numeric(Ratio::gradient_norm(watch.gradient_norm()))
-            .metric_train_numeric(LearningRate::default())
-            .metric_valid_numeric(MeanOfCorpora::arithmetic(loss, numbers.len()))
-            .metric_valid_numeric(perplexity)
-            .metric_valid_numeric(Ratio::exact_match())
-            .metric_valid_numeric(bleu)
-            .metric_valid_numeric(chrf)
-            .with_metric_logger(history_logger)
+            .metric_train_numeric(IntervalMetric::loss(watch.loss()))
+            .metric_train_numeric(IntervalMetric::perplexity())
+            .metric_train_numeric(IntervalMetric::speed())
+            .metric_train_numeric(IntervalMetric::padding())
+            .metric_train_numeric(IntervalMetric::waiting())
+            .metric_train_numeric(IntervalMetric::gradient_norm(watch.gradient_norm()))
+            .metric_train_numeric(IntervalMetric::learning_rate())
+            .metric_valid_numeric(loss.over_corpora(numbers.len()))
+            .metric_valid_numeric(perplexity.over_corpora(numbers.len()))
+            .metric_valid_numeric(IntervalMetric::exact_match())
+            .metric_valid_numeric(bleu.over_corpora(numbers.len()))
+            .metric_valid_numeric(chrf.over_corpora(numbers.len()))
     }
 
     /// Returns the checkpoint at which the run resumes.
@@ -285,7 +260,7 @@ impl Learning<'_> {
 
     /// Returns the checkpoints that may be deleted: all except those that were the best under earlier validation
     /// settings, which are not comparable with later ones.
-    fn deletable_checkpoints(&self) -> Vec<usize> {
+    fn deletable_checkpoints(&self) -> BTreeSet<usize> {
         let checkpoints = &self.folder.checkpoints;
         // A checkpoint may have only some of its parts, if its deletion was interrupted.
         let existing = PARTS
@@ -298,34 +273,30 @@ impl Learning<'_> {
     }
 
     /// Returns the renderer that shows the training on the terminal.
-    fn renderer(
-        &self,
-        samples: Samples,
-        deferred: &DeferredLog,
-        dashboard_stop: &Interrupter,
-    ) -> Box<dyn MetricsRenderer> {
+    fn renderer(&self, shared: &Shared, dashboard_stop: &Interrupter) -> Box<dyn MetricsRenderer> {
         match self.environment.display {
             Display::Dashboard => dashboard(dashboard_stop, self.resumed_interval()),
             Display::Lines => Box::new(LineRenderer::new(
-                deferred.clone(),
-                &self.experiment.training,
+                shared.deferred.clone(),
+                self.experiment.training.clone(),
                 self.start.state.updates,
                 self.start.state.elapsed(),
-                samples,
+                shared.samples.clone(),
             )),
         }
     }
 
     /// Opens `metrics.csv` and the event file, with their contents up to the resumed update. Also returns the function
     /// that writes histograms of the weights.
-    fn csv_log(&self, samples: Samples) -> Result<(CsvLog, Option<OnPublish>), TrainError> {
+    fn csv_log(&self, shared: &Shared) -> Result<(CsvLog, Option<OnPublish>), TrainError> {
         let (folder, n_done) = (&self.folder.directory, self.start.state.updates);
         let log = CsvLog::open(
             folder,
             &self.experiment.training,
             self.schedule(),
             n_done,
-            samples,
+            shared.samples.clone(),
+            shared.history.clone(),
         );
         let log = log.map_err(TrainError::write(&self.folder.metrics))?;
         let content = self.experiment.report.tensorboard;
@@ -378,23 +349,23 @@ impl Learning<'_> {
         }
     }
 
-    fn valid_loader(&self, samples: Samples, weights: WeightCheck) -> ValidLoader {
+    fn valid_loader(&self, shared: &Shared) -> ValidLoader {
         let validation = &self.experiment.validation;
         let batches = valid_batches(
-            &self.prepared.valid,
-            &self.prepared.valid_corpora,
+            &self.prepared.valid.pairs,
+            &self.prepared.valid.corpora,
             &self.prepared.references(validation.max_sentences),
             self.experiment.training.tokens_per_batch,
         );
         let beam_size = validation.interval_beam_size;
         let translator = self.prepared.translator(self.experiment, beam_size);
-        ValidLoader::new(
-            batches,
-            translator,
-            samples,
-            weights,
-            &self.environment.device,
-        )
+        ValidLoader {
+            batches: batches.into(),
+            translator: Arc::new(translator),
+            samples: shared.samples.clone(),
+            weights: shared.weights.clone(),
+            device: self.environment.device.clone(),
+        }
     }
 
     /// Returns Adam and the schedule of its learning rate (§5.3).

@@ -123,14 +123,8 @@ impl MemoryEstimate {
     }
 
     pub(super) fn total(&self) -> f64 {
-        let Self {
-            parameters,
-            activations,
-            logits,
-            translation,
-            text,
-        } = self;
-        PROGRAM + parameters + activations + logits + translation + text
+        let of_updates = self.parameters + self.activations + self.logits;
+        PROGRAM + of_updates + self.translation + self.text
     }
 }
 

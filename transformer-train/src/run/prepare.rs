@@ -21,8 +21,8 @@ use super::warnings::{Facts, warnings};
 use crate::batching::{CorpusWeight, Plan, PlanConfig};
 use crate::config::{ConfigError, Copies, Duplicates, Experiment, Filter, ValidationSettings};
 use crate::corpus::{
-    BpeDropout, CorpusSummary, Fingerprint, LoadedData, PairDropout, SentencePair, SourceNoise,
-    StoreLocation, TrainingText,
+    BpeDropout, CorpusSummary, Fingerprint, LoadedData, PairDropout, SourceNoise, StoreLocation,
+    TrainingText,
 };
 use crate::progress::{LogFn, Progress};
 use crate::validation::{PairTranslator, Samples, TextMetrics};
@@ -46,18 +46,9 @@ pub(crate) struct Prepared {
     pub(crate) plan: Plan,
     /// Fingerprint of the training pairs.
     pub(crate) fingerprint: u64,
-    /// The validation pairs.
-    pub(crate) valid: Vec<SentencePair>,
-    /// Counts of the validation pairs, kept and left out.
-    valid_summary: CorpusSummary,
+    pub(super) valid: ValidationPairs,
     /// Number of validation pairs that are also in the training text; 0 if it is too large to look them up.
     n_valid_seen: usize,
-    /// The text of each validation pair, without the tag of its target.
-    pub(crate) valid_text: Vec<(String, String)>,
-    /// The index of each validation pair's corpus in `valid_numbers`; 0 if there are none.
-    pub(crate) valid_corpora: Vec<usize>,
-    /// The numbers of the training corpora that are validated separately, from 1.
-    pub(crate) valid_numbers: Vec<usize>,
     /// The tags of the targets, as ids.
     target_tags: Vec<Vec<u32>>,
     /// Test pairs, translated only at the end; only built-in tasks have any.
@@ -75,25 +66,14 @@ impl Prepared {
     ) -> Result<Self, TrainError> {
         let log = progress.log();
         let embeddings = initial.embeddings(experiment);
-        let InitialState {
-            is_fresh,
-            tokenizers: known,
-            base,
-        } = initial;
-        let LoadedData {
-            tokenizers,
-            store,
-            summary: train_summary,
-            fingerprint,
-            weights,
-            valid,
-            valid_corpora: valid_numbers,
-            test,
-        } = LoadedData::load(experiment, known, store, progress)?;
-        log(&format!("data        {train_summary}"));
+        let (is_fresh, base) = (initial.is_fresh, initial.base);
+        let loaded = LoadedData::load(experiment, initial.tokenizers, store, progress)?;
+        let (tokenizers, store) = (loaded.tokenizers, loaded.store);
+        log(&format!("data        {}", loaded.summary));
         let [source_tags, target_tags] = tags::check(experiment, &tokenizers)?;
         let filter = validation_filter(experiment);
-        let valid = ValidationPairs::encode(&valid, &filter, &tokenizers, &valid_numbers)?;
+        let valid =
+            ValidationPairs::encode(&loaded.valid, &filter, &tokenizers, loaded.valid_corpora)?;
         let valid = valid.without_tags(&experiment.data.tags_of(|tags| &tags.tgt));
         log(&format!("validation  {}", valid.summary));
         let config = match &base {
@@ -108,8 +88,7 @@ impl Prepared {
         let noise = source_noise(experiment, &tokenizers, source_tags);
         let bpe_dropout = bpe_dropout(experiment, &tokenizers)?;
         let embeddings = InitialEmbeddings::read(&embeddings, &config, &tokenizers, log)?;
-        let weights = mixed(&train_summary, &weights, experiment, log);
-        let n_valid_seen = n_seen(&store, &valid.pairs)?;
+        let weights = mixed(&loaded.summary, &loaded.weights, experiment, log);
         let plan_config = PlanConfig::from(&experiment.training);
         let plan = Plan::weighted(store.lengths(), &plan_config, &weights)?;
         Ok(Self {
@@ -120,19 +99,15 @@ impl Prepared {
             embeddings,
             adapters: experiment.adapters.clone(),
             corpora: weights,
-            fingerprint,
-            train: Arc::new(TrainingText::new(store, noise, bpe_dropout)),
+            fingerprint: loaded.fingerprint,
             tokenizers,
-            train_summary,
+            train_summary: loaded.summary,
             plan,
-            n_valid_seen,
-            valid: valid.pairs,
-            valid_summary: valid.summary,
-            valid_text: valid.text,
-            valid_corpora: valid.corpora,
-            valid_numbers,
+            n_valid_seen: n_seen(&store, &valid.pairs)?,
+            train: Arc::new(TrainingText::new(store, noise, bpe_dropout)),
+            valid,
             target_tags,
-            test,
+            test: loaded.test,
         })
     }
 
@@ -172,7 +147,7 @@ impl Prepared {
             experiment,
             config: &self.config,
             train: &self.train_summary,
-            valid: &self.valid_summary,
+            valid: &self.valid.summary,
             n_valid_seen: self.n_valid_seen,
         };
         for warning in warnings(&facts) {
@@ -182,13 +157,13 @@ impl Prepared {
 
     /// Returns the text of the first validation targets, at most `max_references`.
     pub(crate) fn references(&self, max_references: usize) -> Vec<String> {
-        let pairs = self.valid_text.iter().take(max_references);
+        let pairs = self.valid.text.iter().take(max_references);
         pairs.map(|(_, tgt)| tgt.clone()).collect()
     }
 
     /// Returns the first validation pairs, at most `max_samples`, as samples to show with their translations.
     pub(crate) fn samples(&self, max_samples: usize) -> Samples {
-        let sentences = self.valid.iter().zip(&self.valid_text);
+        let sentences = self.valid.pairs.iter().zip(&self.valid.text);
         Samples::new(sentences.take(max_samples))
     }
 
@@ -222,11 +197,11 @@ impl Prepared {
     /// equal.
     pub(crate) fn validation_fingerprint(&self, validation: &ValidationSettings) -> u64 {
         let mut fingerprint = Fingerprint::default();
-        for pair in &self.valid {
+        for pair in &self.valid.pairs {
             fingerprint.push(&pair.src, &pair.tgt);
         }
-        if self.valid_numbers.len() > 1 {
-            let of_corpora = self.valid_corpora.iter().map(|it| *it as u32);
+        if self.valid.numbers.len() > 1 {
+            let of_corpora = self.valid.corpora.iter().map(|it| *it as u32);
             fingerprint.push(&of_corpora.collect::<Vec<_>>(), &[]);
         }
         let search = validation.search(validation.interval_beam_size);

@@ -19,12 +19,7 @@ pub(crate) fn publish(
     environment: &RunEnvironment,
     elapsed: Duration,
 ) -> Result<Outcome, TrainError> {
-    let Selected {
-        model,
-        valid_perplexity,
-        n_updates,
-        is_out_of_patience,
-    } = selected;
+    let (model, valid_perplexity) = (selected.model, selected.valid_perplexity);
     if !valid_perplexity.is_finite() {
         (environment.log)(
             "warning     the model has learnt nothing: its perplexity is not finite; lower the learning rate",
@@ -38,7 +33,7 @@ pub(crate) fn publish(
     let command_score = evaluator.command_score(&translations)?;
     environment.show_status("");
     let mut scores = serde_json::json!({
-        "updates": n_updates,
+        "updates": selected.n_updates,
         "seconds": elapsed.as_secs(),
         "valid_perplexity": valid_perplexity,
         "valid_bleu": text_scores.bleu,
@@ -65,8 +60,8 @@ pub(crate) fn publish(
     publisher.publish(model, scores)?;
     Ok(Outcome {
         model: publisher.directory.clone(),
-        n_updates,
-        is_out_of_patience,
+        n_updates: selected.n_updates,
+        is_out_of_patience: selected.is_out_of_patience,
         elapsed,
         valid_perplexity,
         text_scores,

@@ -9,7 +9,9 @@ use super::environment::RunEnvironment;
 use super::error::TrainError;
 use super::evaluate::Evaluator;
 use crate::batching::Batch;
-use crate::checkpoint::{SavedState, average, checkpoints_with_intact_weights, last_of};
+use crate::checkpoint::{
+    SavedState, average, checkpoints_with_intact_weights, last_of, of_interval,
+};
 use crate::config::{BestBy, Experiment};
 use crate::step::Objective;
 use crate::validation::{
@@ -86,8 +88,8 @@ impl ModelSelection<'_> {
         let candidates = self.candidates(&saved, last, &validations);
         let n_candidates = candidates.len();
         let batches = valid_batches(
-            &self.evaluator.prepared.valid,
-            &self.evaluator.prepared.valid_corpora,
+            &self.evaluator.prepared.valid.pairs,
+            &self.evaluator.prepared.valid.corpora,
             &[],
             training.tokens_per_batch,
         );
@@ -141,12 +143,7 @@ impl ModelSelection<'_> {
             });
         }
         let ranked = best(validations, training.best_by, training.n_best());
-        let saved_of = |interval: usize| {
-            let mut of = saved
-                .iter()
-                .filter(|it| training.interval_of(**it) == interval);
-            of.next().copied()
-        };
+        let saved_of = |interval| of_interval(saved, interval, training);
         let mut ranked: Vec<u64> = ranked.into_iter().filter_map(saved_of).collect();
         if let Some(&first) = ranked.first().filter(|&&first| first != last) {
             candidates.push(Candidate {

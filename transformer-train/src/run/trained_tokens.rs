@@ -21,10 +21,6 @@ impl TrainedTokens {
     /// Returns the most frequent tokens of each side of the corpora, or of both sides together if one matrix is tied
     /// for all. A sentence counts by the weight of its corpus. Among equally frequent tokens the lower id comes first.
     /// `BOS` and `EOS` are in every sentence.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if fewer tokens occur, or if the corpus cannot be read.
     pub(super) fn most_frequent(
         n_tokens: usize,
         config: &TransformerConfig,

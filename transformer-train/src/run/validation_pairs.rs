@@ -10,11 +10,15 @@ use crate::config::Filter;
 use crate::corpus::{CorpusError, CorpusSummary, ParallelText, SentencePair, TokenStore, encode};
 
 /// The validation pairs that pass the filter.
-pub(super) struct ValidationPairs {
+pub(crate) struct ValidationPairs {
     pub(super) pairs: Vec<SentencePair>,
+    /// The text of each pair, without the tag of its target.
     pub(super) text: Vec<(String, String)>,
-    /// The index of each pair's corpus. Corpora alternate, so that the first pairs include every corpus.
+    /// The index of each pair's corpus in `numbers`; 0 if there are none. Corpora alternate, so that the first pairs include every corpus.
     pub(super) corpora: Vec<usize>,
+    /// The numbers of the training corpora that are validated separately, from 1.
+    pub(super) numbers: Vec<usize>,
+    /// Counts of the pairs, kept and left out.
     pub(super) summary: CorpusSummary,
 }
 
@@ -25,7 +29,7 @@ impl ValidationPairs {
         text: &ParallelText,
         filter: &Filter,
         tokenizers: &Tokenizers,
-        numbers: &[usize],
+        numbers: Vec<usize>,
     ) -> Result<Self, TrainError> {
         let mut sources: Vec<(Vec<u32>, String)> = Vec::new();
         let mut targets: Vec<(Vec<u32>, String)> = Vec::new();
@@ -42,7 +46,7 @@ impl ValidationPairs {
         let over_long = filter.over_long;
         let mut texts = sources.into_iter().zip(targets);
         let kept_of = |index| summary.kept_of.get(index).copied().unwrap_or(0);
-        if let Some((_, &number)) = (0..).zip(numbers).find(|(index, _)| kept_of(*index) == 0) {
+        if let Some((_, &number)) = (0..).zip(&numbers).find(|(index, _)| kept_of(*index) == 0) {
             return Err(CorpusError::NothingToValidate { number }.into());
         }
         let corpora = summary.kept_of.iter().enumerate();
@@ -64,6 +68,7 @@ impl ValidationPairs {
             pairs,
             text,
             corpora,
+            numbers,
             summary,
         })
     }

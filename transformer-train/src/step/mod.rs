@@ -5,9 +5,9 @@ mod loss;
 mod objective;
 #[doc(hidden)]
 pub mod ranks;
+mod report;
 mod sum;
 mod threads;
-mod train_report;
 mod weight_check;
 
 pub(crate) use devices::{have_collectives, strategy};
@@ -16,7 +16,7 @@ pub use loss::{LabelSmoothing, projected_loss, projected_loss_with_gradient};
 #[doc(hidden)]
 pub use loss::{LossSums, Projection};
 pub(crate) use objective::Objective;
+pub(crate) use report::{GradientNorm, Report};
 #[doc(hidden)]
 pub use threads::Threads;
-pub(crate) use train_report::{GradientNorm, HostScalars, Scalars, TrainReport};
 pub(crate) use weight_check::WeightCheck;

@@ -15,9 +15,9 @@ use super::loss::{
     LabelSmoothing, LossSums, Projection, projected_loss, projected_loss_with_gradient,
 };
 use super::ranks::Ranks;
+use super::report::{GradientNorm, Report};
 use super::sum::{sum_gradients, sum_reports};
 use super::threads::Threads;
-use super::train_report::{GradientNorm, TrainReport};
 use crate::batching::{Batch, Update};
 use crate::config::{Checkpointing, TrainingSettings};
 use crate::optim::{clip_by_global_norm, ema, global_norm};
@@ -225,9 +225,9 @@ impl Objective {
 
 impl TrainStep for Objective {
     type Input = Update;
-    type Output = TrainReport;
+    type Output = Report;
 
-    fn step(&self, mut update: Update) -> TrainOutput<TrainReport> {
+    fn step(&self, mut update: Update) -> TrainOutput<Report> {
         let micro_batches = std::mem::take(&mut update.micro_batches);
         let scale = 1.0 / update.n_labels as f64;
         let seed = update.seed;
@@ -256,7 +256,11 @@ impl TrainStep for Objective {
         }
         TrainOutput {
             grads,
-            item: TrainReport::new(&update, sums, norm),
+            item: Report {
+                update: update.number,
+                timing: update.timing,
+                ..Report::new(update.size, sums, norm)
+            },
         }
     }
 

@@ -44,15 +44,11 @@ pub enum Task {
 /// Error of selecting a task.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "a field's name says what it holds")]
 pub enum TaskError {
     /// No task has this name.
     #[error("there is no task `{name}`; did you mean `{nearest}`? (tasks: numbers, reverse, copy)")]
-    Unknown {
-        /// The unknown name.
-        name: String,
-        /// The task with the most similar name.
-        nearest: Task,
-    },
+    Unknown { name: String, nearest: Task },
 }
 
 impl Task {

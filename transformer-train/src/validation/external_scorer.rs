@@ -39,49 +39,27 @@ pub(crate) struct ExternalScorer {
 /// Error of scoring with the command.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "a field's name says what it holds")]
 pub enum ScoreError {
     /// A file for the command cannot be written or read.
-    #[error("`{}`: {source}", path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// The error of the operating system.
-        #[source]
-        source: io::Error,
-    },
+    #[error("`{path}`: {source}")]
+    File { path: PathBuf, source: io::Error },
     /// The program cannot be started.
     #[error("`{program}` cannot be started: {source}; check `validation.command`")]
-    Start {
-        /// The program.
-        program: String,
-        /// The error of the operating system.
-        #[source]
-        source: io::Error,
-    },
+    Start { program: String, source: io::Error },
     /// The program ran too long.
     #[error("it was killed after {seconds} seconds; raise `validation.command_time_limit`")]
-    Killed {
-        /// The time limit.
-        seconds: u64,
-    },
+    Killed { seconds: u64 },
     /// The program failed.
     #[error("it ended with {status}{}; all it wrote is in `{}`", said(.last_line), path.display())]
     Failed {
-        /// The exit status.
         status: String,
-        /// The last line of its standard error.
         last_line: String,
-        /// The file with its standard error.
         path: PathBuf,
     },
     /// The command printed no number.
-    #[error("its last line has no number: `{last_line}`; all it printed is in `{}`", path.display())]
-    NoNumber {
-        /// The last line of the output.
-        last_line: String,
-        /// The file with the whole output.
-        path: PathBuf,
-    },
+    #[error("its last line has no number: `{last_line}`; all it printed is in `{path}`")]
+    NoNumber { last_line: String, path: PathBuf },
 }
 
 fn said(last_line: &str) -> String {

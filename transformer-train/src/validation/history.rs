@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use burn_train::metric::store::{Aggregate, EventStoreClient, Split};
 use serde::{Deserialize, Serialize};
 
+use super::metrics::PERPLEXITY;
 use crate::config::{BestBy, TrainingSettings};
 
 /// The scores of a validation.
@@ -97,6 +99,16 @@ pub(crate) fn is_out_of_patience(validations: &[Validation], training: &Training
         .iter()
         .filter(|it| best.iter().any(|best| it.interval > *best));
     since.count() as u64 >= patience
+}
+
+/// Waits until the validation of an interval is in the [`History`].
+///
+/// Burn's event store calls its loggers on its own thread, and before it asks a strategy it only ensures that all
+/// events are queued. It handles events and queries in order, so any query returns after the events before it; the
+/// answer to this one is not used. A signal of the logger would be more direct, but would never come for a validation
+/// that failed.
+pub(crate) fn wait_for_validation(store: &EventStoreClient, interval: usize) {
+    let _ = store.find_metric(PERPLEXITY, interval, Aggregate::Mean, &Split::Valid);
 }
 
 #[cfg(test)]

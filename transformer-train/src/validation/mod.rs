@@ -3,24 +3,19 @@
 
 mod external_scorer;
 mod history;
-mod history_logger;
 mod metrics;
 mod pair_translator;
 mod samples;
-mod share;
 mod text_scores;
 mod valid_loader;
-mod valid_report;
 mod valid_step;
 
 pub use external_scorer::ScoreError;
 pub(crate) use external_scorer::{ExternalScorer, SCORED_FILES};
-pub(crate) use history::{History, Validation, best, is_out_of_patience};
-pub(crate) use history_logger::{HistoryLogger, wait_for_validation};
+pub(crate) use history::{History, Validation, best, is_out_of_patience, wait_for_validation};
 pub(crate) use metrics::{
-    BLEU, CHRF, COMMAND, CommandMetric, EXACT_MATCH, GRADIENT_NORM, LEARNING_RATE, LOSS,
-    LearningRate, MeanOfCorpora, OfCorpus, OnNonFinite, PADDING, PERPLEXITY, Ratio, SPEED,
-    TextMetric, geometric_mean, number_of_corpus, of_corpus,
+    BLEU, CHRF, COMMAND, EXACT_MATCH, GRADIENT_NORM, IntervalMetric, LEARNING_RATE, LOSS,
+    OnNonFinite, PADDING, PERPLEXITY, SPEED, geometric_mean, number_of_corpus, of_corpus,
 };
 pub(crate) use pair_translator::{PairTranslator, Translation};
 pub use samples::Sample;

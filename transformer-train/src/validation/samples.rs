@@ -15,6 +15,17 @@ pub struct Sample {
     pub translation: String,
 }
 
+impl Sample {
+    /// Returns a line for each of the three texts, after its name.
+    pub(crate) fn lines(&self) -> [String; 3] {
+        [
+            format!("source       {}", self.src),
+            format!("reference    {}", self.reference),
+            format!("translation  {}", self.translation),
+        ]
+    }
+}
+
 /// Sample sentences with their latest translations; clones share them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Samples(Arc<Mutex<Vec<SampleState>>>);

@@ -8,41 +8,23 @@ use burn::tensor::Device;
 use transformer_core::Transformer;
 use transformer_translate::batches_within;
 
-use super::metrics::TranslationCounts;
+use super::metrics::{BatchMetrics, TranslationCounts};
 use super::pair_translator::{PairTranslator, Translation};
 use super::samples::Samples;
 use crate::batching::Batch;
 use crate::corpus::SentencePair;
-use crate::step::WeightCheck;
+use crate::step::{GradientNorm, LossSums, Report, WeightCheck};
 
 /// Loads the validation pairs in batches, the same ones every time.
 #[derive(Clone, Debug)]
 pub(crate) struct ValidLoader {
-    batches: Arc<[ValidPairs]>,
-    translator: Arc<PairTranslator>,
-    samples: Samples,
-    weights: WeightCheck,
-    device: Device,
-}
-
-impl ValidLoader {
-    /// Creates the loader. `samples` are the sentences to display; they get their translations at each validation. The
-    /// processes of `weights` validate together.
-    pub(crate) fn new(
-        batches: Vec<ValidPairs>,
-        translator: PairTranslator,
-        samples: Samples,
-        weights: WeightCheck,
-        device: &Device,
-    ) -> Self {
-        Self {
-            batches: batches.into(),
-            translator: Arc::new(translator),
-            samples,
-            weights,
-            device: device.clone(),
-        }
-    }
+    pub(crate) batches: Arc<[ValidPairs]>,
+    pub(crate) translator: Arc<PairTranslator>,
+    /// The sentences to display, which get their translations at each validation.
+    pub(crate) samples: Samples,
+    /// The processes that validate together.
+    pub(crate) weights: WeightCheck,
+    pub(crate) device: Device,
 }
 
 /// The sentences of a validation batch.
@@ -77,22 +59,30 @@ pub(crate) struct ValidBatch {
 }
 
 impl ValidBatch {
-    /// Returns the index of the corpus of the sentences.
-    pub(super) fn corpus(&self) -> usize {
-        self.pairs.corpus
+    /// Returns the measurements of the batch. `translations` are those of its sentences, if they are translated.
+    pub(super) fn metrics(
+        &self,
+        losses: LossSums,
+        translations: Option<Vec<Translation>>,
+    ) -> BatchMetrics {
+        let translations = translations.map(|translations| self.count(&translations));
+        BatchMetrics {
+            report: Report {
+                corpus: self.pairs.corpus,
+                ..Report::new(self.batch.size, losses, GradientNorm::default())
+            },
+            translations: translations.unwrap_or_default(),
+        }
     }
 
     /// Translates the sentences, if they have references.
     pub(super) fn translate(&self, model: &Transformer) -> Option<Vec<Translation>> {
-        let ValidPairs {
-            pairs, references, ..
-        } = &self.pairs;
-        references.as_ref()?;
-        Some(self.translator.translate_pairs(model, pairs))
+        self.pairs.references.as_ref()?;
+        Some(self.translator.translate_pairs(model, &self.pairs.pairs))
     }
 
     /// Compares translations with the references, and keeps those to be shown or scored.
-    pub(super) fn count(&self, translations: &[Translation]) -> TranslationCounts {
+    fn count(&self, translations: &[Translation]) -> TranslationCounts {
         let ValidPairs {
             pairs, references, ..
         } = &self.pairs;

@@ -80,14 +80,8 @@ impl EventLog {
     /// Writes translated sentences.
     pub(crate) fn write_samples(&self, step: u64, samples: &[Sample]) {
         let value = |(index, sample): (usize, &Sample)| {
-            let Sample {
-                src,
-                reference,
-                translation,
-            } = sample;
-            let text =
-                format!("source       {src}\nreference    {reference}\ntranslation  {translation}");
-            Value::text(format!("samples/{}", index + 1), as_code(&text))
+            let text = as_code(&sample.lines().join("\n"));
+            Value::text(format!("samples/{}", index + 1), text)
         };
         self.write(step, samples.iter().enumerate().map(value).collect());
     }

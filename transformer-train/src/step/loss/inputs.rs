@@ -99,75 +99,6 @@ pub(super) enum TrainedPart {
     Rows(Box<Tensor<1, Int>>),
 }
 
-/// Features and matrix with the logits as their product.
-///
-/// A low-rank adapter becomes columns of both: `h·(W + a·b)ᵀ = [h, h·bᵀ]·[W, a]ᵀ`. In this matrix the columns of `a`
-/// are trained, and the gradient of `b` follows from that of `h·bᵀ`. The gradient of the sum, as large as `W`, is never
-/// computed.
-struct Factors {
-    /// `[n_tokens, width]`, where `width` is `d_model`, or `d_model + rank`.
-    features: Tensor<2>,
-    /// `[vocab, width]`, without autodiff.
-    weight: Tensor<2>,
-    bias: Option<Tensor<1>>,
-    /// The trained part of `weight`, if any, and the tensor that its gradient belongs to.
-    trained: Option<(TrainedPart, Tensor<2>)>,
-}
-
-impl Factors {
-    fn new(features: Tensor<2>, projection: Projection) -> Self {
-        let [_, d_model] = features.dims();
-        match projection.weight {
-            Weight::Whole(weight) => {
-                let columns = TrainedPart::Columns(0..d_model);
-                let trained = weight.is_autodiff().then(|| (columns, (*weight).clone()));
-                Self::checked(features, *weight, projection.bias, trained)
-            }
-            Weight::Parts(parts) => Self::of_parts(features, *parts, projection.bias),
-        }
-    }
-
-    fn of_parts(features: Tensor<2>, parts: MatrixParts, bias: Option<Tensor<1>>) -> Self {
-        let [_, d_model] = features.dims();
-        let (features, weight, trained) = match parts {
-            MatrixParts::LowRank { base, a, b } => {
-                let down = features.clone().matmul(b.transpose()); // [n_tokens, rank]
-                let features = Tensor::cat(vec![features, down], 1);
-                let weight = vec![base.without_autodiff(), a.clone().without_autodiff()];
-                let columns = TrainedPart::Columns(d_model..d_model + a.dims()[1]);
-                let trained = a.is_autodiff().then_some((columns, a));
-                (features, Tensor::cat(weight, 1), trained)
-            }
-            MatrixParts::Rows {
-                matrix,
-                change,
-                ids,
-            } => {
-                let rows = TrainedPart::Rows(Box::new(ids.without_autodiff()));
-                let trained = change.is_autodiff().then_some((rows, change));
-                (features, matrix, trained)
-            }
-        };
-        Self::checked(features, weight, bias, trained)
-    }
-
-    fn checked(
-        features: Tensor<2>,
-        weight: Tensor<2>,
-        bias: Option<Tensor<1>>,
-        trained: Option<(TrainedPart, Tensor<2>)>,
-    ) -> Self {
-        let (width, expected) = (weight.dims()[1], features.dims()[1]);
-        assert_eq!(width, expected, "the projection is as wide as the model");
-        Self {
-            features,
-            weight: weight.without_autodiff(),
-            bias,
-            trained,
-        }
-    }
-}
-
 /// The inputs of the loss, outside the autodiff graph.
 pub(super) struct LossInputs {
     /// `[n_tokens, width]`.
@@ -188,6 +119,10 @@ pub(super) struct LossInputs {
 
 impl LossInputs {
     /// Returns the inputs, and the tensors that the gradients of the features and of the trained part belong to.
+    ///
+    /// A low-rank adapter becomes columns of features and matrix: `h·(W + a·b)ᵀ = [h, h·bᵀ]·[W, a]ᵀ`. In this matrix the
+    /// columns of `a` are trained, and the gradient of `b` follows from that of `h·bᵀ`. The gradient of the sum, as large
+    /// as `W`, is never computed.
     pub(super) fn new(
         features: Tensor<2>,
         projection: Projection,
@@ -195,24 +130,44 @@ impl LossInputs {
         smoothing: &LabelSmoothing,
         scale: Option<f64>,
     ) -> (Self, Tensor<2>, Option<Tensor<2>>) {
-        let Factors {
-            features,
-            weight,
-            bias,
-            trained,
-        } = Factors::new(features, projection);
-        let (part, trained) = trained.unzip();
+        let [_, d_model] = features.dims();
+        let (features, weight, part, owner) = match projection.weight {
+            Weight::Whole(weight) => {
+                let columns = TrainedPart::Columns(0..d_model);
+                (features, (*weight).clone(), columns, *weight)
+            }
+            Weight::Parts(parts) => match *parts {
+                MatrixParts::LowRank { base, a, b } => {
+                    let down = features.clone().matmul(b.transpose()); // [n_tokens, rank]
+                    let features = Tensor::cat(vec![features, down], 1);
+                    let weight = vec![base.without_autodiff(), a.clone().without_autodiff()];
+                    let columns = TrainedPart::Columns(d_model..d_model + a.dims()[1]);
+                    (features, Tensor::cat(weight, 1), columns, a)
+                }
+                MatrixParts::Rows {
+                    matrix,
+                    change,
+                    ids,
+                } => {
+                    let rows = TrainedPart::Rows(Box::new(ids.without_autodiff()));
+                    (features, matrix, rows, change)
+                }
+            },
+        };
+        let (width, expected) = (weight.dims()[1], features.dims()[1]);
+        assert_eq!(width, expected, "the projection is as wide as the model");
+        let is_trained = owner.is_autodiff();
         let inputs = Self {
             epsilon: smoothing.all_tokens_epsilon(weight.dims()[0]),
             features: features.clone().without_autodiff(),
             // Moved, so that it is not copied into a buffer.
-            weight,
-            bias: bias.map(Tensor::without_autodiff),
+            weight: weight.without_autodiff(),
+            bias: projection.bias.map(Tensor::without_autodiff),
             labels,
             scale,
-            trained: part,
+            trained: is_trained.then_some(part),
         };
-        (inputs, features, trained)
+        (inputs, features, is_trained.then_some(owner))
     }
 }
 

@@ -1,11 +1,9 @@
 //! The processes that train together, one on each machine or GPU, and their communication by MPI (feature `mpi`).
 
-mod error;
 #[cfg(feature = "mpi")]
 mod mpi;
 #[cfg(not(feature = "mpi"))]
 mod no_mpi;
-mod processes;
 mod rank;
 
 #[cfg(feature = "mpi")]
@@ -13,6 +11,4 @@ use mpi as link;
 #[cfg(not(feature = "mpi"))]
 use no_mpi as link;
 
-pub use error::RanksError;
-pub use processes::Processes;
-pub use rank::Ranks;
+pub use rank::{Processes, Ranks, RanksError};

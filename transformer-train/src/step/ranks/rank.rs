@@ -1,6 +1,60 @@
-//! [`Ranks`]: the rank of this process among those that train together.
+//! [`Processes`] that an MPI launcher has started, and the [`Ranks`] of this one among those that train together.
 
-use super::link;
+use super::link::{self, Link};
+
+/// Error of processes that train together.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+#[expect(missing_docs, reason = "a field's name says what it holds")]
+pub enum RanksError {
+    /// MPI has started several processes of a program built without it.
+    #[error(
+        "MPI has started {n_ranks} processes of this program, which is built without MPI, so each would train alone; \
+         build it with `--features mpi`"
+    )]
+    NotBuilt { n_ranks: usize },
+    /// MPI was started already, in this process.
+    #[error("MPI is in use already; start it once, before anything else in the program does")]
+    Started,
+    /// The MPI library does not allow communication from the training thread.
+    #[error(
+        "the MPI library supports threads only at the level {found}, and training needs `serialized`; install one that \
+         is built with threads, for example Open MPI of your distribution"
+    )]
+    Threads { found: String },
+}
+
+/// The processes that an MPI launcher has started, for example `mpirun -n 4`. Dropping this ends MPI.
+pub struct Processes(Option<Link>);
+
+impl std::fmt::Debug for Processes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Processes").field(&self.ranks()).finish()
+    }
+}
+
+impl Processes {
+    /// Joins the other processes, if an MPI launcher has started this one.
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`RanksError`] if MPI cannot be used, or if there are other processes and the program is built without
+    /// the feature `mpi`.
+    pub fn join() -> Result<Self, RanksError> {
+        Ok(Self(Link::join()?))
+    }
+
+    /// Returns the rank of this process.
+    pub fn ranks(&self) -> Ranks {
+        match &self.0 {
+            Some(link) => {
+                let (rank, n_ranks) = link.rank_and_size();
+                Ranks::new(rank, n_ranks)
+            }
+            None => Ranks::default(),
+        }
+    }
+}
 
 /// The rank of this process among those that train together. The default is a process that trains alone.
 ///

@@ -1,20 +1,16 @@
 //! The metrics of training and validation, computed over an interval.
 
 mod batch_metrics;
-mod command_metric;
-mod learning_rate;
+mod interval_metric;
 mod names;
-mod of_corpora;
-mod ratio;
-mod text_metric;
+#[cfg(test)]
+mod tests;
+mod total;
 
 pub(crate) use batch_metrics::{BatchMetrics, TranslationCounts};
-pub(crate) use command_metric::CommandMetric;
-pub(crate) use learning_rate::LearningRate;
+pub(crate) use interval_metric::{IntervalMetric, OnNonFinite};
 pub(crate) use names::{
     BLEU, CHRF, COMMAND, EXACT_MATCH, GRADIENT_NORM, LEARNING_RATE, LOSS, PADDING, PERPLEXITY,
     SPEED, number_of_corpus, of_corpus,
 };
-pub(crate) use of_corpora::{MeanOfCorpora, OfCorpus, geometric_mean};
-pub(crate) use ratio::{OnNonFinite, Ratio};
-pub(crate) use text_metric::TextMetric;
+pub(crate) use total::geometric_mean;
