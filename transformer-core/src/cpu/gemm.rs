@@ -125,17 +125,6 @@ pub enum Output {
 /// # Panics
 ///
 /// Panics if the shapes do not match.
-///
-/// # Example
-///
-/// ```
-/// use transformer_core::cpu::gemm::{Matrix, Output, multiply};
-///
-/// let (left, right) = ([1.0, 2.0], [3.0, 4.0]);
-/// let mut product = [0.0];
-/// multiply(Matrix::new(&left, [1, 2]), Matrix::new(&right, [2, 1]), &mut product, Output::Overwrite);
-/// assert_eq!(product, [11.0]);
-/// ```
 pub fn multiply(left: Matrix<'_>, right: Matrix<'_>, product: &mut [f32], output: Output) {
     let ([m, k], [k_right, n]) = (left.shape, right.shape);
     assert_eq!(

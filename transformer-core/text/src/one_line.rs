@@ -12,15 +12,6 @@ const MAX_OF_ERROR: usize = 1500;
 /// Returns an error and its causes as one line. A cause that is already in the text is not repeated, and the middle of
 /// a cause with more than 600 characters is removed. Characters that control a terminal, which a damaged file or a line
 /// of text may contain, are written as `\u{1b}`.
-///
-/// # Example
-///
-/// ```
-/// use transformer_text::one_line;
-///
-/// let error = std::io::Error::other("no such\nfile");
-/// assert_eq!(one_line(&error), "no such file");
-/// ```
 pub fn one_line(error: &dyn Error) -> String {
     let mut text = shortened(&printable(&error.to_string()), MAX_OF_ERROR);
     let mut cause = error.source();

@@ -19,19 +19,6 @@ type Peeked<R> = BufReader<Chain<Cursor<Vec<u8>>, R>>;
 ///
 /// For an error of the decoder, [`LineError::of_read`](crate::lines::LineError::of_read) says whether the file is
 /// truncated or damaged.
-///
-/// # Example
-///
-/// ```
-/// use std::io::Read;
-///
-/// use transformer_text::lines::Unpacked;
-///
-/// let mut text = String::new();
-/// Unpacked::new("not gzip".as_bytes())?.read_to_string(&mut text)?;
-/// assert_eq!(text, "not gzip");
-/// # Ok::<(), std::io::Error>(())
-/// ```
 #[derive(Debug)]
 pub struct Unpacked<R>(Input<R>);
 

@@ -4,17 +4,6 @@
 ///
 /// An id takes two bytes if all ids are below 65,536, otherwise four; a pair takes sixteen more
 /// bytes for its offsets. Four million pairs with 60 tokens per side are about 1 GB.
-///
-/// # Example
-///
-/// ```
-/// use transformer_train::corpus::EncodedCorpus;
-///
-/// let mut corpus = EncodedCorpus::default();
-/// corpus.push(&[7, 8, 9], &[5, 6]);
-/// assert_eq!(corpus.lengths(0), (3, 2));
-/// assert_eq!(corpus.tgt(0), [5, 6]);
-/// ```
 #[derive(Clone, Debug, Default)]
 pub struct EncodedCorpus {
     ids: Ids,

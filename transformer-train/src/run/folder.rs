@@ -87,12 +87,10 @@ impl RunFolder {
         log: &LogFn,
     ) -> Result<Option<ResumePoint>, TrainError> {
         self.check_checkpoints()?;
+        let path = self.directory.clone();
         if existing == Existing::Replace {
             return match self.unfinished(experiment)? {
-                Some(done) => Err(TrainError::Unfinished {
-                    path: self.directory.clone(),
-                    done,
-                }),
+                Some(done) => Err(TrainError::Unfinished { path, done }),
                 None => Ok(None),
             };
         }
@@ -109,9 +107,7 @@ impl RunFolder {
         else {
             return match self.has_trained(&experiment.training) {
                 // A fresh start would delete the rest of a run with damaged or lost checkpoints.
-                true => Err(TrainError::NoCheckpoint {
-                    path: self.directory.clone(),
-                }),
+                true => Err(TrainError::NoCheckpoint { path }),
                 false => Ok(None),
             };
         };
@@ -122,11 +118,8 @@ impl RunFolder {
             .iter()
             .find(|change| is_finished && !change.is_of_length());
         if let Some(change) = without_effect {
-            return Err(TrainError::WithoutEffect {
-                path: self.directory.clone(),
-                change: change.text.clone(),
-                done,
-            });
+            let change = change.text.clone();
+            return Err(TrainError::WithoutEffect { path, change, done });
         }
         let first_update = done + 1;
         for change in changes {
@@ -241,13 +234,11 @@ impl RunFolder {
 
     /// Locks the folder, which must exist.
     pub(crate) fn lock(&self) -> Result<FolderLock, TrainError> {
-        let path = self.directory.join("lock");
-        let file = File::create(&path).map_err(TrainError::write(&path))?;
+        let (path, lock) = (self.directory.clone(), self.directory.join("lock"));
+        let file = File::create(&lock).map_err(TrainError::write(&lock))?;
         match file.try_lock() {
             Ok(()) => Ok(FolderLock(Some(file))),
-            Err(TryLockError::WouldBlock) => Err(TrainError::InUse {
-                path: self.directory.clone(),
-            }),
+            Err(TryLockError::WouldBlock) => Err(TrainError::InUse { path }),
             // Not every file system has locks.
             Err(TryLockError::Error(_)) => Ok(FolderLock(None)),
         }
@@ -286,12 +277,11 @@ impl RunFolder {
         resumed: &ResumePoint,
         fingerprint: u64,
     ) -> Result<(), TrainError> {
-        if resumed.state.corpus_fingerprint == fingerprint {
-            return Ok(());
+        let path = self.directory.clone();
+        match resumed.state.corpus_fingerprint == fingerprint {
+            true => Ok(()),
+            false => Err(TrainError::OtherCorpus { path }),
         }
-        Err(TrainError::OtherCorpus {
-            path: self.directory.clone(),
-        })
     }
 
     /// Returns the published model of the run, if it can be read. A run resumed without one trains its tokenizers

@@ -248,32 +248,22 @@ fn text(facts: &Facts<'_>) -> Vec<String> {
             valid.kept, train.kept
         ));
     }
-    let unknown = [
-        ("source", train.src_unknown, train.src_tokens, Side::Src),
-        ("target", train.tgt_unknown, train.tgt_tokens, Side::Tgt),
-        (
-            "validation source",
-            valid.src_unknown,
-            valid.src_tokens,
-            Side::Src,
-        ),
-        (
-            "validation target",
-            valid.tgt_unknown,
-            valid.tgt_tokens,
-            Side::Tgt,
-        ),
-    ];
-    for (what, unknown, tokens, side) in unknown {
+    let unknown = [("", *train), ("validation ", *valid)].map(|(text, of)| {
+        [
+            (text, "source", of.src_unknown, of.src_tokens, Side::Src),
+            (text, "target", of.tgt_unknown, of.tgt_tokens, Side::Tgt),
+        ]
+    });
+    for (text, name, unknown, tokens, side) in unknown.into_iter().flatten() {
         let unknown = share(unknown, tokens);
         if unknown > MAX_UNKNOWN {
+            let remedy = match facts.experiment.finetune.model {
+                Some(_) => "they are those of the model that is trained further".to_owned(),
+                None => for_fewer_unknown(facts, side),
+            };
             all.push(format!(
-                "{:.1}% of the {what} tokens are not in the vocabulary; {}",
-                100.0 * unknown,
-                match facts.experiment.finetune.model {
-                    Some(_) => "they are those of the model that is trained further".to_owned(),
-                    None => for_fewer_unknown(facts, side),
-                }
+                "{:.1}% of the {text}{name} tokens are not in the vocabulary; {remedy}",
+                100.0 * unknown
             ));
         }
     }

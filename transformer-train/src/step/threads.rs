@@ -12,17 +12,6 @@ use transformer_core::device::limit_libtorch_to_one_thread;
 /// Each thread is a rayon pool of size one. The backends parallelize large operations over the current rayon pool, so
 /// here every operation stays on its thread, and shards do not wait for each other. Libtorch's own thread pool is
 /// limited to the calling thread as well.
-///
-/// # Example
-///
-/// ```
-/// use transformer_train::step::Threads;
-///
-/// if let Some(threads) = Threads::new(2)? {
-///     assert_eq!(threads.run(vec![1, 2, 3], |n| n * n), [1, 4, 9]);
-/// }
-/// # Ok::<(), std::io::Error>(())
-/// ```
 #[derive(Clone)]
 pub struct Threads(Arc<[ThreadPool]>);
 

@@ -74,16 +74,6 @@ pub enum Tens {
 }
 
 /// Writes a number in English words.
-///
-/// # Example
-///
-/// ```
-/// use transformer_train::tasks::{And, NumberStyle, Tens, english};
-///
-/// let british = NumberStyle { and: And::Every, tens: Tens::Hyphen };
-/// assert_eq!(english(1_000_007, british), "one million and seven");
-/// assert_eq!(english(342, british), "three hundred and forty-two");
-/// ```
 pub fn english(n: u32, style: NumberStyle) -> String {
     if n == 0 {
         return BELOW_20[0].to_owned();
