@@ -8,7 +8,7 @@ use std::sync::Arc;
 /// A piece of a document, in the order of the file.
 ///
 /// All parts together, with untranslated passages, are the file, byte for byte. Message catalogs are the exception: a
-/// passage is not written where its text is read, see [`PoReader`](super::format::PoReader).
+/// passage is not written where its text is read, see [`PoOptions`](super::format::PoOptions).
 #[derive(Clone, Debug)]
 pub enum Part {
     /// Text that is copied: markup, keys, times, code.

@@ -11,7 +11,6 @@ mod export;
 mod extend_vocabulary;
 mod files;
 mod half;
-mod html;
 #[cfg(feature = "serve")]
 mod interfaces;
 mod invariance;

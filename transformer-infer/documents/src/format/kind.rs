@@ -1,30 +1,24 @@
 //! [`Format`]: the formats with their names and readers.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::io::Read;
 use std::path::Path;
 use std::str::FromStr;
 
-use encoding_rs::{Encoding, UTF_8};
+use encoding_rs::UTF_8;
 
-use super::html::encoded;
+use super::html::html_file;
+use super::json::Json;
+use super::markdown::Markdown;
+use super::parts::{PartReader, ReadParts};
+use super::po::Po;
+use super::source::Source;
+use super::subtitles::Subtitles;
+use super::table::Table;
 use super::{
-    HtmlOptions, HtmlReader, JsonOptions, JsonReader, MarkdownReader, Paragraphs, PoOptions,
-    PoReader, ReadError, SubtitleKind, SubtitleOptions, SubtitleReader, TableKind, TableOptions,
-    TableReader, TextReader,
+    HtmlOptions, JsonOptions, Paragraphs, PoOptions, ReadError, SubtitleKind, SubtitleOptions,
+    TableOptions,
 };
-use crate::{Mark, MarkKind, Part, Raw};
-
-/// Number of bytes of text to translate together. Memory grows with it; smaller values make threads wait for each other
-/// more often.
-const WINDOW_BYTES: usize = 1 << 18;
-
-/// Number of bytes of text and markup after which a window ends, even if it is not full.
-const VERBATIM_BYTES: usize = 1 << 22;
-
-/// Number of bytes of a part or a mark, in addition to its text.
-const PART_BYTES: usize = 128;
 
 /// The format of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,67 +84,6 @@ impl Default for FormatOptions {
     }
 }
 
-/// The parts of a document, in order.
-pub struct PartReader {
-    parts: Box<dyn Iterator<Item = Result<Part, ReadError>> + Send>,
-    encoding: &'static Encoding,
-}
-
-impl PartReader {
-    /// Takes the parts of a document in UTF-8, for example those of an [`HtmlReader`](super::HtmlReader).
-    pub fn new(
-        parts: impl IntoIterator<Item = Result<Part, ReadError>, IntoIter: Send + 'static>,
-    ) -> Self {
-        Self {
-            parts: Box::new(parts.into_iter()),
-            encoding: UTF_8,
-        }
-    }
-
-    /// Returns the parts of the next window, about a quarter of a megabyte of text, or the largest part; none at the end.
-    ///
-    /// # Errors
-    ///
-    /// Returns a [`ReadError`] if the document cannot be read further.
-    pub fn window(&mut self) -> Result<Vec<Part>, ReadError> {
-        let mut window = Vec::new();
-        let (mut n_text, mut n_bytes) = (0, 0);
-        while n_text < WINDOW_BYTES && n_bytes < VERBATIM_BYTES {
-            let Some(part) = self.next().transpose()? else {
-                break;
-            };
-            n_bytes += size(&part);
-            if let Part::Passage(passage) = &part {
-                n_text += passage.text.len();
-            }
-            window.push(part);
-        }
-        Ok(window)
-    }
-
-    /// Returns text in the encoding of the document.
-    pub fn encoded<'a>(&self, text: &'a str) -> Cow<'a, [u8]> {
-        encoded(text, self.encoding)
-    }
-}
-
-impl Iterator for PartReader {
-    type Item = Result<Part, ReadError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        self.parts.next()
-    }
-}
-
-impl fmt::Debug for PartReader {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let encoding = self.encoding.name();
-        f.debug_struct("PartReader")
-            .field("encoding", &encoding)
-            .finish_non_exhaustive()
-    }
-}
-
 /// The formats with their names: the first name is printed, and all names are file extensions.
 const NAMES: &[(Format, &[&str])] = &[
     (Format::Text, &["txt", "text"]),
@@ -193,32 +126,18 @@ impl Format {
         input: impl Read + Send + 'static,
         options: &FormatOptions,
     ) -> Result<PartReader, ReadError> {
-        let mut encoding = UTF_8;
-        let parts: Box<dyn Iterator<Item = Result<Part, ReadError>> + Send> = match self {
-            Self::Text => Box::new(TextReader::new(name, input, options.paragraphs)),
-            Self::Markdown => Box::new(MarkdownReader::new(name, input)?),
-            Self::Html => {
-                let reader;
-                (reader, encoding) = HtmlReader::of_file(name, input, options.html)?;
-                Box::new(reader)
-            }
-            Self::Subtitles(kind) => {
-                let options = options.subtitles.clone();
-                Box::new(SubtitleReader::new(name, input, kind, options)?)
-            }
-            Self::Tsv => {
-                let options = options.table.clone();
-                Box::new(TableReader::new(name, input, TableKind::Tsv, options)?)
-            }
-            Self::Csv => {
-                let separator = options.csv_separator;
-                let (kind, options) = (TableKind::Csv { separator }, options.table.clone());
-                Box::new(TableReader::new(name, input, kind, options)?)
-            }
-            Self::Po => Box::new(PoReader::new(name, input, options.po)?),
-            Self::Json => Box::new(JsonReader::new(name, input, options.json.clone())?),
+        let table = |separator| Table::new(separator, options.table.clone());
+        let format: Box<dyn ReadParts> = match self {
+            Self::Text => Box::new(options.paragraphs),
+            Self::Markdown => Box::new(Markdown),
+            Self::Html => return html_file(name, input, options.html),
+            Self::Subtitles(kind) => Box::new(Subtitles::new(kind, options.subtitles.clone())),
+            Self::Tsv => Box::new(table(None)),
+            Self::Csv => Box::new(table(Some(options.csv_separator))),
+            Self::Po => Box::new(Po::new(options.po)),
+            Self::Json => Box::new(Json::new(options.json.clone())),
         };
-        Ok(PartReader { parts, encoding })
+        Ok(PartReader::new(Source::new(name, input), format, UTF_8))
     }
 
     fn names() -> String {
@@ -247,20 +166,4 @@ impl FromStr for Format {
             name: name.to_owned(),
         })
     }
-}
-
-/// Returns the approximate size of a part, in bytes.
-fn size(part: &Part) -> usize {
-    let of_raw = |raw: &Raw| raw.0.iter().map(size).sum::<usize>();
-    let of_mark = |mark: &Mark| match &mark.kind {
-        MarkKind::Pair { open, close } => PART_BYTES + of_raw(open) + of_raw(close),
-        MarkKind::Point { raw } | MarkKind::Break { raw } => PART_BYTES + of_raw(raw),
-    };
-    PART_BYTES
-        + match part {
-            Part::Verbatim(text) => text.len(),
-            Part::Passage(passage) => {
-                passage.text.len() + passage.marks.iter().map(of_mark).sum::<usize>()
-            }
-        }
 }

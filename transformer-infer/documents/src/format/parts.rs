@@ -1,23 +1,43 @@
-//! [`Parts`]: the iterator that all formats share, and [`PartQueue`], the queue of the parts that they have read.
+//! [`PartReader`]: the parts of a document, and [`PartQueue`], the queue of the parts that its format has read.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
+use std::fmt;
 
-use crate::{Part, Passage, ReadError};
+use encoding_rs::Encoding;
+
+use super::html::encoded;
+use super::source::Source;
+use crate::{Mark, MarkKind, Part, Passage, Raw, ReadError};
 
 /// Maximum size of a verbatim part, in bytes.
 const MAX_VERBATIM_BYTES: usize = 1 << 16;
 
+/// Number of bytes of text to translate together. Memory grows with it; smaller values make threads wait for each other
+/// more often.
+const WINDOW_BYTES: usize = 1 << 18;
+
+/// Number of bytes of text and markup after which a window ends, even if it is not full.
+const VERBATIM_BYTES: usize = 1 << 22;
+
+/// Number of bytes of a part or a mark, in addition to its text.
+const PART_BYTES: usize = 128;
+
 /// A format: reads a document piece by piece.
-pub(super) trait ReadParts {
+pub(super) trait ReadParts: fmt::Debug + Send {
     /// Reads some more and adds parts to the queue; returns whether there may be more to read.
-    fn read_parts(&mut self, parts: &mut PartQueue) -> Result<bool, ReadError>;
+    fn read_parts(&mut self, source: &mut Source, parts: &mut PartQueue)
+    -> Result<bool, ReadError>;
 }
 
-/// The parts of a document; ends after the first error.
+/// The parts of a document, in order; ends after the first error.
 #[derive(Debug)]
-pub(super) struct Parts<S> {
-    source: S,
+pub struct PartReader {
+    source: Source,
+    format: Box<dyn ReadParts>,
+    encoding: &'static Encoding,
     queue: PartQueue,
+    has_begun: bool,
     has_ended: bool,
     /// The error to return after the parts read before it.
     error: Option<ReadError>,
@@ -27,19 +47,62 @@ pub(super) struct Parts<S> {
 #[derive(Debug, Default)]
 pub(super) struct PartQueue(VecDeque<Part>);
 
-impl<S: ReadParts> Parts<S> {
-    /// Makes the iterator over the parts of a source.
-    pub(super) fn new(source: S) -> Self {
+impl PartReader {
+    /// Reads a document with a format. `encoding` is that of the file that the source was decoded from.
+    pub(super) fn new(
+        source: Source,
+        format: Box<dyn ReadParts>,
+        encoding: &'static Encoding,
+    ) -> Self {
         Self {
             source,
+            format,
+            encoding,
             queue: PartQueue::default(),
+            has_begun: false,
             has_ended: false,
             error: None,
         }
     }
+
+    /// Returns the parts of the next window, about a quarter of a megabyte of text, or the largest part; none at the end.
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`ReadError`] if the document cannot be read further.
+    pub fn window(&mut self) -> Result<Vec<Part>, ReadError> {
+        let mut window = Vec::new();
+        let (mut n_text, mut n_bytes) = (0, 0);
+        while n_text < WINDOW_BYTES && n_bytes < VERBATIM_BYTES {
+            let Some(part) = self.next().transpose()? else {
+                break;
+            };
+            n_bytes += size(&part);
+            if let Part::Passage(passage) = &part {
+                n_text += passage.text.len();
+            }
+            window.push(part);
+        }
+        Ok(window)
+    }
+
+    /// Returns text in the encoding of the document.
+    pub fn encoded<'a>(&self, text: &'a str) -> Cow<'a, [u8]> {
+        encoded(text, self.encoding)
+    }
+
+    /// Reads some more. A byte order mark is copied.
+    fn read(&mut self) -> Result<bool, ReadError> {
+        if !self.has_begun {
+            self.has_begun = true;
+            let mark = self.source.take_byte_order_mark()?;
+            self.queue.push_verbatim(&mark);
+        }
+        self.format.read_parts(&mut self.source, &mut self.queue)
+    }
 }
 
-impl<S: ReadParts> Iterator for Parts<S> {
+impl Iterator for PartReader {
     type Item = Result<Part, ReadError>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -47,7 +110,7 @@ impl<S: ReadParts> Iterator for Parts<S> {
             if let Some(part) = self.queue.pop_complete() {
                 return Some(Ok(part));
             }
-            match self.source.read_parts(&mut self.queue) {
+            match self.read() {
                 Ok(has_more) => self.has_ended = !has_more,
                 Err(error) => {
                     self.has_ended = true;
@@ -84,6 +147,16 @@ impl PartQueue {
         self.0.push_back(Part::Passage(passage));
     }
 
+    /// Adds parts.
+    pub(super) fn extend(&mut self, parts: impl IntoIterator<Item = Part>) {
+        for part in parts {
+            match part {
+                Part::Verbatim(text) => self.push_verbatim(&text),
+                Part::Passage(passage) => self.push_passage(passage),
+            }
+        }
+    }
+
     /// Returns all parts, in order.
     pub(super) fn into_parts(self) -> Vec<Part> {
         self.0.into()
@@ -96,4 +169,20 @@ impl PartQueue {
             _ => self.0.pop_front(),
         }
     }
+}
+
+/// Returns the approximate size of a part, in bytes.
+fn size(part: &Part) -> usize {
+    let of_raw = |raw: &Raw| raw.0.iter().map(size).sum::<usize>();
+    let of_mark = |mark: &Mark| match &mark.kind {
+        MarkKind::Pair { open, close } => PART_BYTES + of_raw(open) + of_raw(close),
+        MarkKind::Point { raw } | MarkKind::Break { raw } => PART_BYTES + of_raw(raw),
+    };
+    PART_BYTES
+        + match part {
+            Part::Verbatim(text) => text.len(),
+            Part::Passage(passage) => {
+                passage.text.len() + passage.marks.iter().map(of_mark).sum::<usize>()
+            }
+        }
 }

@@ -1,11 +1,11 @@
-//! [`TextReader`]: plain text.
+//! [`Paragraphs`]: plain text.
 
-use std::io::Read;
 use std::sync::Arc;
 
-use super::window::Window;
+use super::parts::{PartQueue, ReadParts};
+use super::source::Source;
 use crate::list_mark::list_mark;
-use crate::{Notation, Part, Passage, Plain, ReadError};
+use crate::{Notation, Passage, Plain, ReadError};
 
 /// Maximum size of a passage, in bytes.
 const PASSAGE_BYTES: usize = 1 << 15;
@@ -21,17 +21,6 @@ pub enum Paragraphs {
     BlankLines,
 }
 
-/// A reader of plain text: every character is translated text.
-///
-/// Passages are pieces of about 32 KiB that end with a paragraph. A longer paragraph is cut after a sentence, or else
-/// after a word, so that memory does not grow with it.
-#[derive(Debug)]
-pub struct TextReader {
-    window: Window,
-    paragraphs: Paragraphs,
-    has_failed: bool,
-}
-
 /// The notation of text with wrapped lines.
 #[derive(Clone, Copy, Debug)]
 struct Wrapped;
@@ -42,59 +31,34 @@ impl Notation for Wrapped {
     }
 }
 
-impl TextReader {
-    /// Reads from a stream. `name` is the document in error messages.
-    pub fn new(name: String, input: impl Read + Send + 'static, paragraphs: Paragraphs) -> Self {
-        Self {
-            window: Window::new(name, Box::new(input)),
-            paragraphs,
-            has_failed: false,
+impl ReadParts for Paragraphs {
+    /// Every character is translated text. Passages are pieces of about 32 KiB that end with a paragraph. A longer
+    /// paragraph is cut after a sentence, or else after a word, so that memory does not grow with it.
+    fn read_parts(
+        &mut self,
+        source: &mut Source,
+        parts: &mut PartQueue,
+    ) -> Result<bool, ReadError> {
+        while source.text().len() <= 2 * PASSAGE_BYTES && !source.is_at_end() {
+            source.fill()?;
         }
-    }
-
-    fn read(&mut self) -> Result<Option<Part>, ReadError> {
-        while self.window.text().len() <= 2 * PASSAGE_BYTES && !self.window.is_at_end() {
-            self.window.fill()?;
-        }
-        let text = self.window.text();
-        let mark = text
-            .strip_prefix('\u{feff}')
-            .map_or(0, |rest| text.len() - rest.len());
+        let text = source.text();
         if text.is_empty() {
-            return Ok(None);
+            return Ok(false);
         }
-        if mark > 0 {
-            return Ok(Some(Part::Verbatim(self.window.take(mark))));
-        }
-        let end = match self.paragraphs {
-            Paragraphs::Lines => end_of_piece(text, self.window.is_at_end()),
-            Paragraphs::BlankLines => end_of_paragraph(text, self.window.is_at_end()),
+        let (end, notation): (usize, Arc<dyn Notation>) = match self {
+            Self::Lines => (end_of_piece(text, source.is_at_end()), Arc::new(Plain)),
+            Self::BlankLines => (
+                end_of_paragraph(text, source.is_at_end()),
+                Arc::new(Wrapped),
+            ),
         };
-        let is_wrapped = self.paragraphs == Paragraphs::BlankLines;
-        let notation: Arc<dyn Notation> = if is_wrapped {
-            Arc::new(Wrapped)
-        } else {
-            Arc::new(Plain)
-        };
-        let text = self.window.take(end);
-        Ok(Some(Part::Passage(Passage {
-            text,
+        parts.push_passage(Passage {
+            text: source.take(end),
             marks: Vec::new(),
             notation,
-        })))
-    }
-}
-
-impl Iterator for TextReader {
-    type Item = Result<Part, ReadError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        if self.has_failed {
-            return None;
-        }
-        let part = self.read();
-        self.has_failed = part.is_err();
-        part.transpose()
+        });
+        Ok(true)
     }
 }
 
@@ -158,12 +122,16 @@ fn end_of_paragraph(text: &str, is_all: bool) -> usize {
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::parts::PartReader;
     use super::*;
 
+    fn read(text: &[u8], paragraphs: Paragraphs) -> PartReader {
+        let source = Source::new("`a`".to_owned(), std::io::Cursor::new(text.to_owned()));
+        PartReader::new(source, Box::new(paragraphs), encoding_rs::UTF_8)
+    }
+
     fn passages(text: &str, paragraphs: Paragraphs) -> Vec<String> {
-        let input = std::io::Cursor::new(text.to_owned());
-        let parts = TextReader::new("`a`".to_owned(), input, paragraphs);
-        parts
+        read(text.as_bytes(), paragraphs)
             .map(|part| part.expect("the text is UTF-8").source())
             .collect()
     }
@@ -197,8 +165,7 @@ mod tests {
 
     #[test]
     fn a_byte_that_is_not_utf8_is_refused_with_its_line() {
-        let parts = TextReader::new("`a`".to_owned(), &b"one\n\xff"[..], Paragraphs::Lines);
-        let error = parts
+        let error = read(b"one\n\xff", Paragraphs::Lines)
             .filter_map(Result::err)
             .next()
             .expect("the text is refused");

@@ -4,6 +4,7 @@ mod cases;
 mod copied;
 mod doubles;
 mod encodings;
+mod formats;
 mod lines;
 mod mangled;
 mod marks;

@@ -8,7 +8,7 @@ use super::request::TranslateOptions;
 use crate::http::ApiError;
 use crate::models::Served;
 use crate::state::Caller;
-use transformer_documents::format::{HtmlOptions, HtmlReader};
+use transformer_documents::format::{HtmlOptions, html_parts};
 
 /// Translates fragments or pages of HTML, the sentences of all at once.
 pub(super) async fn translate_html(
@@ -19,7 +19,7 @@ pub(super) async fn translate_html(
 ) -> Result<Vec<String>, ApiError> {
     translate_parts_of(served, options, caller, texts, |text| {
         let name = "the text".to_owned();
-        HtmlReader::new(name, Cursor::new(text), HtmlOptions::default())?.collect()
+        html_parts(name, Cursor::new(text), HtmlOptions::default())
     })
     .await
 }

@@ -1,10 +1,4 @@
-//! The formats of documents: copies are equal byte for byte, and a changed text is read back as it was written.
+//! Documents by the program and by the library.
 
-mod check;
 mod command;
-mod json;
 mod library;
-mod markdown;
-mod po;
-mod subtitles;
-mod table;

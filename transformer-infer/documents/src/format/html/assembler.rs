@@ -1,7 +1,5 @@
 //! [`Assembler`]: collects text and inline markup up to the end of a passage, and makes parts of them.
 
-use std::collections::VecDeque;
-
 use super::entity::pieces;
 use super::notation::Position;
 use super::scan_tag::is_space;
@@ -18,9 +16,6 @@ pub(super) const MAX_ITEMS: usize = 1000;
 /// Number of bytes of markup after which a passage ends in the same way.
 pub(super) const MAX_MARKUP_BYTES: usize = 1 << 20;
 
-/// Size of the parts into which copied text is divided.
-const VERBATIM_BYTES: usize = 1 << 16;
-
 /// The current passage, and the parts before it.
 #[derive(Debug, Default)]
 pub(super) struct Assembler {
@@ -31,23 +26,15 @@ pub(super) struct Assembler {
     n_markup_bytes: usize,
     /// The position of the passage's text.
     position: Position,
-    parts: VecDeque<Part>,
+    /// The parts before it.
+    pub(super) parts: Vec<Part>,
 }
 
 impl Assembler {
-    /// Returns the first complete part.
-    pub(super) fn next_part(&mut self, is_at_end: bool) -> Option<Part> {
-        // Copied text may grow.
-        if self.parts.len() > 1 || is_at_end {
-            return self.parts.pop_front();
-        }
-        None
-    }
-
     /// Ends the passage, and copies the parts.
     pub(super) fn copy(&mut self, parts: Vec<Part>) {
         self.flush();
-        self.emit(parts);
+        self.parts.extend(parts);
     }
 
     /// Adds text as written in the file.
@@ -160,28 +147,15 @@ impl Assembler {
         for (index, item) in items.into_iter().enumerate() {
             match item {
                 Inline::Open(parts) if open.next_if(|(at, _)| *at == index).is_some() => {
-                    self.emit(segment_parts(std::mem::take(&mut segment), self.position));
-                    self.emit(parts);
+                    self.parts
+                        .extend(segment_parts(std::mem::take(&mut segment), self.position));
+                    self.parts.extend(parts);
                 }
                 item => segment.push(item),
             }
         }
-        self.emit(segment_parts(segment, self.position));
+        self.parts.extend(segment_parts(segment, self.position));
         self.position = Position::Content;
-    }
-
-    fn emit(&mut self, parts: Vec<Part>) {
-        for part in parts {
-            match (part, self.parts.back_mut()) {
-                (Part::Verbatim(text), _) if text.is_empty() => {}
-                (Part::Verbatim(text), Some(Part::Verbatim(last)))
-                    if last.len() < VERBATIM_BYTES =>
-                {
-                    last.push_str(&text);
-                }
-                (part, _) => self.parts.push_back(part),
-            }
-        }
     }
 }
 

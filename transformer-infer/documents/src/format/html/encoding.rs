@@ -57,7 +57,7 @@ pub(super) fn decoded(
 }
 
 /// Writes text in an encoding, with references for characters that the encoding lacks.
-pub(crate) fn encoded<'a>(text: &'a str, encoding: &'static Encoding) -> Cow<'a, [u8]> {
+pub(in crate::format) fn encoded<'a>(text: &'a str, encoding: &'static Encoding) -> Cow<'a, [u8]> {
     if encoding == UTF_16LE {
         text.encode_utf16().flat_map(u16::to_le_bytes).collect()
     } else if encoding == UTF_16BE {

@@ -17,18 +17,11 @@ mod tokenizer;
 mod tree;
 
 pub(super) use elements::{is_block, is_copied, is_void};
-pub(crate) use encoding::encoded;
+pub(super) use encoding::encoded;
 pub(super) use entity::entity;
 pub(super) use notation::HtmlNotation;
-pub use reader::{HtmlOptions, HtmlReader};
+pub(super) use reader::html_file;
+pub use reader::{HtmlOptions, html_parts};
 
 #[cfg(test)]
-mod properties;
-#[cfg(test)]
-mod reader_tests;
-#[cfg(test)]
-mod soup;
-#[cfg(test)]
-mod tokenizer_tests;
-#[cfg(test)]
-mod trees;
+mod tests;

@@ -1,8 +1,8 @@
-//! [`HtmlReader`]: the parts of an HTML file.
+//! [`Html`]: the parts of an HTML file.
 
 use std::io::Read;
 
-use encoding_rs::{Encoding, UTF_8};
+use encoding_rs::UTF_8;
 
 use super::assembler::{Assembler, MAX_MARKUP_BYTES, n_bytes};
 use super::attributes::{declared_encoding, tag_parts, translate};
@@ -12,7 +12,8 @@ use super::segment::{InlinePoint, append};
 use super::token::{Tag, TextMode, Token, TokenKind};
 use super::tokenizer::next_token;
 use super::tree::{MAX_DEPTH, Tree};
-use crate::format::window::Window;
+use crate::format::parts::{PartQueue, PartReader, ReadParts};
+use crate::format::source::Source;
 use crate::{Part, ReadError};
 
 /// The remedy for a page that declares another encoding.
@@ -30,30 +31,58 @@ pub struct HtmlOptions {
     pub attributes: bool,
 }
 
-/// A reader of HTML, a page or a fragment of one, that follows browsers: any input is HTML.
+/// Returns the parts of a text in HTML, a page or a fragment of one. `name` is the text in error messages.
 ///
-/// A block such as a paragraph is a passage. Inline elements with both tags inside it are its pairs; images, comments
-/// and elements that are not translated, such as `code`, are its points. Everything else is copied. Memory is bounded:
-/// a passage has at most about 128 KiB of text, and a tag or comment 16 MiB.
+/// # Errors
+///
+/// Returns an error if the text declares an encoding other than UTF-8, or if its markup is beyond all limits.
 ///
 /// # Example
 ///
 /// ```
 /// use transformer_documents::Part;
-/// use transformer_documents::format::{HtmlOptions, HtmlReader};
+/// use transformer_documents::format::{HtmlOptions, html_parts};
 ///
 /// let page = "<p>Tom &amp; <b>Jerry</b></p>";
-/// let reader = HtmlReader::new("`a.html`".into(), page.as_bytes(), HtmlOptions::default())?;
-/// let parts = reader.collect::<Result<Vec<_>, _>>()?;
+/// let parts = html_parts("`a.html`".into(), page.as_bytes(), HtmlOptions::default())?;
 /// let Part::Passage(passage) = &parts[1] else { panic!("expected a passage") };
 /// assert_eq!(passage.text, "Tom & Jerry");
 /// assert_eq!(passage.marks[0].range, 6..11);
 /// assert_eq!(parts.iter().map(Part::source).collect::<String>(), page);
 /// # Ok::<(), transformer_documents::ReadError>(())
 /// ```
+pub fn html_parts(
+    name: String,
+    input: impl Read + Send + 'static,
+    options: HtmlOptions,
+) -> Result<Vec<Part>, ReadError> {
+    let html = Html::new(options, false);
+    PartReader::new(Source::new(name, input), Box::new(html), UTF_8).collect()
+}
+
+/// Starts reading a file in its declared encoding.
+pub(in crate::format) fn html_file(
+    name: String,
+    input: impl Read + Send + 'static,
+    options: HtmlOptions,
+) -> Result<PartReader, ReadError> {
+    let (input, encoding) = decoded(&name, input)?;
+    let html = Html::new(options, encoding.is_some());
+    let source = Source::new(name, input);
+    Ok(PartReader::new(
+        source,
+        Box::new(html),
+        encoding.unwrap_or(UTF_8),
+    ))
+}
+
+/// A reader of HTML that follows browsers: any input is HTML.
+///
+/// A block such as a paragraph is a passage. Inline elements with both tags inside it are its pairs; images, comments
+/// and elements that are not translated, such as `code`, are its points. Everything else is copied. Memory is bounded:
+/// a passage has at most about 128 KiB of text, and a tag or comment 16 MiB.
 #[derive(Debug)]
-pub struct HtmlReader {
-    window: Window,
+struct Html {
     options: HtmlOptions,
     /// True if the page was decoded, so that its declaration of an encoding no longer matters.
     is_decoded: bool,
@@ -61,7 +90,6 @@ pub struct HtmlReader {
     tree: Tree,
     assembler: Assembler,
     atom: Option<Atom>,
-    is_done: bool,
 }
 
 /// An inline element that is not translated, up to its end tag.
@@ -75,68 +103,52 @@ struct Atom {
     is_visible: bool,
 }
 
-impl HtmlReader {
-    /// Starts reading a file in its declared encoding, and returns the encoding.
-    pub(crate) fn of_file(
-        name: String,
-        input: impl Read + Send + 'static,
-        options: HtmlOptions,
-    ) -> Result<(Self, &'static Encoding), ReadError> {
-        let (input, encoding) = decoded(&name, input)?;
-        let mut reader = Self::new(name, input, options)?;
-        reader.is_decoded = encoding.is_some();
-        Ok((reader, encoding.unwrap_or(UTF_8)))
+impl ReadParts for Html {
+    fn read_parts(
+        &mut self,
+        source: &mut Source,
+        parts: &mut PartQueue,
+    ) -> Result<bool, ReadError> {
+        let has_more = self.step(source)?;
+        parts.extend(self.assembler.parts.drain(..));
+        Ok(has_more)
     }
+}
 
-    /// Starts reading UTF-8. `name` is the document in error messages.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the first bytes cannot be read or are not UTF-8.
-    pub fn new(
-        name: String,
-        input: impl Read + Send + 'static,
-        options: HtmlOptions,
-    ) -> Result<Self, ReadError> {
-        let mut reader = Self {
-            window: Window::new(name, Box::new(input)),
+impl Html {
+    fn new(options: HtmlOptions, is_decoded: bool) -> Self {
+        Self {
             options,
-            is_decoded: false,
+            is_decoded,
             mode: TextMode::Data,
             tree: Tree::default(),
             assembler: Assembler::default(),
             atom: None,
-            is_done: false,
-        };
-        reader.window.fill()?;
-        if reader.window.text().starts_with('\u{feff}') {
-            let mark = reader.window.take('\u{feff}'.len_utf8());
-            reader.assembler.copy(vec![Part::Verbatim(mark)]);
         }
-        Ok(reader)
     }
 
-    /// Reads a token, or more of the file.
-    fn step(&mut self) -> Result<(), ReadError> {
-        let text = self.window.text();
-        let is_at_end = self.window.is_at_end();
+    /// Reads a token, or more of the file; returns false at its end.
+    fn step(&mut self, file: &mut Source) -> Result<bool, ReadError> {
+        let text = file.text();
+        let is_at_end = file.is_at_end();
         if text.is_empty() {
             if !is_at_end {
-                return self.window.fill();
+                file.fill()?;
+                return Ok(true);
             }
             self.give_up_atom();
             self.assembler.flush();
-            self.is_done = true;
-            return Ok(());
+            return Ok(false);
         }
         let token = match next_token(text, is_at_end, self.tree.is_foreign(), &mut self.mode) {
             Some(token) => token,
             None if !is_at_end => {
                 if text.len() > MAX_TOKEN_BYTES {
                     let problem = format!("a tag or comment has more than {MAX_TOKEN_BYTES} bytes");
-                    return Err(self.window.error(problem, "end it with `>` or `-->`"));
+                    return Err(file.error(problem, "end it with `>` or `-->`"));
                 }
-                return self.window.fill();
+                file.fill()?;
+                return Ok(true);
             }
             None => Token {
                 len: text.len(),
@@ -144,9 +156,9 @@ impl HtmlReader {
             },
         };
         if let TokenKind::Start(tag) = &token.kind {
-            self.check(tag)?;
+            self.check(tag, file)?;
         }
-        let source = self.window.take(token.len);
+        let source = file.take(token.len);
         match token.kind {
             TokenKind::Text => self.text(source),
             TokenKind::Start(tag) => self.start(&tag, source),
@@ -161,22 +173,22 @@ impl HtmlReader {
         {
             self.give_up_atom();
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Returns an error if the tag makes the page impossible to translate.
-    fn check(&self, tag: &Tag) -> Result<(), ReadError> {
+    fn check(&self, tag: &Tag, file: &Source) -> Result<(), ReadError> {
         if self.tree.depth() >= MAX_DEPTH {
             let problem = format!("{MAX_DEPTH} elements are open");
-            return Err(self.window.error(problem, "end them with their end tags"));
+            return Err(file.error(problem, "end them with their end tags"));
         }
-        if let Some(declared) = declared_encoding(tag, self.window.text())
+        if let Some(declared) = declared_encoding(tag, file.text())
             && declared.encoding != Some(UTF_8)
             && !self.is_decoded
         {
             let label = declared.label;
             let problem = format!("the page declares its encoding as `{label}`, expected UTF-8");
-            return Err(self.window.error(problem, CONVERT));
+            return Err(file.error(problem, CONVERT));
         }
         Ok(())
     }
@@ -340,25 +352,5 @@ impl Atom {
     fn push(&mut self, parts: Vec<Part>) {
         self.n_bytes += parts.iter().map(n_bytes).sum::<usize>();
         append(&mut self.parts, parts);
-    }
-}
-
-impl Iterator for HtmlReader {
-    type Item = Result<Part, ReadError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            if let Some(part) = self.assembler.next_part(self.is_done) {
-                return Some(Ok(part));
-            }
-            if self.is_done {
-                return None;
-            }
-            if let Err(error) = self.step() {
-                self.is_done = true;
-                self.assembler = Assembler::default();
-                return Some(Err(error));
-            }
-        }
     }
 }

@@ -2,10 +2,8 @@
 
 mod filter;
 mod grammar;
-mod options;
 mod reader;
-mod scanner;
 mod string;
 
-pub use options::JsonOptions;
-pub use reader::JsonReader;
+pub use filter::JsonOptions;
+pub(super) use reader::Json;

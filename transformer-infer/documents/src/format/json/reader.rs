@@ -1,91 +1,73 @@
-//! [`JsonReader`]: reads JSON.
+//! [`Json`]: reads JSON.
 
-use std::io::Read;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
-use super::filter::Selection;
+use regex::Regex;
+
+use super::filter::{JsonOptions, Selection};
 use super::grammar::{Expected, Grammar, MAX_DEPTH};
-use super::options::JsonOptions;
-use super::scanner::Scanner;
 use super::string::{JsonText, decode};
-use crate::format::lines::MAX_RECORD_BYTES;
-use crate::format::parts::{PartQueue, Parts, ReadParts};
-use crate::{Notation, Part, ReadError};
+use crate::format::parts::{PartQueue, ReadParts};
+use crate::format::source::{MAX_RECORD_BYTES, Source};
+use crate::kinds::pattern;
+use crate::{Notation, ReadError};
 
 const REMEDY: &str = "correct the file; any JSON checker shows the same position";
 
 /// Maximum length of a number, in bytes.
 const MAX_NUMBER_BYTES: usize = 4096;
 
+/// Numbers and literals of RFC 8259.
+static WORD: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(r"^(?-u:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)$")
+});
+
 /// A reader of JSON (RFC 8259).
 ///
 /// String values are passages; keys, numbers, spaces and the rest are verbatim. Line ends inside a string are breaks,
 /// and blank lines end a passage. A string with half a surrogate pair is verbatim.
 #[derive(Debug)]
-pub struct JsonReader(Parts<Json>);
-
-#[derive(Debug)]
-struct Json {
-    scanner: Scanner,
+pub(in crate::format) struct Json {
     options: JsonOptions,
     grammar: Grammar,
-    is_start: bool,
 }
 
-impl JsonReader {
-    /// Reads from a stream. `name` is the document in error messages.
-    ///
-    /// # Errors
-    ///
-    /// Never fails: all errors come from the iterator.
-    pub fn new(
-        name: String,
-        input: impl Read + Send + 'static,
-        options: JsonOptions,
-    ) -> Result<Self, ReadError> {
-        Ok(Self(Parts::new(Json {
-            scanner: Scanner::new(name, input),
+impl Json {
+    pub(in crate::format) fn new(options: JsonOptions) -> Self {
+        Self {
             grammar: Grammar::new(Selection::new(&options)),
             options,
-            is_start: true,
-        })))
-    }
-}
-
-impl Iterator for JsonReader {
-    type Item = Result<Part, ReadError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        self.0.next()
+        }
     }
 }
 
 impl ReadParts for Json {
-    fn read_parts(&mut self, parts: &mut PartQueue) -> Result<bool, ReadError> {
-        if std::mem::take(&mut self.is_start) {
-            self.read_byte_order_mark(parts)?;
-        }
-        let Some(byte) = self.scanner.peek()? else {
+    fn read_parts(
+        &mut self,
+        source: &mut Source,
+        parts: &mut PartQueue,
+    ) -> Result<bool, ReadError> {
+        let Some(byte) = source.byte(0)? else {
             if self.grammar.is_complete() {
                 return Ok(false);
             }
-            return Err(self.unexpected("the end of the file"));
+            return Err(self.unexpected(source, "the end of the file"));
         };
         match byte {
-            b' ' | b'\t' | b'\r' | b'\n' => self.copy(byte, parts),
+            b' ' | b'\t' | b'\r' | b'\n' => parts.push_verbatim(&source.take(1)),
             b'{' | b'}' | b'[' | b']' | b',' | b':' => {
                 if !self.grammar.punctuate(byte) {
-                    return Err(self.unexpected_byte(byte));
+                    return Err(self.unexpected_byte(source, byte));
                 }
                 if self.grammar.is_too_deep() {
                     let problem =
                         format!("objects and arrays are nested more than {MAX_DEPTH} deep");
-                    return Err(self.scanner.error(problem, "divide the file"));
+                    return Err(source.error_at(0, problem, "divide the file"));
                 }
-                self.copy(byte, parts);
+                parts.push_verbatim(&source.take(1));
             }
             b'"' if matches!(self.grammar.expected, Expected::Key | Expected::KeyOrEnd) => {
-                let key = self.read_string()?;
+                let key = read_string(source)?;
                 let text = decode(&key);
                 let text = text.as_ref().map_or(key.as_str(), |value| value.text());
                 self.grammar.selection = self.grammar.outer_selection().below(text, &self.options);
@@ -93,7 +75,7 @@ impl ReadParts for Json {
                 push_quoted(parts, |parts| parts.push_verbatim(&key));
             }
             b'"' if self.grammar.expects_value() => {
-                let source = self.read_string()?;
+                let source = read_string(source)?;
                 let is_translated = self.grammar.selection.is_translated();
                 self.grammar.end_value();
                 push_quoted(parts, |parts| match decode(&source) {
@@ -105,172 +87,103 @@ impl ReadParts for Json {
                 });
             }
             b'-' | b'0'..=b'9' | b't' | b'f' | b'n' if self.grammar.expects_value() => {
-                let word = self.read_word()?;
+                parts.push_verbatim(&read_word(source)?);
                 self.grammar.end_value();
-                parts.push_verbatim(&word);
             }
-            _ => return Err(self.unexpected_byte(byte)),
+            _ => return Err(self.unexpected_byte(source, byte)),
         }
         Ok(true)
     }
 }
 
 impl Json {
-    /// Copies a byte of ASCII.
-    fn copy(&mut self, byte: u8, parts: &mut PartQueue) {
-        self.scanner.skip(byte);
-        parts.push_verbatim(char::from(byte).encode_utf8(&mut [0; 4]));
-    }
-
-    fn read_byte_order_mark(&mut self, parts: &mut PartQueue) -> Result<(), ReadError> {
-        if self.scanner.peek()? != Some(0xef) {
-            return Ok(());
-        }
-        for expected in "\u{feff}".bytes() {
-            match self.scanner.peek()? {
-                Some(byte) if byte == expected => self.scanner.skip(byte),
-                _ => return Err(self.unexpected("another character")),
-            }
-        }
-        parts.push_verbatim("\u{feff}");
-        Ok(())
-    }
-
-    /// Reads a string and returns the source between its quotation marks.
-    fn read_string(&mut self) -> Result<String, ReadError> {
-        let start = self.scanner.error(
-            format_args!(
-                "a string that begins here has more than {MAX_RECORD_BYTES} bytes, the limit"
-            ),
-            "check that its end is not missing, and divide it",
-        );
-        self.scanner.skip(b'"');
-        let mut bytes = Vec::new();
-        loop {
-            let byte = self.peek_in("a string")?;
-            match byte {
-                b'"' => break,
-                0..0x20 => {
-                    return Err(self
-                        .scanner
-                        .error("a control character is in a string", REMEDY));
-                }
-                b'\\' => self.read_escape(&mut bytes)?,
-                _ => {
-                    self.scanner.skip(byte);
-                    bytes.push(byte);
-                }
-            }
-            if bytes.len() > MAX_RECORD_BYTES {
-                return Err(start);
-            }
-        }
-        let string = String::from_utf8(bytes).map_err(|_| {
-            self.scanner.error(
-                "the string that ends here is not UTF-8",
-                self.scanner.utf8_remedy(),
-            )
-        })?;
-        self.scanner.skip(b'"');
-        Ok(string)
-    }
-
-    fn read_escape(&mut self, bytes: &mut Vec<u8>) -> Result<(), ReadError> {
-        self.scanner.skip(b'\\');
-        bytes.push(b'\\');
-        let byte = self.peek_in("a string")?;
-        if !b"\"\\/bfnrtu".contains(&byte) {
-            return Err(self
-                .scanner
-                .error("expected an escape such as `\\n` or `\\u00e9`", REMEDY));
-        }
-        self.scanner.skip(byte);
-        bytes.push(byte);
-        if byte == b'u' {
-            for _ in 0..4 {
-                let digit = self.peek_in("a string")?;
-                if !digit.is_ascii_hexdigit() {
-                    return Err(self
-                        .scanner
-                        .error("expected four hexadecimal digits after `\\u`", REMEDY));
-                }
-                self.scanner.skip(digit);
-                bytes.push(digit);
-            }
-        }
-        Ok(())
-    }
-
-    /// Reads a number, `true`, `false` or `null`.
-    fn read_word(&mut self) -> Result<String, ReadError> {
-        let invalid =
-            |word: &str| format!("expected a number, `true`, `false` or `null`, found `{word}`");
-        let start = self.scanner.error(invalid("a long word"), REMEDY);
-        let mut word = String::new();
-        while let Some(byte) = self.scanner.peek()? {
-            if !(byte.is_ascii_alphanumeric() || b"+-.".contains(&byte)) {
-                break;
-            }
-            if word.len() > MAX_NUMBER_BYTES {
-                return Err(start);
-            }
-            self.scanner.skip(byte);
-            word.push(char::from(byte));
-        }
-        if ["true", "false", "null"].contains(&word.as_str()) || is_number(&word) {
-            Ok(word)
-        } else {
-            let shown = &word[..word.len().min(40)];
-            Err(self.scanner.error(invalid(shown), REMEDY))
-        }
-    }
-
-    fn peek_in(&mut self, token: &str) -> Result<u8, ReadError> {
-        let byte = self.scanner.peek()?;
-        byte.ok_or_else(|| {
-            self.scanner
-                .error(format_args!("the file ends inside of {token}"), REMEDY)
-        })
-    }
-
-    fn unexpected_byte(&self, byte: u8) -> ReadError {
+    fn unexpected_byte(&self, source: &Source, byte: u8) -> ReadError {
         if byte.is_ascii_graphic() {
-            self.unexpected(&format!("`{}`", char::from(byte)))
+            self.unexpected(source, &format!("`{}`", char::from(byte)))
         } else {
-            self.unexpected("another character")
+            self.unexpected(source, "another character")
         }
     }
 
-    fn unexpected(&self, found: &str) -> ReadError {
+    fn unexpected(&self, source: &Source, found: &str) -> ReadError {
         let expected = self.grammar.description();
-        self.scanner
-            .error(format_args!("expected {expected}, found {found}"), REMEDY)
+        source.error_at(
+            0,
+            format_args!("expected {expected}, found {found}"),
+            REMEDY,
+        )
     }
+}
+
+/// Takes a string and returns the source between its quotation marks.
+fn read_string(source: &mut Source) -> Result<String, ReadError> {
+    let mut at = 1;
+    loop {
+        match byte_of_string(source, at)? {
+            b'"' => break,
+            0..0x20 => {
+                return Err(source.error_at(at, "a control character is in a string", REMEDY));
+            }
+            b'\\' => at += len_of_escape(source, at)?,
+            _ => at += 1,
+        }
+        if at - 1 > MAX_RECORD_BYTES {
+            let problem = format!(
+                "a string that begins here has more than {MAX_RECORD_BYTES} bytes, the limit"
+            );
+            let remedy = "check that its end is not missing, and divide it";
+            return Err(source.error_at(0, problem, remedy));
+        }
+    }
+    Ok(source.take(at + 1)[1..at].to_owned())
+}
+
+/// Returns the length of the escape at an index.
+fn len_of_escape(source: &mut Source, at: usize) -> Result<usize, ReadError> {
+    let letter = byte_of_string(source, at + 1)?;
+    if !b"\"\\/bfnrtu".contains(&letter) {
+        let problem = "expected an escape such as `\\n` or `\\u00e9`";
+        return Err(source.error_at(at + 1, problem, REMEDY));
+    }
+    let len = if letter == b'u' { 6 } else { 2 };
+    for digit in at + 2..at + len {
+        if !byte_of_string(source, digit)?.is_ascii_hexdigit() {
+            let problem = "expected four hexadecimal digits after `\\u`";
+            return Err(source.error_at(digit, problem, REMEDY));
+        }
+    }
+    Ok(len)
+}
+
+fn byte_of_string(source: &mut Source, at: usize) -> Result<u8, ReadError> {
+    let byte = source.byte(at)?;
+    byte.ok_or_else(|| source.error_at(at, "the file ends inside of a string", REMEDY))
+}
+
+/// Takes a number, `true`, `false` or `null`.
+fn read_word(source: &mut Source) -> Result<String, ReadError> {
+    let invalid =
+        |word: &str| format!("expected a number, `true`, `false` or `null`, found `{word}`");
+    let mut len = 0;
+    while let Some(byte) = source.byte(len)?
+        && (byte.is_ascii_alphanumeric() || b"+-.".contains(&byte))
+    {
+        if len > MAX_NUMBER_BYTES {
+            return Err(source.error_at(0, invalid("a long word"), REMEDY));
+        }
+        len += 1;
+    }
+    let word = &source.text()[..len];
+    if WORD.is_match(word) {
+        return Ok(source.take(len));
+    }
+    Err(source.error_at(len, invalid(&word[..len.min(40)]), REMEDY))
 }
 
 fn push_quoted(parts: &mut PartQueue, push: impl FnOnce(&mut PartQueue)) {
     parts.push_verbatim("\"");
     push(parts);
     parts.push_verbatim("\"");
-}
-
-/// Returns whether a word is a number of JSON: `-? (0 | [1-9][0-9]*) (. [0-9]+)? ([eE] [+-]? [0-9]+)?`.
-fn is_number(word: &str) -> bool {
-    let are_digits =
-        |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let word = word.strip_prefix('-').unwrap_or(word);
-    let (mantissa, exponent) = match word.split_once(['e', 'E']) {
-        Some((mantissa, exponent)) => (mantissa, Some(exponent)),
-        None => (word, None),
-    };
-    let (integer, fraction) = match mantissa.split_once('.') {
-        Some((integer, fraction)) => (integer, Some(fraction)),
-        None => (mantissa, None),
-    };
-    are_digits(integer)
-        && (integer == "0" || !integer.starts_with('0'))
-        && fraction.is_none_or(are_digits)
-        && exponent.is_none_or(|text| are_digits(text.strip_prefix(['+', '-']).unwrap_or(text)))
 }
 
 #[cfg(test)]
@@ -280,8 +193,8 @@ mod tests {
     #[test]
     fn numbers_are_those_of_rfc_8259() {
         let valid = ["0", "-0", "10.5e+7", "1E9", "0.0"];
-        assert!(valid.iter().all(|word| is_number(word)));
+        assert!(valid.iter().all(|word| WORD.is_match(word)));
         let invalid = ["", "-", "01", "1.", ".5", "1e", "+1", "1e+-1", "--1"];
-        assert!(!invalid.iter().any(|word| is_number(word)));
+        assert!(!invalid.iter().any(|word| WORD.is_match(word)));
     }
 }

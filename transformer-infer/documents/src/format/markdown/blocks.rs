@@ -6,8 +6,8 @@ use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
 use super::inline::Inline;
 use super::mask::Masked;
-use crate::format::lines::MAX_RECORD_BYTES;
 use crate::format::parts::PartQueue;
+use crate::format::source::MAX_RECORD_BYTES;
 
 /// A paragraph that is too long.
 #[derive(Debug)]

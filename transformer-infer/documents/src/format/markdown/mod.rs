@@ -8,7 +8,7 @@ mod reader;
 mod text;
 mod writer;
 
-pub use reader::MarkdownReader;
+pub(super) use reader::Markdown;
 
 #[cfg(test)]
-mod properties;
+mod tests;

@@ -7,8 +7,8 @@ use super::line::{Keyword, Line, LineKind};
 use super::options::{Filled, PoOptions};
 use super::string::{PoText, has_lines, spell};
 use crate::Notation;
-use crate::format::lines::split_line_end;
 use crate::format::parts::PartQueue;
+use crate::format::source::split_line_end;
 
 /// A message of a catalog, or the beginning of one.
 #[derive(Debug, Default)]

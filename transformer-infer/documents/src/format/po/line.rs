@@ -45,7 +45,7 @@ pub(super) struct Quoted {
 }
 
 impl Line {
-    /// Parses a line without a byte order mark; the error is the problem with it.
+    /// Parses a line; the error is the problem with it.
     pub(super) fn parse(source: String) -> Result<Self, String> {
         let content = source.trim_start();
         let kind = if content.is_empty() {

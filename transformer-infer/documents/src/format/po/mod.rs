@@ -8,4 +8,4 @@ mod reader;
 mod string;
 
 pub use options::{Filled, PoOptions};
-pub use reader::PoReader;
+pub(super) use reader::Po;

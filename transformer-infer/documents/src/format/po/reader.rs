@@ -1,14 +1,12 @@
-//! [`PoReader`]: reads catalogs.
-
-use std::io::Read;
+//! [`Po`]: reads catalogs.
 
 use super::entry::Entry;
 use super::header::Header;
 use super::line::{Keyword, Line, LineKind};
 use super::options::PoOptions;
-use crate::format::lines::{MAX_RECORD_BYTES, SourceLines, split_byte_order_mark};
-use crate::format::parts::{PartQueue, Parts, ReadParts};
-use crate::{Part, ReadError};
+use crate::ReadError;
+use crate::format::parts::{PartQueue, ReadParts};
+use crate::format::source::{MAX_RECORD_BYTES, Source};
 
 const RECODE: &str = "convert it with `msgconv --to-code=UTF-8`";
 
@@ -22,11 +20,7 @@ const REMEDY: &str = "check the catalog with `msgfmt --check`";
 /// forms are translated from `msgid_plural`. So languages with more than two forms need manual correction. Labels, list
 /// items and paragraphs are separate passages. Everything else is verbatim.
 #[derive(Debug)]
-pub struct PoReader(Parts<Po>);
-
-#[derive(Debug)]
-struct Po {
-    lines: SourceLines,
+pub(in crate::format) struct Po {
     options: PoOptions,
     header: Header,
     entry: Entry,
@@ -35,73 +29,53 @@ struct Po {
     n_bytes: usize,
 }
 
-impl PoReader {
-    /// Reads from a stream. `name` is the document in error messages.
-    ///
-    /// # Errors
-    ///
-    /// Never fails: all errors come from the iterator.
-    pub fn new(
-        name: String,
-        input: impl Read + Send + 'static,
-        options: PoOptions,
-    ) -> Result<Self, ReadError> {
-        Ok(Self(Parts::new(Po {
-            lines: SourceLines::new(name, input),
+impl Po {
+    pub(in crate::format) fn new(options: PoOptions) -> Self {
+        Self {
             options,
             header: Header::default(),
             entry: Entry::default(),
             first_line: 1,
             n_bytes: 0,
-        })))
-    }
-}
-
-impl Iterator for PoReader {
-    type Item = Result<Part, ReadError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        self.0.next()
+        }
     }
 }
 
 impl ReadParts for Po {
-    fn read_parts(&mut self, parts: &mut PartQueue) -> Result<bool, ReadError> {
-        let Some(mut text) = self.lines.next_line()? else {
-            self.end_entry(parts)?;
+    fn read_parts(
+        &mut self,
+        source: &mut Source,
+        parts: &mut PartQueue,
+    ) -> Result<bool, ReadError> {
+        let Some(text) = source.next_line()? else {
+            self.end_entry(source, parts)?;
             return Ok(false);
         };
-        let number = self.lines.n_read();
-        if number == 1 {
-            let mark = split_byte_order_mark(&text).0.to_owned();
-            parts.push_verbatim(&mark);
-            text.drain(..mark.len());
-        }
-        let line =
-            Line::parse(text).map_err(|problem| self.lines.syntax(number, problem, REMEDY))?;
+        let number = source.n_read();
+        let line = Line::parse(text).map_err(|problem| source.syntax(number, problem, REMEDY))?;
         let is_between = matches!(line.kind, LineKind::Blank) && !self.entry.has_fields();
         if self.entry.ends_before(&line) || is_between {
-            self.end_entry(parts)?;
+            self.end_entry(source, parts)?;
         }
         if self.n_bytes == 0 {
             self.first_line = number;
         }
         self.n_bytes += line.source.len();
         if self.n_bytes > MAX_RECORD_BYTES {
-            return Err(self.lines.too_large(self.first_line, "the message"));
+            return Err(source.too_large(self.first_line, "the message"));
         }
         let pushed = self.entry.push(line);
-        pushed.map_err(|problem| self.lines.syntax(number, problem, REMEDY))?;
+        pushed.map_err(|problem| source.syntax(number, problem, REMEDY))?;
         Ok(true)
     }
 }
 
 impl Po {
-    fn end_entry(&mut self, parts: &mut PartQueue) -> Result<(), ReadError> {
+    fn end_entry(&mut self, source: &Source, parts: &mut PartQueue) -> Result<(), ReadError> {
         let mut entry = std::mem::take(&mut self.entry);
         if entry.has_fields() && !entry.has_translation() {
             let problem = "the message that begins here has no `msgstr`";
-            return Err(self.lines.syntax(self.first_line, problem, REMEDY));
+            return Err(source.syntax(self.first_line, problem, REMEDY));
         }
         if entry.is_header() {
             let text = entry
@@ -113,7 +87,7 @@ impl Po {
                 let problem =
                     format!("the catalog declares its charset as `{name}`, expected UTF-8");
                 let line = self.first_line + charset.line as u64;
-                self.lines.syntax(line, problem, RECODE)
+                source.syntax(line, problem, RECODE)
             })?;
         }
         entry.push_parts(self.header, self.options, parts);

@@ -10,4 +10,4 @@ mod text;
 mod time;
 
 pub use options::{SubtitleKind, SubtitleOptions};
-pub use reader::SubtitleReader;
+pub(super) use reader::Subtitles;

@@ -8,9 +8,9 @@ use super::text::CueText;
 use super::time::CueTime;
 use crate::Notation;
 use crate::format::items::{Item, ItemKind};
-use crate::format::lines::split_line_end;
 use crate::format::parts::PartQueue;
 use crate::format::segments::push_items;
+use crate::format::source::split_line_end;
 
 /// Number of bytes after which a passage ends at the next cue.
 const MAX_PASSAGE_BYTES: usize = 1 << 16;

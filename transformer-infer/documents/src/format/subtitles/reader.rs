@@ -1,25 +1,20 @@
-//! [`SubtitleReader`]: reads subtitles.
-
-use std::io::Read;
+//! [`Subtitles`]: reads subtitles.
 
 use super::blocks::{Block, Blocks};
 use super::options::{SubtitleKind, SubtitleOptions};
 use super::passages::CuePassages;
 use super::text::is_number;
 use super::time::CueTime;
-use crate::format::lines::{SourceLines, split_byte_order_mark};
-use crate::format::parts::{PartQueue, Parts, ReadParts};
-use crate::{Part, ReadError};
+use crate::ReadError;
+use crate::format::parts::{PartQueue, ReadParts};
+use crate::format::source::Source;
 
 /// A reader of SubRip and WebVTT.
 ///
 /// Numbers, times, settings, headers, notes and styles are verbatim. A passage is the text of several cues; line ends
 /// and the ends of cues are breaks.
 #[derive(Debug)]
-pub struct SubtitleReader(Parts<Subtitles>);
-
-#[derive(Debug)]
-struct Subtitles {
+pub(in crate::format) struct Subtitles {
     kind: SubtitleKind,
     blocks: Blocks,
     passages: CuePassages,
@@ -27,57 +22,48 @@ struct Subtitles {
     has_begun: bool,
 }
 
-impl SubtitleReader {
-    /// Reads from a stream. `name` is the document in error messages.
-    ///
-    /// # Errors
-    ///
-    /// Never fails: all errors come from the iterator.
-    pub fn new(
-        name: String,
-        input: impl Read + Send + 'static,
-        kind: SubtitleKind,
-        options: SubtitleOptions,
-    ) -> Result<Self, ReadError> {
-        Ok(Self(Parts::new(Subtitles {
+impl Subtitles {
+    pub(in crate::format) fn new(kind: SubtitleKind, options: SubtitleOptions) -> Self {
+        Self {
             kind,
-            blocks: Blocks::new(SourceLines::new(name, input), kind),
+            blocks: Blocks::new(kind),
             passages: CuePassages::new(kind, options),
             has_begun: false,
-        })))
-    }
-}
-
-impl Iterator for SubtitleReader {
-    type Item = Result<Part, ReadError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        self.0.next()
+        }
     }
 }
 
 impl ReadParts for Subtitles {
-    fn read_parts(&mut self, parts: &mut PartQueue) -> Result<bool, ReadError> {
-        let Some(block) = self.blocks.next_block()? else {
+    fn read_parts(
+        &mut self,
+        source: &mut Source,
+        parts: &mut PartQueue,
+    ) -> Result<bool, ReadError> {
+        let Some(block) = self.blocks.next_block(source)? else {
             self.passages.end_passage(parts);
             return Ok(false);
         };
-        self.read_block(&block, parts)?;
+        self.read_block(&block, source, parts)?;
         self.passages.push_gap(&block.blank, parts);
         Ok(true)
     }
 }
 
 impl Subtitles {
-    fn read_block(&mut self, block: &Block, parts: &mut PartQueue) -> Result<(), ReadError> {
+    fn read_block(
+        &mut self,
+        block: &Block,
+        source: &Source,
+        parts: &mut PartQueue,
+    ) -> Result<(), ReadError> {
         let times: Vec<Option<CueTime>> = block
             .lines
             .iter()
-            .map(|line| CueTime::parse(line_text(line)))
+            .map(|line| CueTime::parse(line))
             .collect();
         let mut at = 0;
         if !self.has_begun {
-            at = self.begin(block, times.iter().any(Option::is_some))?;
+            at = self.begin(block, source, times.iter().any(Option::is_some))?;
             self.copy(&block.lines[..at], parts);
         }
         let Some(first) = (at..times.len()).find(|index| times[*index].is_some()) else {
@@ -104,22 +90,27 @@ impl Subtitles {
     }
 
     /// Checks the first block; returns the number of lines of the header.
-    fn begin(&mut self, block: &Block, has_times: bool) -> Result<usize, ReadError> {
+    fn begin(
+        &mut self,
+        block: &Block,
+        source: &Source,
+        has_times: bool,
+    ) -> Result<usize, ReadError> {
         let Some(first) = block.lines.first() else {
             return Ok(0);
         };
         self.has_begun = true;
-        let first = line_text(first).trim_end();
+        let first = first.trim_end();
         match self.kind {
             SubtitleKind::SubRip if has_times => Ok(0),
-            SubtitleKind::SubRip => Err(self.blocks.lines.syntax(
+            SubtitleKind::SubRip => Err(source.syntax(
                 block.number,
                 "expected a number and times such as `00:00:01,000 --> 00:00:02,000`, found other text",
                 "check that this is a SubRip file",
             )),
             SubtitleKind::WebVtt => match first.strip_prefix("WEBVTT") {
                 Some(rest) if rest.is_empty() || rest.starts_with([' ', '\t']) => Ok(1),
-                _ => Err(self.blocks.lines.syntax(
+                _ => Err(source.syntax(
                     block.number,
                     "expected `WEBVTT`, found other text",
                     "check that this is a WebVTT file",
@@ -152,9 +143,4 @@ impl Subtitles {
             parts.push_verbatim(line);
         }
     }
-}
-
-/// Returns a line without its byte order mark.
-fn line_text(line: &str) -> &str {
-    split_byte_order_mark(line).1
 }

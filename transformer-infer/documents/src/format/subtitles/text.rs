@@ -7,7 +7,6 @@ use super::tag::Tag;
 use super::time::CueTime;
 use crate::Notation;
 use crate::format::items::ItemKind;
-use crate::format::lines::split_byte_order_mark;
 
 /// The rules for writing text in cues: on one line, unchanged in SubRip and with references in WebVTT.
 #[derive(Debug)]
@@ -134,8 +133,13 @@ impl<'a> Completed<'a> {
     }
 }
 
+/// Returns a line without the whitespace around it, and without the byte order mark of a file that was appended.
+pub(super) fn trimmed(line: &str) -> &str {
+    line.trim_start_matches('\u{feff}').trim()
+}
+
 /// Returns whether a line is the number of a cue.
 pub(super) fn is_number(line: &str) -> bool {
-    let text = split_byte_order_mark(line).1.trim();
+    let text = trimmed(line);
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use super::text::trimmed;
+
 /// The time during which a cue is displayed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct CueTime {
@@ -17,7 +19,7 @@ impl CueTime {
         let rest = rest.trim_start();
         let end = rest.find(|c: char| !c.is_ascii_digit() && !":,.".contains(c));
         Some(Self {
-            start: parse_time(start.trim())?,
+            start: parse_time(trimmed(start))?,
             end: parse_time(&rest[..end.unwrap_or(rest.len())])?,
         })
     }

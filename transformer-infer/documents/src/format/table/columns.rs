@@ -1,15 +1,16 @@
 //! [`find_columns`]: the columns to translate.
 
 use super::options::{Column, FirstRow, TableOptions};
-use super::row::{Row, Rows};
+use super::row::Row;
 use crate::ReadError;
+use crate::format::source::Source;
 
 /// Maximum number of columns to list in messages.
 const MAX_LISTED: usize = 40;
 
 /// Returns for each column of the first row whether to translate it.
 pub(super) fn find_columns(
-    rows: &Rows,
+    source: &Source,
     first: &Row,
     options: &TableOptions,
 ) -> Result<Vec<bool>, ReadError> {
@@ -20,7 +21,7 @@ pub(super) fn find_columns(
         .collect();
     let refuse = |problem: String, remedy| {
         let problem = format!("{problem}; the columns are {}", list(&names));
-        Err(rows.lines.syntax(first.number, problem, remedy))
+        Err(source.syntax(first.number, problem, remedy))
     };
     let mut is_translated = vec![false; names.len()];
     for column in &options.columns {

@@ -6,5 +6,5 @@ mod options;
 mod reader;
 mod row;
 
-pub use options::{Column, FirstRow, TableKind, TableOptions};
-pub use reader::TableReader;
+pub use options::{Column, FirstRow, TableOptions};
+pub(super) use reader::Table;

@@ -1,17 +1,5 @@
 //! [`TableOptions`]: the selection of cells to translate in a table.
 
-/// The format of a table.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum TableKind {
-    /// Cells separated by tabs, without tabs or line ends inside. Quotation marks are text.
-    Tsv,
-    /// Cells separated by a character, possibly in quotation marks (RFC 4180).
-    Csv {
-        /// The separator of cells, such as `,` or `;`.
-        separator: char,
-    },
-}
-
 /// The selection of cells to translate in a table.
 #[derive(Clone, Debug, Default)]
 pub struct TableOptions {

@@ -1,14 +1,13 @@
-//! [`TableReader`]: reads tables.
+//! [`Table`]: reads tables.
 
-use std::io::Read;
 use std::sync::Arc;
 
 use super::cell::{QuotedText, TsvText, UnquotedCell};
 use super::columns::find_columns;
-use super::options::{FirstRow, TableKind, TableOptions};
-use super::row::{Cell, Row, Rows};
-use crate::format::lines::SourceLines;
-use crate::format::parts::{PartQueue, Parts, ReadParts};
+use super::options::{FirstRow, TableOptions};
+use super::row::{Cell, Row, next_row};
+use crate::format::parts::{PartQueue, ReadParts};
+use crate::format::source::Source;
 use crate::format::spelling::with_source;
 use crate::format::value::Value;
 use crate::{Mark, MarkKind, Notation, Part, Passage, Plain, Raw, ReadError};
@@ -18,58 +17,36 @@ use crate::{Mark, MarkKind, Notation, Part, Passage, Plain, Raw, ReadError};
 /// A cell of a translated column is a passage; line ends inside it are breaks, and blank lines end a passage.
 /// Everything else is verbatim. All rows need as many cells as the first, except for empty lines.
 #[derive(Debug)]
-pub struct TableReader(Parts<Table>);
-
-#[derive(Debug)]
-struct Table {
-    rows: Rows,
-    kind: TableKind,
+pub(in crate::format) struct Table {
+    /// The separator of the cells of CSV (RFC 4180); `None` for TSV: tabs, without tabs or line ends inside cells, and
+    /// quotation marks are text.
+    separator: Option<char>,
     options: TableOptions,
     /// For each column, true if it is translated; `None` before the first row.
     columns: Option<Vec<bool>>,
 }
 
-impl TableReader {
-    /// Reads from a stream. `name` is the document in error messages.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`ReadError::Syntax`] if the separator is a quotation mark or a line end. All other errors come from
-    /// the iterator.
-    pub fn new(
-        name: String,
-        input: impl Read + Send + 'static,
-        kind: TableKind,
-        options: TableOptions,
-    ) -> Result<Self, ReadError> {
-        let lines = SourceLines::new(name, input);
-        if let TableKind::Csv {
-            separator: separator @ ('"' | '\n' | '\r'),
-        } = kind
-        {
-            let problem = format!("{separator:?} does not separate cells");
-            return Err(lines.syntax(1, problem, "name another separator, such as `,` or `;`"));
-        }
-        Ok(Self(Parts::new(Table {
-            rows: Rows::new(lines, kind),
-            kind,
+impl Table {
+    pub(in crate::format) fn new(separator: Option<char>, options: TableOptions) -> Self {
+        Self {
+            separator,
             options,
             columns: None,
-        })))
-    }
-}
-
-impl Iterator for TableReader {
-    type Item = Result<Part, ReadError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        self.0.next()
+        }
     }
 }
 
 impl ReadParts for Table {
-    fn read_parts(&mut self, parts: &mut PartQueue) -> Result<bool, ReadError> {
-        let Some(row) = self.rows.next_row()? else {
+    fn read_parts(
+        &mut self,
+        source: &mut Source,
+        parts: &mut PartQueue,
+    ) -> Result<bool, ReadError> {
+        if let Some(separator @ ('"' | '\n' | '\r')) = self.separator {
+            let problem = format!("{separator:?} does not separate cells");
+            return Err(source.syntax(1, problem, "name another separator, such as `,` or `;`"));
+        }
+        let Some(row) = next_row(source, self.separator)? else {
             return Ok(false);
         };
         if row.is_empty() {
@@ -79,7 +56,7 @@ impl ReadParts for Table {
         let is_first = self.columns.is_none();
         let columns = match self.columns.take() {
             Some(columns) => columns,
-            None => find_columns(&self.rows, &row, &self.options)?,
+            None => find_columns(source, &row, &self.options)?,
         };
         if row.cells.len() != columns.len() {
             let problem = format!(
@@ -88,7 +65,7 @@ impl ReadParts for Table {
                 columns.len()
             );
             let remedy = "correct the row, or name another separator";
-            return Err(self.rows.lines.syntax(row.number, problem, remedy));
+            return Err(source.syntax(row.number, problem, remedy));
         }
         if is_first && self.options.first_row == FirstRow::Header {
             parts.push_verbatim(&row.text);
@@ -114,13 +91,13 @@ impl Table {
     }
 
     fn push_cell(&self, source: &str, cell: &Cell, parts: &mut PartQueue) {
-        match self.kind {
-            TableKind::Tsv => {
+        match self.separator {
+            None => {
                 let notation: Arc<dyn Notation> = Arc::new(TsvText);
                 Value::plain(source).push_parts(&notation, parts);
             }
-            TableKind::Csv { .. } if cell.is_quoted => push_quoted(source, parts),
-            TableKind::Csv { separator } => push_unquoted(source, separator, parts),
+            Some(_) if cell.is_quoted => push_quoted(source, parts),
+            Some(separator) => push_unquoted(source, separator, parts),
         }
     }
 }

@@ -9,9 +9,9 @@ use super::options::XmlOptions;
 use super::outline::walls;
 use super::token::{Token, TokenKind, partners, tokens};
 use crate::format::items::{Item, ItemKind};
-use crate::format::lines::split_line_end;
 use crate::format::parts::PartQueue;
 use crate::format::segments::push_items;
+use crate::format::source::split_line_end;
 use crate::kinds::pattern;
 use crate::{Notation, Part};
 

@@ -3,18 +3,16 @@
 use std::path::Path;
 use std::{fs, io};
 
-use transformer_infer::document::Part;
-use transformer_infer::document::format::{HtmlOptions, HtmlReader};
+use crate::Part;
+use crate::format::{HtmlOptions, html_parts};
 
 /// Reads a page, and returns it with the texts of its passages.
 fn read(name: &str) -> (String, String, Vec<String>) {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/html");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures/html");
     let page = fs::read_to_string(folder.join(name)).expect("the page is a fixture");
     let input = io::Cursor::new(page.clone());
-    let reader = HtmlReader::new(name.to_owned(), input, HtmlOptions { attributes: true });
-    let parts = reader
-        .and_then(|reader| reader.collect::<Result<Vec<Part>, _>>())
-        .expect("the page can be read");
+    let parts = html_parts(name.to_owned(), input, HtmlOptions { attributes: true });
+    let parts = parts.expect("the page can be read");
     let written = parts.iter().map(Part::source).collect();
     let texts = parts.into_iter().filter_map(|part| match part {
         Part::Passage(passage) => Some(passage.text),

@@ -1,10 +1,8 @@
 //! Catalogs of gettext.
 
-use std::io::Cursor;
-
+use crate::Part;
+use crate::format::{Filled, Format, FormatOptions, PoOptions};
 use proptest::prelude::*;
-use transformer_infer::document::Part;
-use transformer_infer::document::format::{Filled, PoOptions, PoReader};
 
 use super::check::{self, File, assert_is_sound, exchange, fixture, texts, with_texts, written};
 
@@ -14,7 +12,11 @@ const OVERWRITE: PoOptions = PoOptions {
 };
 
 fn read_with(options: PoOptions, text: &[u8]) -> check::Read {
-    PoReader::new("test".to_owned(), Cursor::new(text.to_vec()), options)?.collect()
+    let options = FormatOptions {
+        po: options,
+        ..FormatOptions::default()
+    };
+    check::read(Format::Po, &options, text)
 }
 
 fn parts(text: &str) -> Vec<Part> {

@@ -2,10 +2,10 @@
 
 use proptest::prelude::{Strategy, prop_assert_eq, prop_assume, proptest};
 
-use super::reader_tests::{Blocks, passages, read};
+use super::reader::{Blocks, passages, read};
 use super::soup::{block_size, soup, soup_of};
 use super::trees::{asks_for_translation, copied_text, nodes};
-use super::{HtmlOptions, HtmlReader};
+use crate::format::html::{HtmlOptions, html_parts};
 use crate::tests::{Copies, translate_sentences};
 use crate::{Mark, MarkKind, Part, Passage, Raw};
 
@@ -98,8 +98,7 @@ proptest! {
     #[test]
     fn parts_are_the_file(source in soup(), block in block_size(), attributes: bool) {
         let input = Blocks { source: source.clone().into_bytes(), at: 0, block };
-        let reader = HtmlReader::new("`a`".to_owned(), input, HtmlOptions { attributes }).expect("the source is UTF-8");
-        let parts: Vec<Part> = reader.map(|part| part.expect("the source is UTF-8")).collect();
+        let parts = html_parts("`a`".to_owned(), input, HtmlOptions { attributes }).expect("the source is UTF-8");
         prop_assert_eq!(parts.iter().map(Part::source).collect::<String>(), source);
     }
 
@@ -109,8 +108,7 @@ proptest! {
         most in 1_usize..60,
     ) {
         let input = std::io::Cursor::new(source.clone());
-        let reader = HtmlReader::new("test".to_owned(), input, HtmlOptions { attributes: true });
-        let parts = reader.and_then(Iterator::collect).expect("the soup is UTF-8");
+        let parts = html_parts("test".to_owned(), input, HtmlOptions { attributes: true }).expect("the soup is UTF-8");
         let copied = translate_sentences(&Copies { most }, parts);
         prop_assert_eq!(nodes(&copied), nodes(&source));
     }

@@ -1,18 +1,20 @@
 //! JSON.
 
-use std::io::Cursor;
-
+use crate::Part;
+use crate::format::{Format, FormatOptions, JsonOptions};
 use proptest::prelude::*;
 use serde_json::Value;
-use transformer_infer::document::Part;
-use transformer_infer::document::format::{JsonOptions, JsonReader};
 
 use super::check::{
     self, File, assert_is_sound, assert_reads_back, exchange, fixture, texts, with_texts, written,
 };
 
 fn read_with(options: JsonOptions, text: &[u8]) -> check::Read {
-    JsonReader::new("test".to_owned(), Cursor::new(text.to_vec()), options)?.collect()
+    let options = FormatOptions {
+        json: options,
+        ..FormatOptions::default()
+    };
+    check::read(Format::Json, &options, text)
 }
 
 fn json(text: &str) -> check::Read {

@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use super::{HtmlOptions, HtmlReader};
+use crate::format::html::{HtmlOptions, html_parts};
 use crate::{MarkKind, Part, Passage, ReadError};
 
 const WITH_ATTRIBUTES: HtmlOptions = HtmlOptions { attributes: true };
@@ -34,7 +34,7 @@ fn try_read(source: &[u8], options: HtmlOptions) -> Result<Vec<Part>, ReadError>
         at: 0,
         block: 1 << 20,
     };
-    HtmlReader::new("`a.html`".to_owned(), input, options)?.collect()
+    html_parts("`a.html`".to_owned(), input, options)
 }
 
 pub(super) fn passages(parts: &[Part]) -> Vec<&Passage> {

@@ -1,27 +1,33 @@
 //! TSV and CSV.
 
-use std::io::Cursor;
-
+use crate::format::{Column, FirstRow, Format, FormatOptions, TableOptions};
+use crate::{MarkKind, Part};
 use proptest::prelude::*;
-use transformer_infer::document::format::{Column, FirstRow, TableKind, TableOptions, TableReader};
-use transformer_infer::document::{MarkKind, Part};
 
 use super::check::{
     self, File, assert_is_sound, assert_reads_back, fixture, texts, with_texts, written,
 };
 
-const CSV: TableKind = TableKind::Csv { separator: ',' };
+fn read_bytes(format: Format, columns: &[&str], text: &[u8]) -> check::Read {
+    let columns = columns.iter().map(|column| Column::from(*column));
+    read_with(format, FirstRow::Header, columns.collect(), text)
+}
 
-fn read_bytes(kind: TableKind, columns: &[&str], text: &[u8]) -> check::Read {
-    let options = TableOptions {
-        columns: columns.iter().map(|column| Column::from(*column)).collect(),
-        first_row: FirstRow::Header,
+fn read_with(
+    format: Format,
+    first_row: FirstRow,
+    columns: Vec<Column>,
+    text: &[u8],
+) -> check::Read {
+    let options = FormatOptions {
+        table: TableOptions { columns, first_row },
+        ..FormatOptions::default()
     };
-    TableReader::new("test".to_owned(), Cursor::new(text.to_vec()), kind, options)?.collect()
+    check::read(format, &options, text)
 }
 
 fn csv(columns: &[&str], text: &str) -> check::Read {
-    read_bytes(CSV, columns, text.as_bytes())
+    read_bytes(Format::Csv, columns, text.as_bytes())
 }
 
 fn csv_parts(columns: &[&str], text: &str) -> Vec<Part> {
@@ -59,15 +65,9 @@ fn an_unknown_column_is_refused_by_name() {
 
 #[test]
 fn the_first_row_may_be_data() {
-    let options = TableOptions {
-        columns: vec![Column::Number(2)],
-        first_row: FirstRow::Data,
-    };
-    let input = Cursor::new("1\tOne\n2\tTwo");
-    let reader =
-        TableReader::new("test".to_owned(), input, TableKind::Tsv, options).expect("it opens");
-    let parts: Vec<Part> = reader.collect::<check::Read>().expect("it is TSV");
-    assert_eq!(texts(&parts), ["One", "Two"]);
+    let columns = vec![Column::Number(2)];
+    let parts = read_with(Format::Tsv, FirstRow::Data, columns, b"1\tOne\n2\tTwo");
+    assert_eq!(texts(&parts.expect("it is TSV")), ["One", "Two"]);
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn a_translation_gets_quotation_marks_if_it_needs_them() {
 
 #[test]
 fn a_translation_in_tsv_has_no_tabs_and_line_ends() {
-    let read = read_bytes(TableKind::Tsv, &["a"], b"a\tb\nOne\t1\n");
+    let read = read_bytes(Format::Tsv, &["a"], b"a\tb\nOne\t1\n");
     let changed = with_texts(&read.expect("it is TSV"), |text| format!("{text}\tor\ntwo"));
     assert_eq!(written(&changed), "a\tb\nOne or two\t1\n");
 }
@@ -162,11 +162,11 @@ const SPECIAL: [&str; 14] = [
     "e,f",
 ];
 
-fn check_bytes(kind: TableKind, columns: &[&str], bytes: &[u8]) {
-    if let Ok(parts) = read_bytes(kind, columns, bytes) {
+fn check_bytes(format: Format, columns: &[&str], bytes: &[u8]) {
+    if let Ok(parts) = read_bytes(format, columns, bytes) {
         assert_is_sound(&parts);
         assert_eq!(written(&parts).as_bytes(), bytes);
-        assert_reads_back(&parts, |text| read_bytes(kind, columns, text.as_bytes()));
+        assert_reads_back(&parts, |text| read_bytes(format, columns, text.as_bytes()));
     }
 }
 
@@ -188,13 +188,13 @@ proptest! {
     #[test]
     fn changed_csv_is_copied_and_read_back(file in check::mutated(fixture("products.csv"), &SPECIAL)) {
         let File(bytes) = file;
-        check_bytes(CSV, &["3", "4"], &bytes);
+        check_bytes(Format::Csv, &["3", "4"], &bytes);
     }
 
     #[test]
     fn changed_tsv_is_copied_and_read_back(file in check::mutated(fixture("signs.tsv"), &SPECIAL)) {
         let File(bytes) = file;
-        check_bytes(TableKind::Tsv, &["2"], &bytes);
+        check_bytes(Format::Tsv, &["2"], &bytes);
     }
 
     #[test]
@@ -206,6 +206,6 @@ proptest! {
         let parts = csv_parts(&["2"], &text);
         let n_texts = rows[1..].iter().filter(|row| row[1].0.chars().any(char::is_alphabetic)).count();
         prop_assert!(texts(&parts).len() >= n_texts);
-        check_bytes(CSV, &["2"], text.as_bytes());
+        check_bytes(Format::Csv, &["2"], text.as_bytes());
     }
 }

@@ -1,17 +1,15 @@
 //! Markdown.
 
-use std::io::Cursor;
-
+use crate::format::{Format, FormatOptions};
+use crate::{MarkKind, Part};
 use proptest::prelude::*;
-use transformer_infer::document::format::MarkdownReader;
-use transformer_infer::document::{MarkKind, Part};
 
 use super::check::{
     self, File, assert_is_sound, assert_reads_back, fixture, passages, texts, with_texts, written,
 };
 
 fn read_bytes(text: &[u8]) -> check::Read {
-    MarkdownReader::new("test".to_owned(), Cursor::new(text.to_vec()))?.collect()
+    check::read(Format::Markdown, &FormatOptions::default(), text)
 }
 
 fn markdown(text: &str) -> check::Read {

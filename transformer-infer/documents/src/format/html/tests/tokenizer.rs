@@ -10,11 +10,11 @@ use html5ever::tokenizer::{
 use htmlize::Context;
 use proptest::prelude::{prop_assert_eq, proptest};
 
-use super::elements::text_mode;
-use super::entity::pieces;
 use super::soup::{block_size, soup};
-use super::token::{TextMode, TokenKind};
-use super::tokenizer::next_token;
+use crate::format::html::elements::text_mode;
+use crate::format::html::entity::pieces;
+use crate::format::html::token::{TextMode, TokenKind};
+use crate::format::html::tokenizer::next_token;
 
 /// A token in a form to which the tokens of both tokenizers can be converted.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,13 +5,13 @@ use std::io::Cursor;
 use proptest::prelude::*;
 use pulldown_cmark::{Event, Options, Parser, Tag};
 
-use super::MarkdownReader;
+use crate::format::{Format, FormatOptions};
 use crate::tests::{Reverses, translate_sentences};
 
 /// Translates a document by reversing its words.
 fn translated(source: &str) -> String {
     let input = Cursor::new(source.to_owned());
-    let reader = MarkdownReader::new("test".to_owned(), input);
+    let reader = Format::Markdown.read("test".to_owned(), input, &FormatOptions::default());
     let parts = reader.and_then(Iterator::collect).expect("it is UTF-8");
     translate_sentences(&Reverses, parts)
 }

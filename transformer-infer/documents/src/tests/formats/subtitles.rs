@@ -1,17 +1,15 @@
 //! SubRip and WebVTT.
 
-use std::io::Cursor;
 use std::time::Duration;
 
+use crate::format::{Format, FormatOptions, SubtitleKind, SubtitleOptions};
+use crate::{MarkKind, Part};
 use proptest::prelude::*;
-use transformer_infer::document::format::{SubtitleKind, SubtitleOptions, SubtitleReader};
-use transformer_infer::document::{MarkKind, Part};
 
 use super::check::{self, assert_is_sound, assert_reads_back, fixture, passages, texts, written};
 
 fn read_bytes(kind: SubtitleKind, text: Vec<u8>) -> check::Read {
-    let input = Cursor::new(text);
-    SubtitleReader::new("test".to_owned(), input, kind, SubtitleOptions::default())?.collect()
+    check::read(Format::Subtitles(kind), &FormatOptions::default(), &text)
 }
 
 fn srt(text: &str) -> check::Read {
@@ -79,17 +77,15 @@ fn a_long_pause_does_not_end_a_sentence_that_goes_on_in_lower_case() {
 #[test]
 fn the_number_of_cues_of_a_passage_is_bounded() {
     let file = cues(&["one", "two", "three", "four", "five"], 0);
-    let options = SubtitleOptions {
-        pause: Duration::MAX,
-        max_cues: 2,
+    let options = FormatOptions {
+        subtitles: SubtitleOptions {
+            pause: Duration::MAX,
+            max_cues: 2,
+        },
+        ..FormatOptions::default()
     };
-    let reader = SubtitleReader::new(
-        "test".to_owned(),
-        Cursor::new(file),
-        SubtitleKind::SubRip,
-        options,
-    );
-    let parts: check::Read = reader.expect("it opens").collect();
+    let format = Format::Subtitles(SubtitleKind::SubRip);
+    let parts = check::read(format, &options, file.as_bytes());
     assert_eq!(
         texts(&parts.expect("it is SubRip")),
         ["one two", "three four", "five"]
@@ -142,8 +138,7 @@ fn times_inside_of_a_cue_are_breaks_which_keep_words_whole() {
     let parts = vtt_parts(text);
     assert_eq!(texts(&parts), ["a brown doggie runs"]);
     let passage = passages(&parts).next().expect("there is a passage");
-    let is_break =
-        |mark: &&transformer_infer::document::Mark| matches!(mark.kind, MarkKind::Break { .. });
+    let is_break = |mark: &&crate::Mark| matches!(mark.kind, MarkKind::Break { .. });
     assert_eq!(passage.marks.iter().filter(is_break).count(), 2);
 }
 

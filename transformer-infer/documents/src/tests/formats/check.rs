@@ -1,17 +1,24 @@
 //! What holds for every format.
 
-use std::{fmt, fs};
+use std::{fmt, fs, io};
 
+use crate::format::{Format, FormatOptions};
+use crate::{MarkKind, Part, Passage, ReadError};
 use proptest::prelude::*;
-use transformer_infer::document::{MarkKind, Part, Passage, ReadError};
 
 /// The parts that a reader returns.
 pub(super) type Read = Result<Vec<Part>, ReadError>;
 
+/// Reads a document.
+pub(super) fn read(format: Format, options: &FormatOptions, text: &[u8]) -> Read {
+    let input = io::Cursor::new(text.to_vec());
+    format.read("test".to_owned(), input, options)?.collect()
+}
+
 /// Returns a file of `tests/fixtures/documents`.
 pub(super) fn fixture(name: &str) -> String {
     let path = format!(
-        "{}/tests/fixtures/documents/{name}",
+        "{}/../tests/fixtures/documents/{name}",
         env!("CARGO_MANIFEST_DIR")
     );
     fs::read_to_string(path).expect("the file is in the repository")

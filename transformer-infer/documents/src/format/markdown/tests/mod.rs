@@ -1,0 +1,3 @@
+//! Tests of the reader and the notation together.
+
+mod properties;
