@@ -1,11 +1,12 @@
 //! [`Protection`]: words that are copied instead of translated, such as placeholders and URLs.
 
 use std::ops::Range;
+use std::sync::LazyLock;
 
 use regex::Regex;
 
 use super::braces::closed_braces;
-use super::kinds::{KINDS, Keep, MESSAGE_START, NUMBERS, pattern};
+use super::kinds::{KINDS, Keep, Kind, MESSAGE_START, NUMBERS, pattern};
 use super::numbers::is_small_number;
 
 /// The text to copy: found by patterns, and kept by translations.
@@ -52,17 +53,10 @@ impl Protection {
     /// Copies program placeholders, choices in messages, URLs, e-mail addresses, paths, options, emoji and their codes,
     /// and keeps the digits of numbers.
     pub fn placeholders() -> Self {
-        let rules = KINDS.iter().map(|kind| {
-            let regex = pattern(kind.pattern);
-            Rule {
-                has_groups: regex.captures_len() > 1,
-                regex,
-                keep: kind.keep,
-                is_other: kind.is_other,
-            }
-        });
+        // Compiling the patterns takes longer than reading most documents.
+        static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| KINDS.iter().map(Rule::of).collect());
         Self {
-            rules: rules.collect(),
+            rules: RULES.clone(),
         }
     }
 
@@ -141,6 +135,16 @@ impl Protection {
 }
 
 impl Rule {
+    fn of(kind: &Kind) -> Self {
+        let regex = pattern(kind.pattern);
+        Self {
+            has_groups: regex.captures_len() > 1,
+            regex,
+            keep: kind.keep,
+            is_other: kind.is_other,
+        }
+    }
+
     fn exact(regex: Regex) -> Self {
         Self {
             regex,
