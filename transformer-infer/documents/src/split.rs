@@ -2,13 +2,13 @@
 
 use std::iter;
 use std::ops::Range;
-use std::str::FromStr;
 
 use super::boundaries::boundaries;
 use super::list_mark::list_mark;
 
 /// The way in which a passage is split into segments, which are translated individually.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, strum::Display, strum::EnumString)]
+#[strum(serialize_all = "lowercase", parse_err_ty = SplitError, parse_err_fn = unknown)]
 pub enum Split {
     /// Into sentences; a line end that the format keeps ends a sentence.
     #[default]
@@ -27,30 +27,9 @@ pub struct SplitError {
     pub name: String,
 }
 
-impl FromStr for Split {
-    type Err = SplitError;
-
-    fn from_str(name: &str) -> Result<Self, SplitError> {
-        match name {
-            "sentences" => Ok(Self::Sentences),
-            "lines" => Ok(Self::Lines),
-            "none" => Ok(Self::None),
-            _ => {
-                let name = name.to_owned();
-                Err(SplitError { name })
-            }
-        }
-    }
-}
-
-impl std::fmt::Display for Split {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Sentences => "sentences",
-            Self::Lines => "lines",
-            Self::None => "none",
-        })
-    }
+fn unknown(name: &str) -> SplitError {
+    let name = name.to_owned();
+    SplitError { name }
 }
 
 /// Number of bytes of the next words that show whether the number before them marks a list item.

@@ -1,8 +1,5 @@
 //! [`AtLimit`]: the rule for an output that reaches its length limit without EOS.
 
-use std::fmt;
-use std::str::FromStr;
-
 use serde::{Deserialize, Serialize};
 
 use super::SearchError;
@@ -10,8 +7,20 @@ use super::SearchError;
 /// The rule for the last token that the length limit allows.
 ///
 /// Written as text, the rules are `cut`, `end` and `free-end`. A forced prefix takes precedence over all of them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    strum::Display,
+    strum::EnumString,
+)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case", parse_err_ty = SearchError, parse_err_fn = unknown)]
 #[non_exhaustive]
 pub enum AtLimit {
     /// No special rule: the output is cut after this token, and ranks after all outputs that end with EOS.
@@ -37,31 +46,11 @@ impl AtLimit {
             Self::End | Self::FreeEnd => max_len > 1,
         }
     }
-
-    /// Returns the name of the rule.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Cut => "cut",
-            Self::End => "end",
-            Self::FreeEnd => "free-end",
-        }
-    }
 }
 
-impl FromStr for AtLimit {
-    type Err = SearchError;
-
-    fn from_str(text: &str) -> Result<Self, SearchError> {
-        let named = Self::ALL.into_iter().find(|rule| rule.name() == text);
-        named.ok_or_else(|| SearchError::UnknownAtLimit {
-            text: text.to_owned(),
-        })
-    }
-}
-
-impl fmt::Display for AtLimit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+fn unknown(text: &str) -> SearchError {
+    SearchError::UnknownAtLimit {
+        text: text.to_owned(),
     }
 }
 
@@ -72,7 +61,7 @@ mod tests {
     #[test]
     fn flags_and_files_use_the_same_names() {
         for rule in AtLimit::ALL {
-            assert_eq!(rule.name().parse(), Ok(rule));
+            assert_eq!(rule.to_string().parse(), Ok(rule));
             let json = serde_json::to_string(&rule).expect("a name is JSON");
             assert_eq!(json, format!("\"{rule}\""));
         }

@@ -1,8 +1,5 @@
 //! [`Ensemble`]: several models that predict together.
 
-use std::fmt;
-use std::str::FromStr;
-
 use serde::{Deserialize, Serialize};
 
 use super::{NextToken, SearchError};
@@ -10,8 +7,20 @@ use super::{NextToken, SearchError};
 /// The mean of the predictions of an ensemble.
 ///
 /// Written as text, the kinds are `probs` and `log-probs`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    strum::Display,
+    strum::EnumString,
+)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case", parse_err_ty = SearchError, parse_err_fn = unknown)]
 #[non_exhaustive]
 pub enum EnsembleMean {
     /// The mean of the probabilities: a token is likely if at least one model finds it likely.
@@ -129,26 +138,9 @@ fn mean_attention<'a>(of_models: impl ExactSizeIterator<Item = &'a [f32]>) -> Ve
     sum
 }
 
-impl FromStr for EnsembleMean {
-    type Err = SearchError;
-
-    fn from_str(text: &str) -> Result<Self, SearchError> {
-        match text {
-            "probs" => Ok(Self::Probs),
-            "log-probs" => Ok(Self::LogProbs),
-            _ => Err(SearchError::UnknownMean {
-                text: text.to_owned(),
-            }),
-        }
-    }
-}
-
-impl fmt::Display for EnsembleMean {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Probs => "probs",
-            Self::LogProbs => "log-probs",
-        })
+fn unknown(text: &str) -> SearchError {
+    SearchError::UnknownMean {
+        text: text.to_owned(),
     }
 }
 

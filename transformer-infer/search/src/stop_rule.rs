@@ -1,8 +1,5 @@
 //! [`StopRule`]: the rule that stops the beam search of a sentence.
 
-use std::fmt;
-use std::str::FromStr;
-
 use serde::{Deserialize, Serialize};
 
 use super::SearchError;
@@ -11,8 +8,20 @@ use super::SearchError;
 ///
 /// No rule applies before `beam_size` hypotheses are finished. A beam of one stops at its first finished hypothesis
 /// under any rule: it is greedy search. Written as text, the rules are `present-length`, `beam-finished` and `never`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    strum::Display,
+    strum::EnumString,
+)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case", parse_err_ty = SearchError, parse_err_fn = unknown)]
 pub enum StopRule {
     /// Stops when the best unfinished hypothesis, scored at its present length, is not better than the worst of
     /// the `beam_size` best finished ones. Without a length penalty the result is exact; with one, a hypothesis
@@ -30,31 +39,11 @@ pub enum StopRule {
 impl StopRule {
     /// All rules, the default first.
     pub const ALL: [Self; 3] = [Self::PresentLength, Self::BeamFinished, Self::Never];
-
-    /// Returns the name of the rule.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::PresentLength => "present-length",
-            Self::BeamFinished => "beam-finished",
-            Self::Never => "never",
-        }
-    }
 }
 
-impl FromStr for StopRule {
-    type Err = SearchError;
-
-    fn from_str(text: &str) -> Result<Self, SearchError> {
-        let named = Self::ALL.into_iter().find(|rule| rule.name() == text);
-        named.ok_or_else(|| SearchError::UnknownStopRule {
-            text: text.to_owned(),
-        })
-    }
-}
-
-impl fmt::Display for StopRule {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+fn unknown(text: &str) -> SearchError {
+    SearchError::UnknownStopRule {
+        text: text.to_owned(),
     }
 }
 
@@ -65,7 +54,7 @@ mod tests {
     #[test]
     fn flags_and_files_use_the_same_names() {
         for rule in StopRule::ALL {
-            assert_eq!(rule.name().parse(), Ok(rule));
+            assert_eq!(rule.to_string().parse(), Ok(rule));
             let json = serde_json::to_string(&rule).expect("a name is JSON");
             assert_eq!(json, format!("\"{rule}\""));
         }
