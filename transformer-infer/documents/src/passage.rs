@@ -197,6 +197,31 @@ impl Raw {
     pub fn source(&self) -> String {
         self.0.iter().map(Part::source).collect()
     }
+
+    /// Adds copied text after it.
+    pub(super) fn push_str(&mut self, text: &str) {
+        self.extend([Part::Verbatim(text.to_owned())]);
+    }
+
+    /// Adds copied text before it.
+    pub(super) fn insert_str(&mut self, text: &str) {
+        match self.0.first_mut() {
+            _ if text.is_empty() => {}
+            Some(Part::Verbatim(first)) => first.insert_str(0, text),
+            _ => self.0.insert(0, Part::Verbatim(text.to_owned())),
+        }
+    }
+
+    /// Adds parts after it.
+    pub(super) fn extend(&mut self, parts: impl IntoIterator<Item = Part>) {
+        for part in parts {
+            match (part, self.0.last_mut()) {
+                (Part::Verbatim(text), _) if text.is_empty() => {}
+                (Part::Verbatim(text), Some(Part::Verbatim(last))) => last.push_str(&text),
+                (part, _) => self.0.push(part),
+            }
+        }
+    }
 }
 
 impl Part {

@@ -37,7 +37,7 @@ struct Builder {
 impl Builder {
     /// Adds an item. `next` is the character of the text after it.
     fn push(&mut self, item: &mut Item, next: Option<char>) {
-        let raw = Raw::from(std::mem::take(&mut item.raw));
+        let raw = std::mem::take(&mut item.raw);
         let before = self.text.chars().next_back();
         match &item.kind {
             ItemKind::Text(piece) => self.text.push_str(piece),
@@ -48,8 +48,12 @@ impl Builder {
             }
             ItemKind::Close(_) | ItemKind::Wall => self.end_pair(raw),
             ItemKind::Point => {
-                let spaces = Spaces::on(raw.starts_with_space(), raw.ends_with_space());
-                let needs_space = needs_space(before, next, spaces);
+                let spaces = match Spaces::on(raw.starts_with_space(), raw.ends_with_space()) {
+                    Spaces::None if item.has_inner_space => Spaces::OneSide,
+                    spaces => spaces,
+                };
+                let separates = item.is_visible || spaces != Spaces::None;
+                let needs_space = separates && needs_space(before, next, spaces);
                 self.push_mark(MarkKind::Point { raw }, needs_space);
             }
             ItemKind::Break => {
@@ -94,7 +98,7 @@ fn move_spaces_into_marks(items: &mut [Item]) {
         }
         if index > 0 {
             let space = items[index - 1].split_trailing_space();
-            items[index].raw.insert_str(0, &space);
+            items[index].raw.insert_str(&space);
         }
         if index + 1 < items.len() {
             let space = items[index + 1].split_leading_space();

@@ -1,12 +1,13 @@
 //! [`Item`]: text and markup in the order of the document.
 
 use super::html::{is_block, is_copied};
+use crate::{Part, Raw};
 
 /// Name of pairs that need more output if their text changes: links of Markdown that are named by it.
 pub(super) const NAMED: &str = "[";
 
 /// Whitespace that formats treat alike; other whitespace, such as the no-break space, is text.
-const SPACES: [char; 4] = [' ', '\t', '\r', '\n'];
+const SPACES: [u8; 5] = [b' ', b'\t', b'\r', b'\n', b'\x0C'];
 
 /// A piece of text or markup, in the order of the document.
 #[derive(Clone, Debug)]
@@ -15,7 +16,13 @@ pub(super) struct Item {
     /// The item as written in the document.
     pub(super) source: String,
     /// The markup as written in the translation; differs from the source if the translation needs another form.
-    pub(super) raw: String,
+    pub(super) raw: Raw,
+    /// True if a point is visible to a reader, so that the words around it do not touch.
+    pub(super) is_visible: bool,
+    /// True if a point may be a word of a sentence; other points are copied at the edges of a passage.
+    pub(super) is_word: bool,
+    /// True if a point consists of several, with whitespace between them.
+    pub(super) has_inner_space: bool,
 }
 
 /// The kind of an item.
@@ -65,15 +72,51 @@ pub(super) fn join_atoms(items: Vec<Item>) -> Vec<Item> {
     joined
 }
 
+/// Joins points with nothing but such text between them, given as in the document.
+pub(super) fn join_points(items: Vec<Item>, is_between: impl Fn(&str) -> bool) -> Vec<Item> {
+    let mut joined: Vec<Item> = Vec::with_capacity(items.len());
+    for item in items {
+        let is_point = item.kind == ItemKind::Point;
+        if is_point
+            && let [.., point, text] = &joined[..]
+            && point.kind == ItemKind::Point
+            && matches!(text.kind, ItemKind::Text(_))
+            && is_between(&text.source)
+            && let Some(text) = joined.pop()
+            && let Some(point) = joined.last_mut()
+        {
+            point.has_inner_space |= text.source.bytes().any(is_space);
+            point.append(text);
+        }
+        match joined.last_mut() {
+            Some(last) if is_point && last.kind == ItemKind::Point => last.append(item),
+            _ => joined.push(item),
+        }
+    }
+    joined
+}
+
+/// Returns whether a byte is whitespace that formats treat alike.
+pub(super) fn is_space(byte: u8) -> bool {
+    SPACES.contains(&byte)
+}
+
 impl Item {
     /// Makes an item that is written as in the document.
     pub(super) fn new(kind: ItemKind, source: impl Into<String>) -> Self {
         let source = source.into();
         let raw = match kind {
-            ItemKind::Text(_) => String::new(),
-            _ => source.clone(),
+            ItemKind::Text(_) => Raw::default(),
+            _ => source.clone().into(),
         };
-        Self { kind, source, raw }
+        Self {
+            kind,
+            source,
+            raw,
+            is_visible: true,
+            is_word: true,
+            has_inner_space: false,
+        }
     }
 
     /// Makes text that is spelled as a person reads it.
@@ -81,45 +124,61 @@ impl Item {
         Self::new(ItemKind::Text(text.to_owned()), text)
     }
 
-    /// Adds the source after it.
-    pub(super) fn append(&mut self, source: &str) {
-        self.source.push_str(source);
-        self.raw.push_str(source);
+    /// Makes markup that may have passages inside.
+    pub(super) fn of_parts(kind: ItemKind, parts: Vec<Part>) -> Self {
+        Self {
+            source: parts.iter().map(Part::source).collect(),
+            raw: Raw(parts),
+            ..Self::new(kind, "")
+        }
     }
 
-    /// Returns whether the item has nothing but whitespace.
+    /// Adds the source of another item after it.
+    pub(super) fn append(&mut self, other: Self) {
+        self.source.push_str(&other.source);
+        self.is_visible |= other.is_visible;
+        self.is_word |= other.is_word;
+        self.has_inner_space |= other.has_inner_space;
+        self.raw.extend(other.into_parts());
+    }
+
+    /// Returns the item as in the document.
+    pub(super) fn into_parts(self) -> Vec<Part> {
+        let is_passage = |part: &Part| matches!(part, Part::Passage(_));
+        match self.raw.0.iter().any(is_passage) {
+            true => self.raw.0,
+            false => vec![Part::Verbatim(self.source)],
+        }
+    }
+
+    /// Returns whether the item belongs to no sentence if it is at the edge of a passage.
     pub(super) fn is_blank(&self) -> bool {
         match &self.kind {
             ItemKind::Text(text) => text.chars().all(char::is_whitespace),
+            ItemKind::Point => !self.is_word,
             kind => *kind == ItemKind::Break,
         }
     }
 
-    /// Removes and returns the whitespace at the start of a text, if the document spells it as whitespace.
+    /// Removes and returns the whitespace at the start of a text that the document spells as whitespace.
     pub(super) fn split_leading_space(&mut self) -> String {
         let ItemKind::Text(text) = &mut self.kind else {
             return String::new();
         };
-        let space = text[..text.len() - text.trim_start_matches(SPACES).len()].to_owned();
-        if !self.source.starts_with(&space) {
-            return String::new();
-        }
-        text.drain(..space.len());
-        self.source.drain(..space.len());
-        space
+        let both = text.bytes().zip(self.source.bytes());
+        let n_spaces = both.take_while(|(a, b)| a == b && is_space(*a)).count();
+        text.drain(..n_spaces);
+        self.source.drain(..n_spaces).collect()
     }
 
-    /// Removes and returns the whitespace at the end of a text, if the document spells it as whitespace.
+    /// Removes and returns the whitespace at the end of a text that the document spells as whitespace.
     pub(super) fn split_trailing_space(&mut self) -> String {
         let ItemKind::Text(text) = &mut self.kind else {
             return String::new();
         };
-        let space = text[text.trim_end_matches(SPACES).len()..].to_owned();
-        if !self.source.ends_with(&space) {
-            return String::new();
-        }
-        text.truncate(text.len() - space.len());
-        self.source.truncate(self.source.len() - space.len());
-        space
+        let both = text.bytes().rev().zip(self.source.bytes().rev());
+        let n_spaces = both.take_while(|(a, b)| a == b && is_space(*a)).count();
+        text.truncate(text.len() - n_spaces);
+        self.source.split_off(self.source.len() - n_spaces)
     }
 }

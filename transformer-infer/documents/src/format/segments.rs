@@ -10,10 +10,10 @@ use crate::Notation;
 
 /// Adds items to the queue: as passages between walls, and verbatim where there is nothing to translate.
 ///
-/// Markup that is not closed, or that encloses a wall, becomes a wall.
+/// Markup that is not closed, or that encloses a wall, becomes a wall. `notation` returns that of a passage.
 pub(super) fn push_items(
     mut items: Vec<Item>,
-    notation: &Arc<dyn Notation>,
+    notation: impl Fn(&[Item]) -> Arc<dyn Notation>,
     parts: &mut PartQueue,
 ) {
     let ends = match_pairs(&mut items);
@@ -22,9 +22,9 @@ pub(super) fn push_items(
         if end < items.len() && items[end].kind != ItemKind::Wall {
             continue;
         }
-        push_segment(&mut items, &ends, start..end, notation, parts);
+        push_segment(&mut items, &ends, start..end, &notation, parts);
         if let Some(wall) = items.get(end) {
-            parts.push_verbatim(&wall.source);
+            parts.extend(wall.clone().into_parts());
         }
         start = end + 1;
     }
@@ -73,7 +73,7 @@ fn push_segment(
     items: &mut [Item],
     ends: &[Option<usize>],
     range: Range<usize>,
-    notation: &Arc<dyn Notation>,
+    notation: &impl Fn(&[Item]) -> Arc<dyn Notation>,
     parts: &mut PartQueue,
 ) {
     let (mut start, mut end) = (range.start, range.end);
@@ -100,16 +100,16 @@ fn push_segment(
     if !has_letters {
         (start, end) = (range.end, range.end);
     }
-    for item in &items[range.start..start] {
-        parts.push_verbatim(&item.source);
-    }
+    let copy = |items: &[Item], parts: &mut PartQueue| {
+        parts.extend(items.iter().cloned().flat_map(Item::into_parts));
+    };
+    copy(&items[range.start..start], parts);
     if start < end {
         let after = items[end - 1].split_trailing_space();
         parts.push_verbatim(&items[start].split_leading_space());
-        parts.push_passage(build_passage(&mut items[start..end], notation));
+        let notation = notation(&items[start..end]);
+        parts.push_passage(build_passage(&mut items[start..end], &notation));
         parts.push_verbatim(&after);
     }
-    for item in &items[end..range.end] {
-        parts.push_verbatim(&item.source);
-    }
+    copy(&items[end..range.end], parts);
 }

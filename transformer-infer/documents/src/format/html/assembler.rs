@@ -2,9 +2,10 @@
 
 use super::entity::pieces;
 use super::notation::Position;
-use super::scan_tag::is_space;
-use super::segment::{Inline, InlinePoint, segment_parts};
+use super::segment::push_inline;
 use crate::Part;
+use crate::format::items::{Item, ItemKind, is_space};
+use crate::format::parts::PartQueue;
 
 /// Number of bytes of text after which a passage ends at the next whitespace outside pairs. At twice as many it ends
 /// anywhere.
@@ -19,15 +20,16 @@ pub(super) const MAX_MARKUP_BYTES: usize = 1 << 20;
 /// The current passage, and the parts before it.
 #[derive(Debug, Default)]
 pub(super) struct Assembler {
-    items: Vec<Inline>,
-    /// Index and name of the start tags without an end tag so far.
-    open: Vec<(usize, String)>,
+    /// The texts, as in the file, and the markup.
+    items: Vec<Item>,
+    /// The names of the start tags without an end tag so far.
+    open: Vec<String>,
     n_text_bytes: usize,
     n_markup_bytes: usize,
     /// The position of the passage's text.
     position: Position,
     /// The parts before it.
-    pub(super) parts: Vec<Part>,
+    pub(super) parts: PartQueue,
 }
 
 impl Assembler {
@@ -93,36 +95,38 @@ impl Assembler {
         }
         self.n_text_bytes += source.len();
         match self.items.last_mut() {
-            Some(Inline::Text(text)) => text.push_str(source),
-            _ => self.items.push(Inline::Text(source.to_owned())),
+            Some(last) if matches!(last.kind, ItemKind::Text(_)) => last.source.push_str(source),
+            _ => self.items.push(Item::text(source)),
         }
     }
 
     /// Adds something between words.
-    pub(super) fn point(&mut self, point: InlinePoint) {
-        self.make_room(point.parts.iter().map(n_bytes).sum());
-        self.items.push(Inline::Point(point));
+    pub(super) fn point(&mut self, point: Item) {
+        self.make_room(point.source.len());
+        self.items.push(point);
     }
 
     /// Adds the start tag of a pair.
     pub(super) fn open(&mut self, name: &str, parts: Vec<Part>) {
         // Links do not nest: a second one ends the first.
         let is_single = matches!(name, "a" | "nobr");
-        if is_single && self.open.iter().any(|(_, open)| open == name) {
+        if is_single && self.open.iter().any(|open| open == name) {
             self.copy(parts);
             return;
         }
-        self.make_room(parts.iter().map(n_bytes).sum());
-        self.open.push((self.items.len(), name.to_owned()));
-        self.items.push(Inline::Open(parts));
+        let open = Item::of_parts(ItemKind::Open(name.to_owned()), parts);
+        self.make_room(open.source.len());
+        self.open.push(name.to_owned());
+        self.items.push(open);
     }
 
     /// Adds the end tag of a pair. Ends the passage if the last start tag has another name.
     pub(super) fn close(&mut self, name: &str, source: String) {
-        if self.open.last().is_some_and(|(_, open)| open == name) {
+        if self.open.last().is_some_and(|open| open == name) {
             self.open.pop();
             self.n_markup_bytes += source.len();
-            self.items.push(Inline::Close(source));
+            self.items
+                .push(Item::new(ItemKind::Close(name.to_owned()), source));
         } else {
             self.copy(vec![Part::Verbatim(source)]);
         }
@@ -140,28 +144,9 @@ impl Assembler {
     /// Ends the passage. Start tags without an end tag divide it.
     pub(super) fn flush(&mut self) {
         let items = std::mem::take(&mut self.items);
-        let mut open = std::mem::take(&mut self.open).into_iter().peekable();
+        self.open.clear();
         self.n_text_bytes = 0;
         self.n_markup_bytes = 0;
-        let mut segment = Vec::new();
-        for (index, item) in items.into_iter().enumerate() {
-            match item {
-                Inline::Open(parts) if open.next_if(|(at, _)| *at == index).is_some() => {
-                    self.parts
-                        .extend(segment_parts(std::mem::take(&mut segment), self.position));
-                    self.parts.extend(parts);
-                }
-                item => segment.push(item),
-            }
-        }
-        self.parts.extend(segment_parts(segment, self.position));
-        self.position = Position::Content;
-    }
-}
-
-pub(super) fn n_bytes(part: &Part) -> usize {
-    match part {
-        Part::Verbatim(text) => text.len(),
-        Part::Passage(passage) => passage.text.len(),
+        push_inline(items, std::mem::take(&mut self.position), &mut self.parts);
     }
 }

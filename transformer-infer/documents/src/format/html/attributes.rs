@@ -4,9 +4,11 @@ use encoding_rs::{Encoding, ISO_2022_JP, UTF_8};
 use htmlize::unescape_attribute;
 
 use super::notation::Position;
-use super::passage::text_parts;
+use super::segment::push_inline;
 use super::token::{Attribute, Tag};
 use crate::Part;
+use crate::format::items::Item;
+use crate::format::parts::PartQueue;
 
 /// Returns whether to translate the content of an element, if its attributes specify it.
 pub(super) fn translate(tag: &Tag, source: &str) -> Option<bool> {
@@ -100,7 +102,13 @@ pub(super) fn tag_parts(tag: &Tag, source: &str) -> Vec<Part> {
     let mut at = 0;
     for attribute in found {
         let range = attribute.value.clone();
-        let text = text_parts(&source[range.clone()], Position::Attribute(attribute.quote));
+        let (mut text, position) = (PartQueue::default(), Position::Attribute(attribute.quote));
+        push_inline(
+            vec![Item::text(&source[range.clone()])],
+            position,
+            &mut text,
+        );
+        let text = text.into_parts();
         if text.iter().any(|part| matches!(part, Part::Passage(_))) {
             parts.push(Part::Verbatim(source[at..range.start].to_owned()));
             parts.extend(text);

@@ -7,7 +7,6 @@ mod encoding;
 mod entity;
 mod formatting;
 mod notation;
-mod passage;
 mod raw_text;
 mod reader;
 mod scan_tag;

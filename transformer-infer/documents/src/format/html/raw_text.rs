@@ -1,7 +1,7 @@
 //! Text without markup: `script`, `style`, `textarea`, `title` and others, up to their end tag.
 
-use super::scan_tag::is_space;
 use super::token::Script;
+use crate::format::items::is_space;
 
 /// Returns the length of the text before the end tag `</name`, or of the part that is certainly text; 0 if the text
 /// begins with the tag. Returns `None` if more text is needed.
@@ -31,15 +31,15 @@ pub(super) fn scan_script(text: &str, is_at_end: bool, script: &mut Script) -> O
         at += found;
         let rest = &text[at..];
         match script_step(rest, is_at_end, state) {
-            Step::Text { len, next } => {
+            Some(Step::Text { len, next }) => {
                 at += len;
                 state = next;
             }
-            Step::EndTag => {
+            Some(Step::EndTag) => {
                 *script = state;
                 return Some(at);
             }
-            Step::Unknown => {
+            None => {
                 *script = state;
                 return (at > 0).then_some(at);
             }
@@ -51,67 +51,44 @@ pub(super) fn scan_script(text: &str, is_at_end: bool, script: &mut Script) -> O
 enum Step {
     Text { len: usize, next: Script },
     EndTag,
-    Unknown,
 }
 
-fn script_step(rest: &str, is_at_end: bool, state: Script) -> Step {
-    let text = |len: usize, next: Script| Step::Text { len, next };
+/// Returns the next step of a script; `None` if more text is needed.
+fn script_step(rest: &str, is_at_end: bool, state: Script) -> Option<Step> {
+    let text = |len: usize, next: Script| Some(Step::Text { len, next });
     if rest.starts_with('-') {
-        if state == Script::Code {
-            return text(1, state);
-        }
-        return match starts_with(rest, "-->", is_at_end) {
-            Some(true) => text(3, Script::Code),
-            Some(false) => text(1, state),
-            None => Step::Unknown,
+        let ends_comment = state != Script::Code && starts_with(rest, "-->", is_at_end)?;
+        return if ends_comment {
+            text(3, Script::Code)
+        } else {
+            text(1, state)
         };
     }
-    if state == Script::Code {
-        match starts_with(rest, "<!--", is_at_end) {
-            // The hyphens may belong to `-->`.
-            Some(true) => return text(2, Script::Escaped),
-            Some(false) => {}
-            None => return Step::Unknown,
-        }
+    let (prefix, next) = match state {
+        // The hyphens may belong to `-->`.
+        Script::Code if starts_with(rest, "<!--", is_at_end)? => return text(2, Script::Escaped),
+        Script::Code => ("", state),
+        Script::Escaped => ("<script", Script::DoubleEscaped),
+        Script::DoubleEscaped => ("</script", Script::Escaped),
+    };
+    if state != Script::Code && is_delimited(rest, is_at_end, prefix)? {
+        return text(prefix.len() + 1, next);
     }
-    if state != Script::Code {
-        let (prefix, next) = match state {
-            Script::Escaped => ("<script", Script::DoubleEscaped),
-            _ => ("</script", Script::Escaped),
-        };
-        match is_delimited(rest, is_at_end, prefix) {
-            Some(true) => return text(prefix.len() + 1, next),
-            Some(false) => {}
-            None => return Step::Unknown,
-        }
-    }
-    if state != Script::DoubleEscaped {
-        match is_end_tag(rest, is_at_end, "script") {
-            Some(true) => return Step::EndTag,
-            Some(false) => {}
-            None => return Step::Unknown,
-        }
+    if state != Script::DoubleEscaped && is_end_tag(rest, is_at_end, "script")? {
+        return Some(Step::EndTag);
     }
     text(1, state)
 }
 
 /// Returns whether the text begins with `</name` and the end of a name; `None` if more text is needed.
 fn is_end_tag(text: &str, is_at_end: bool, name: &str) -> Option<bool> {
-    match starts_with(text, "</", is_at_end) {
-        Some(true) => match starts_with(&text[2..], name, is_at_end) {
-            Some(true) => is_name_end(text.as_bytes().get(2 + name.len()), is_at_end),
-            other => other,
-        },
-        other => other,
-    }
+    Some(starts_with(text, "</", is_at_end)? && is_delimited(&text[2..], is_at_end, name)?)
 }
 
 /// Returns whether the text begins with `prefix` and the end of a name; `None` if more text is needed.
 fn is_delimited(text: &str, is_at_end: bool, prefix: &str) -> Option<bool> {
-    match starts_with(text, prefix, is_at_end) {
-        Some(true) => is_name_end(text.as_bytes().get(prefix.len()), is_at_end),
-        other => other,
-    }
+    let end = || is_name_end(text.as_bytes().get(prefix.len()), is_at_end);
+    Some(starts_with(text, prefix, is_at_end)? && end()?)
 }
 
 fn is_name_end(byte: Option<&u8>, is_at_end: bool) -> Option<bool> {

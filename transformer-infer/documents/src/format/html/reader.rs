@@ -4,17 +4,17 @@ use std::io::Read;
 
 use encoding_rs::UTF_8;
 
-use super::assembler::{Assembler, MAX_MARKUP_BYTES, n_bytes};
+use super::assembler::{Assembler, MAX_MARKUP_BYTES};
 use super::attributes::{declared_encoding, tag_parts, translate};
 use super::elements::{Role, role};
 use super::encoding::decoded;
-use super::segment::{InlinePoint, append};
 use super::token::{Tag, TextMode, Token, TokenKind};
 use super::tokenizer::next_token;
 use super::tree::{MAX_DEPTH, Tree};
+use crate::format::items::{Item, ItemKind};
 use crate::format::parts::{PartQueue, PartReader, ReadParts};
 use crate::format::source::Source;
-use crate::{Part, ReadError};
+use crate::{Part, Raw, ReadError};
 
 /// The remedy for a page that declares another encoding.
 pub(super) const CONVERT: &str = "convert the file, for example with `iconv -f windows-1252 -t utf-8`, and change its \
@@ -98,7 +98,7 @@ struct Atom {
     name: String,
     /// Number of open elements around it.
     depth: usize,
-    parts: Vec<Part>,
+    raw: Raw,
     n_bytes: usize,
     is_visible: bool,
 }
@@ -110,7 +110,7 @@ impl ReadParts for Html {
         parts: &mut PartQueue,
     ) -> Result<bool, ReadError> {
         let has_more = self.step(source)?;
-        parts.extend(self.assembler.parts.drain(..));
+        parts.extend(std::mem::take(&mut self.assembler.parts).into_parts());
         Ok(has_more)
     }
 }
@@ -268,7 +268,7 @@ impl Html {
                 let mut atom = Atom {
                     name: name.to_owned(),
                     depth,
-                    parts: Vec::new(),
+                    raw: Raw::default(),
                     n_bytes: 0,
                     is_visible: role != Role::Atom { is_visible: false },
                 };
@@ -311,10 +311,10 @@ impl Html {
     /// Adds the element to the passage.
     fn end_atom(&mut self) {
         if let Some(atom) = self.atom.take() {
-            self.assembler.point(InlinePoint {
+            self.assembler.point(Item {
                 is_word: atom.is_visible && atom.name != "picture",
-                parts: atom.parts,
                 is_visible: atom.is_visible,
+                ..Item::of_parts(ItemKind::Point, atom.raw.0)
             });
         }
     }
@@ -322,7 +322,7 @@ impl Html {
     /// Copies the element, which ends the passage, because its content does not fit into a passage.
     fn give_up_atom(&mut self) {
         if let Some(atom) = self.atom.take() {
-            self.assembler.copy(atom.parts);
+            self.assembler.copy(atom.raw.0);
         }
     }
 
@@ -335,10 +335,10 @@ impl Html {
     }
 
     fn point(&mut self, parts: Vec<Part>, is_visible: bool) {
-        self.assembler.point(InlinePoint {
-            parts,
+        self.assembler.point(Item {
             is_visible,
             is_word: false,
+            ..Item::of_parts(ItemKind::Point, parts)
         });
     }
 }
@@ -350,7 +350,11 @@ fn is_in_picture(atom: &Atom, name: &str) -> bool {
 
 impl Atom {
     fn push(&mut self, parts: Vec<Part>) {
+        let n_bytes = |part: &Part| match part {
+            Part::Verbatim(text) => text.len(),
+            Part::Passage(passage) => passage.text.len(),
+        };
         self.n_bytes += parts.iter().map(n_bytes).sum::<usize>();
-        append(&mut self.parts, parts);
+        self.raw.extend(parts);
     }
 }

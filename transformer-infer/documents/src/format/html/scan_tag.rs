@@ -1,14 +1,11 @@
 //! Reads a tag: the states "tag name" to "self-closing start tag" of the standard's tokenizer.
 
 use super::token::{Attribute, MAX_NAME_BYTES, Quote, Tag};
+use crate::format::items::is_space;
 
 /// The attributes that matter to the reader.
 const ATTRIBUTES: &str = "alt aria-label charset class color content encoding face http-equiv label name placeholder \
      size style title translate xml:space";
-
-pub(super) fn is_space(byte: u8) -> bool {
-    matches!(byte, b'\t' | b'\n' | b'\x0C' | b'\r' | b' ')
-}
 
 /// Reads a tag from its name, which begins at `at`.
 ///

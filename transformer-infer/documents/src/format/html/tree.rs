@@ -128,8 +128,8 @@ impl Tree {
         if ends_paragraph(name) {
             self.close("p", |open| is_scope(open) || open == "button");
         }
-        if matches!(name, "h1" | "h2" | "h3" | "h4" | "h5" | "h6") {
-            self.pop_if(|open| matches!(open, "h1" | "h2" | "h3" | "h4" | "h5" | "h6"));
+        if is_heading(name) {
+            self.pop_if(is_heading);
         }
         if reopens_formatting(name) {
             self.reopen();
@@ -139,7 +139,6 @@ impl Tree {
     /// Ends the elements that need no end tag before this start tag.
     fn close_siblings(&mut self, name: &str) {
         let is_wall = |open: &str| is_special(open) && !matches!(open, "address" | "div" | "p");
-        let is_table = |open: &str| matches!(open, "table" | "template" | "html");
         match name {
             "li" => self.close("li", is_wall),
             "dd" | "dt" => {
@@ -183,7 +182,7 @@ impl Tree {
     /// Ends a cell, caption or group of columns of the innermost table.
     fn close_cell(&mut self) {
         for cell in ["td", "th", "caption", "colgroup"] {
-            self.close(cell, |open| matches!(open, "table" | "template" | "html"));
+            self.close(cell, is_table);
         }
     }
 
@@ -267,13 +266,9 @@ impl Tree {
             // It is read as a start tag.
             "br" => self.reopen(),
             "head" => self.pop_if(|open| open == "head"),
-            "h1" | "h2" | "h3" | "h4" | "h5" | "h6" => {
-                let is_heading =
-                    |open: &str| matches!(open, "h1" | "h2" | "h3" | "h4" | "h5" | "h6");
-                self.close_where(is_heading, is_scope);
-            }
+            _ if is_heading(name) => self.close_where(is_heading, is_scope),
             "table" | "tbody" | "td" | "tfoot" | "th" | "thead" | "tr" | "caption" => {
-                self.close(name, |open| matches!(open, "table" | "template" | "html"));
+                self.close(name, is_table);
             }
             "li" => self.close(name, |open| is_scope(open) || matches!(open, "ol" | "ul")),
             "p" => self.close(name, |open| is_scope(open) || open == "button"),
@@ -362,6 +357,15 @@ impl Tree {
     fn has(&self, name: &str) -> bool {
         self.open.iter().take(4).any(|open| open.name == name)
     }
+}
+
+fn is_heading(name: &str) -> bool {
+    matches!(name, "h1" | "h2" | "h3" | "h4" | "h5" | "h6")
+}
+
+/// Returns whether an element stops the search for parts of a table.
+fn is_table(name: &str) -> bool {
+    matches!(name, "table" | "template" | "html")
 }
 
 fn hash(source: &str) -> u64 {

@@ -9,7 +9,7 @@ use super::html_pairs::{html_kind, pair_html};
 use super::text::{Link, MarkdownText};
 use super::writer::enclosed;
 use crate::Notation;
-use crate::format::items::{Item, ItemKind, NAMED, join_atoms};
+use crate::format::items::{Item, ItemKind, NAMED, join_atoms, join_points};
 use crate::format::parts::PartQueue;
 use crate::format::segments::push_items;
 
@@ -111,13 +111,13 @@ impl<'a> Inline<'a> {
     /// Adds the text to the queue.
     pub(super) fn push_parts(mut self, is_cell: bool, parts: &mut PartQueue) {
         pair_html(&mut self.items);
-        let mut items = join_touching_points(join_atoms(self.items));
+        let mut items = join_points(join_atoms(self.items), is_between);
         let links = links(&items);
         for item in &mut items {
-            item.raw = enclosed(item);
+            item.raw = enclosed(item).into();
         }
         let notation: Arc<dyn Notation> = Arc::new(MarkdownText { is_cell, links });
-        push_items(items, &notation, parts);
+        push_items(items, |_| Arc::clone(&notation), parts);
     }
 
     /// Adds the source that the parser skipped before an event: the indentation of a line, or a backslash.
@@ -242,7 +242,7 @@ impl<'a> Inline<'a> {
             && let Some(close) = self.items.last_mut()
         {
             let name = &self.text[range.start + inner..end - close.source.len()];
-            close.raw = format!("][{name}]");
+            close.raw = format!("][{name}]").into();
         }
     }
 
@@ -279,26 +279,9 @@ fn start_with_escape(text: &str, at: usize, event: &Event<'_>, start: usize) -> 
     }
 }
 
-/// Joins points with nothing but punctuation between them, such as `` `-x`/`--exec` ``.
-fn join_touching_points(items: Vec<Item>) -> Vec<Item> {
-    let mut joined: Vec<Item> = Vec::with_capacity(items.len());
-    let is_between = |c: char| !c.is_alphanumeric() && !c.is_whitespace();
-    for item in items {
-        let is_point = item.kind == ItemKind::Point;
-        if is_point
-            && let [.., point, text] = &mut joined[..]
-            && point.kind == ItemKind::Point
-            && matches!(&text.kind, ItemKind::Text(text) if text.chars().all(is_between))
-        {
-            point.append(&text.source);
-            joined.pop();
-        }
-        match joined.last_mut() {
-            Some(last) if is_point && last.kind == ItemKind::Point => last.append(&item.source),
-            _ => joined.push(item),
-        }
-    }
-    joined
+/// Returns whether there are no words between points that are joined, as in `` `-x`/`--exec` ``.
+fn is_between(text: &str) -> bool {
+    !text.contains(|c: char| c.is_alphanumeric() || c.is_whitespace())
 }
 
 /// Returns the links with their content.
@@ -310,11 +293,11 @@ fn links(items: &[Item]) -> Vec<Link> {
             ItemKind::Open(_) => open.push(index),
             ItemKind::Close(_) => {
                 if let Some(start) = open.pop()
-                    && items[start].raw == "["
+                    && items[start].raw.source() == "["
                 {
                     let inside = items[start + 1..index].iter();
                     links.push(Link {
-                        end: item.raw.clone(),
+                        end: item.raw.source(),
                         source: inside.map(|item| item.source.as_str()).collect(),
                     });
                 }

@@ -31,7 +31,7 @@ enum Token<'a> {
 
 /// Returns the markup of an item in the form that it has until the passage is complete.
 pub(super) fn enclosed(item: &Item) -> String {
-    let raw = &item.raw;
+    let raw = item.raw.source();
     let edge = match item.kind {
         ItemKind::Open(_) => OPEN,
         ItemKind::Close(_) => CLOSE,
@@ -39,11 +39,11 @@ pub(super) fn enclosed(item: &Item) -> String {
         ItemKind::Break => {
             let (line_end, prefix) = raw.split_at(raw.rfind(LINE_ENDS).map_or(0, |at| at + 1));
             return match prefix.trim().is_empty() {
-                true => raw.clone(),
+                true => raw,
                 false => format!("{line_end}{PREFIX}{prefix}{END}"),
             };
         }
-        ItemKind::Text(_) | ItemKind::Wall => return raw.clone(),
+        ItemKind::Text(_) | ItemKind::Wall => return raw,
     };
     format!("{edge}{raw}{END}")
 }

@@ -91,8 +91,7 @@ impl CuePassages {
             match self.items.last_mut() {
                 // Markup at the start of a line, such as a position, stays there.
                 Some(last) if item.kind == ItemKind::Break && last.kind == ItemKind::Break => {
-                    last.raw.push_str(&item.raw);
-                    last.source.push_str(&item.source);
+                    last.append(item);
                 }
                 _ => self.items.push(item),
             }
@@ -104,7 +103,8 @@ impl CuePassages {
     pub(super) fn end_passage(&mut self, parts: &mut PartQueue) {
         self.divide_pairs();
         self.divide_titles();
-        push_items(std::mem::take(&mut self.items), &self.notation, parts);
+        let items = std::mem::take(&mut self.items);
+        push_items(items, |_| Arc::clone(&self.notation), parts);
         parts.push_verbatim(&std::mem::take(&mut self.gap));
         self.n_cues = 0;
         self.n_bytes = 0;

@@ -8,16 +8,16 @@ use proptest::prelude::*;
 
 use super::check::{self, assert_is_sound, assert_reads_back, fixture, passages, texts, written};
 
-fn read_bytes(kind: SubtitleKind, text: Vec<u8>) -> check::Read {
-    check::read(Format::Subtitles(kind), &FormatOptions::default(), &text)
+fn read_bytes(kind: SubtitleKind, text: &[u8]) -> check::Read {
+    check::read(Format::Subtitles(kind), &FormatOptions::default(), text)
 }
 
 fn srt(text: &str) -> check::Read {
-    read_bytes(SubtitleKind::SubRip, text.as_bytes().to_vec())
+    read_bytes(SubtitleKind::SubRip, text.as_bytes())
 }
 
 fn vtt(text: &str) -> check::Read {
-    read_bytes(SubtitleKind::WebVtt, text.as_bytes().to_vec())
+    read_bytes(SubtitleKind::WebVtt, text.as_bytes())
 }
 
 fn srt_parts(text: &str) -> Vec<Part> {
@@ -253,10 +253,10 @@ const SPECIAL: [&str; 24] = [
 ];
 
 fn check_bytes(kind: SubtitleKind, bytes: &[u8]) {
-    if let Ok(parts) = read_bytes(kind, bytes.to_vec()) {
+    if let Ok(parts) = read_bytes(kind, bytes) {
         assert_is_sound(&parts);
         assert_eq!(written(&parts).into_bytes(), bytes);
-        assert_reads_back(&parts, |text| read_bytes(kind, text.as_bytes().to_vec()));
+        assert_reads_back(&parts, |text| read_bytes(kind, text.as_bytes()));
     }
 }
 
