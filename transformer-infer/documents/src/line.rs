@@ -20,6 +20,16 @@ pub struct DocumentLine<'a> {
     pub terms: &'a [String],
 }
 
+impl<'a> DocumentLine<'a> {
+    /// Returns the texts that a search must require: the terms of a glossary, then those of the line. Samples cannot be
+    /// required to contain the latter; they are checked like other translations.
+    pub fn required(&self, of_glossary: &[&'a str], is_sampled: bool) -> Vec<&'a str> {
+        let of_line = self.terms.iter().filter(|_| !is_sampled);
+        let of_glossary = of_glossary.iter().copied();
+        of_glossary.chain(of_line.map(String::as_str)).collect()
+    }
+}
+
 /// The translation of a line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TranslatedLine {

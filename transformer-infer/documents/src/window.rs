@@ -8,7 +8,7 @@ use super::copied::Copied;
 use super::limits::LineLimits;
 use super::line::{DocumentLine, TranslatedLine};
 use super::marks::{Chunk, Form, Piece, Sentence, cut, put_back};
-use super::passage::{MarkKind, Part, Passage, Raw};
+use super::passage::{MarkKind, Part, Passage};
 use super::rules::DocumentRules;
 
 /// Parts of a document that are translated together.
@@ -78,16 +78,8 @@ enum Prepared {
     Verbatim(String),
     Passage {
         passage: Passage,
-        pieces: Vec<PreparedPiece>,
+        pieces: Vec<Piece>,
     },
-}
-
-#[derive(Debug)]
-enum PreparedPiece {
-    Text(String),
-    Raw(Raw),
-    /// The index of a sentence.
-    Sentence(usize),
 }
 
 impl Window {
@@ -204,10 +196,7 @@ impl Level {
                     }
                     segments.extend(parts);
                 }
-                let pieces = cut(&passage, &segments, &copied, &can_write).into_iter();
-                let pieces = pieces
-                    .map(|piece| prepared(piece, &mut sentences))
-                    .collect();
+                let pieces = cut(&passage, &segments, &copied, &can_write, &mut sentences);
                 Prepared::Passage { passage, pieces }
             }
         };
@@ -273,18 +262,6 @@ impl Level {
     }
 }
 
-/// Adds the sentence of a piece to the others.
-fn prepared(piece: Piece, sentences: &mut Vec<Sentence>) -> PreparedPiece {
-    match piece {
-        Piece::Text(text) => PreparedPiece::Text(text),
-        Piece::Raw(raw) => PreparedPiece::Raw(raw),
-        Piece::Sentence(sentence) => {
-            sentences.push(sentence);
-            PreparedPiece::Sentence(sentences.len() - 1)
-        }
-    }
-}
-
 /// Calls a function with each part inside marks.
 fn for_each_inner(parts: &mut [Part], mut call: impl FnMut(&mut Part)) {
     for part in parts {
@@ -306,7 +283,7 @@ fn for_each_inner(parts: &mut [Part], mut call: impl FnMut(&mut Part)) {
 /// Writes a passage with the translations of its sentences.
 fn written(
     passage: &Passage,
-    pieces: &[PreparedPiece],
+    pieces: &[Piece],
     sentences: &[Sentence],
     translated: &[(Form, TranslatedLine)],
     protection: &Protection,
@@ -315,9 +292,9 @@ fn written(
     let mut written = String::new();
     for piece in pieces {
         match piece {
-            PreparedPiece::Text(text) => written.push_str(&notation.escape(text)),
-            PreparedPiece::Raw(raw) => written.push_str(&raw.source()),
-            PreparedPiece::Sentence(index) => {
+            Piece::Text(text) => written.push_str(&notation.escape(text)),
+            Piece::Raw(raw) => written.push_str(&raw.source()),
+            Piece::Sentence(index) => {
                 let (form, TranslatedLine { text, links, .. }) = &translated[*index];
                 let sentence = sentences[*index].in_form(*form);
                 for chunk in put_back(sentence, text, links, protection) {

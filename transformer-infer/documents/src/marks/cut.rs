@@ -13,12 +13,12 @@ pub(crate) enum Piece {
     Text(String),
     /// A mark between sentences.
     Raw(Raw),
-    /// A sentence.
-    Sentence(Sentence),
+    /// The index of a sentence.
+    Sentence(usize),
 }
 
-/// Cuts a passage at the given segments, which are in order and without surrounding whitespace. `copied` is the copied
-/// text, in order, and `can_write` tells whether the model can write a text.
+/// Cuts a passage at the given segments, which are in order and without surrounding whitespace, and adds them to
+/// `sentences`. `copied` is the copied text, in order, and `can_write` tells whether the model can write a text.
 ///
 /// The tags of a pair that encloses whole sentences, and points at the edges of sentences, are outside the sentences:
 /// only markup inside a sentence has to be put back into its translation.
@@ -27,9 +27,11 @@ pub(crate) fn cut(
     segments: &[Range<usize>],
     copied: &[Copied],
     can_write: &dyn Fn(&str) -> bool,
+    sentences: &mut Vec<Sentence>,
 ) -> Vec<Piece> {
     let passage = &without_empty_pairs(passage);
     let mut cutter = Cutter {
+        n_before: sentences.len(),
         passage,
         segments,
         pieces: Vec::new(),
@@ -58,7 +60,11 @@ pub(crate) fn cut(
     cutter.close_until(&mut open, None, &homes);
     cutter.fill_marks(&homes);
     cutter.advance(passage.text.len());
-    cutter.finish(copied, can_write)
+    for (segment, marks) in segments.iter().zip(cutter.marks) {
+        let inside = Copied::inside(copied, segment);
+        sentences.push(Sentence::new(passage, segment, inside, &marks, can_write));
+    }
+    cutter.pieces
 }
 
 /// Replaces pairs that enclose no text, including everything inside them, by points.
@@ -129,6 +135,8 @@ struct Home {
 }
 
 struct Cutter<'a> {
+    /// Number of sentences of other passages.
+    n_before: usize,
     passage: &'a Passage,
     segments: &'a [Range<usize>],
     pieces: Vec<Piece>,
@@ -202,8 +210,8 @@ impl Cutter<'_> {
             && segment.end <= position
         {
             self.text(segment.start);
-            // Filled in by `finish`.
-            self.pieces.push(Piece::Sentence(Sentence::default()));
+            let index = self.n_before + self.next_segment;
+            self.pieces.push(Piece::Sentence(index));
             self.at = segment.end;
             self.next_segment += 1;
         }
@@ -246,20 +254,5 @@ impl Cutter<'_> {
                 self.marks[end].push(index);
             }
         }
-    }
-
-    /// Makes the sentences.
-    fn finish(self, copied: &[Copied], can_write: &dyn Fn(&str) -> bool) -> Vec<Piece> {
-        let mut sentences = self.segments.iter().zip(self.marks);
-        let mut pieces = self.pieces;
-        for piece in &mut pieces {
-            if let Piece::Sentence(sentence) = piece
-                && let Some((segment, marks)) = sentences.next()
-            {
-                let inside = Copied::inside(copied, segment);
-                *sentence = Sentence::new(self.passage, segment, inside, &marks, can_write);
-            }
-        }
-        pieces
     }
 }
