@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use transformer_infer::metrics::{Chrf, Metric};
+use transformer_infer::metrics::Chrf;
 
 use super::{CommandError, LineFlags, ParallelLines, ScoreOptions, Scores};
 
@@ -37,16 +37,9 @@ impl BleuCommand {
         let references = self.references.iter().map(PathBuf::as_path);
         let paths: Vec<&Path> = [self.hyp.as_path()].into_iter().chain(references).collect();
         let mut rows = ParallelLines::open(&paths, "reference", self.lines)?;
-        let mut metrics: Vec<Box<dyn Metric>> = vec![Box::new(options.bleu())];
-        if self.chrf {
-            for chrf in [Chrf::default(), Chrf::plus_plus()] {
-                metrics.push(Box::new(options.chrf(chrf)));
-            }
-        }
-        if let Some(ter) = options.ter() {
-            metrics.push(Box::new(ter));
-        }
-        let mut scores = Scores::new(metrics);
+        let chrfs = [Chrf::default(), Chrf::plus_plus()];
+        let chrfs = if self.chrf { &chrfs[..] } else { &[] };
+        let mut scores = Scores::new(options.metrics(chrfs));
         while let Some(row) = rows.next_row()? {
             scores.add(&row[0], &row[1..]);
         }

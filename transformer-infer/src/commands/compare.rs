@@ -83,11 +83,7 @@ impl Compare {
         let paths = self.hypotheses.iter().chain(&self.references);
         let paths: Vec<&Path> = paths.map(PathBuf::as_path).collect();
         let mut rows = ParallelLines::open(&paths, "counterpart", self.lines)?;
-        let chrf = options.chrf(Chrf::default());
-        let mut metrics: Vec<Box<dyn Metric>> = vec![Box::new(options.bleu()), Box::new(chrf)];
-        if let Some(ter) = options.ter() {
-            metrics.push(Box::new(ter));
-        }
+        let metrics = options.metrics(&[Chrf::default()]);
         // The counts of every sentence for each system, by metric, suffice for the tests.
         let n_systems = self.hypotheses.len();
         let mut counts = vec![vec![CorpusCounts::default(); n_systems]; metrics.len()];

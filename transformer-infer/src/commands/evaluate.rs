@@ -8,7 +8,7 @@ use std::slice;
 
 use clap::Args;
 use tempfile::NamedTempFile;
-use transformer_infer::metrics::{Chrf, Metric};
+use transformer_infer::metrics::Chrf;
 use transformer_infer::search::{LengthLimit, LengthPenalty, Search};
 use transformer_infer::{BatchLimits, Input, Translation, Translator, Warning};
 
@@ -91,7 +91,7 @@ impl Evaluate {
         let search = self.search(translator.search());
         search.validate()?;
         search.check_lengths(self.max_src_len)?;
-        let mut scores = Scores::new(self.metrics());
+        let mut scores = Scores::new(self.options.metrics(&[Chrf::default()]));
         let mut warnings = Vec::new();
         let mut n_tokens = 0;
         let progress = Progress::new(n_rows, !self.quiet);
@@ -187,15 +187,6 @@ impl Evaluate {
             });
         }
         Ok(())
-    }
-
-    fn metrics(&self) -> Vec<Box<dyn Metric>> {
-        let chrf = self.options.chrf(Chrf::default());
-        let mut metrics: Vec<Box<dyn Metric>> = vec![Box::new(self.options.bleu()), Box::new(chrf)];
-        if let Some(ter) = self.options.ter() {
-            metrics.push(Box::new(ter));
-        }
-        metrics
     }
 
     fn nothing_to_score(&self) -> CommandError {

@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 use transformer_infer::metrics::{
-    Bleu, Case, Chrf, Normalization, Punctuation, Scripts, Smoothing, Ter, Tokenization,
+    Bleu, Case, Chrf, Metric, Normalization, Punctuation, Scripts, Smoothing, Ter, Tokenization,
 };
 
 use super::CommandError;
@@ -95,7 +95,20 @@ impl ScoreOptions {
         Ok(())
     }
 
-    pub(crate) fn bleu(&self) -> Bleu {
+    /// Returns BLEU, these kinds of chrF, and TER with `--ter`.
+    pub(crate) fn metrics(&self, chrfs: &[Chrf]) -> Vec<Box<dyn Metric>> {
+        let mut metrics: Vec<Box<dyn Metric>> = vec![Box::new(self.bleu())];
+        for chrf in chrfs {
+            let case = self.case();
+            metrics.push(Box::new(Chrf { case, ..*chrf }));
+        }
+        if self.ter {
+            metrics.push(Box::new(self.ter()));
+        }
+        metrics
+    }
+
+    fn bleu(&self) -> Bleu {
         Bleu {
             tokenization: match self.tokenize {
                 TokenizeName::V13a => Tokenization::V13a,
@@ -114,18 +127,9 @@ impl ScoreOptions {
         }
     }
 
-    /// Returns this chrF with the case of the flags.
-    pub(crate) fn chrf(&self, chrf: Chrf) -> Chrf {
-        Chrf {
-            case: self.case(),
-            ..chrf
-        }
-    }
-
-    /// Returns TER with `--ter`.
-    pub(crate) fn ter(&self) -> Option<Ter> {
+    fn ter(&self) -> Ter {
         let options = &self.ter_options;
-        let ter = Ter {
+        Ter {
             normalization: if options.ter_normalized {
                 Normalization::Tercom
             } else {
@@ -146,8 +150,7 @@ impl ScoreOptions {
             } else {
                 Case::Lower
             },
-        };
-        self.ter.then_some(ter)
+        }
     }
 
     /// Returns the number of decimals.

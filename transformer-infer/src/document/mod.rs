@@ -13,15 +13,12 @@ mod translate;
 pub use error::DocumentError;
 pub use event::{DocumentEvent, DocumentSummary};
 pub use model_lines::ModelLines;
+#[doc(hidden)]
+pub use transformer_documents::ProtectionError;
 #[doc(no_inline)]
 pub use transformer_documents::format;
 pub use transformer_documents::{
     DocumentLine, DocumentRules, LineLimits, Protection, ReadError, Split, Splitter, TokenLimits,
     TranslatedLine, Window,
-};
-#[doc(hidden)]
-pub use transformer_documents::{
-    DraftSentence, DraftTranslation, Form, Mark, MarkKind, Notation, Part, Passage, Plain,
-    ProtectionError, Raw, SplitError, TextDraft,
 };
 pub use translate::DocumentTranslator;

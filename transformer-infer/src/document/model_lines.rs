@@ -80,15 +80,9 @@ impl<'a> ModelLines<'a> {
         on_progress: &mut dyn FnMut(usize),
     ) -> Result<Vec<(TranslatedLine, Outcome)>, DocumentError> {
         let of_glossary: Vec<Vec<&str>> = lines.iter().map(|line| self.terms(line)).collect();
-        let terms = lines.iter().zip(&of_glossary).map(|(line, terms)| {
-            // Sampling supports no required terms.
-            let of_line = line.terms.iter().filter(|_| self.search.sampling.is_none());
-            terms
-                .iter()
-                .copied()
-                .chain(of_line.map(String::as_str))
-                .collect()
-        });
+        let is_sampled = self.search.sampling.is_some();
+        let required = lines.iter().zip(&of_glossary);
+        let terms = required.map(|(line, terms)| line.required(terms, is_sampled));
         let terms: Vec<Vec<&str>> = terms.collect();
         let inputs = lines.iter().zip(&terms).map(|(line, terms)| Input {
             text: line.text,

@@ -6,9 +6,8 @@ use std::io::Write;
 use super::event::{DocumentEvent, DocumentSummary, start_of};
 use super::format::PartReader;
 use super::model_lines::{ModelLines, Outcome};
-use super::{
-    DocumentError, DocumentRules, Part, Protection, Splitter, TextDraft, TokenLimits, Window,
-};
+use super::{DocumentError, DocumentRules, Protection, Splitter, TokenLimits, Window};
+use transformer_documents::Part;
 
 /// A translator of documents: splits passages into sentences, translates these together until their translations keep
 /// the copied text, and puts markup back.
@@ -89,11 +88,7 @@ impl<'a> DocumentTranslator<'a> {
     }
 
     /// Translates the parts of a document, and returns the text of each.
-    ///
-    /// # Errors
-    ///
-    /// Returns a [`DocumentError`] if the model cannot translate.
-    pub fn translate_parts(
+    fn translate_parts(
         &mut self,
         parts: Vec<Part>,
         on_event: &mut dyn FnMut(DocumentEvent),
@@ -131,11 +126,6 @@ impl<'a> DocumentTranslator<'a> {
         }
         self.summary.n_sentences = window.n_sentences();
         Ok(window.into_texts())
-    }
-
-    /// Finds the sentences of a plain text and the text to copy in them, as [`DocumentRules::draft`] does.
-    pub fn draft(&self, text: &str) -> TextDraft {
-        self.rules().draft(text)
     }
 
     fn rules(&self) -> DocumentRules<'_, TokenLimits<'a>> {

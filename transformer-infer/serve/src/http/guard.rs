@@ -28,17 +28,8 @@ const DRAIN_BYTES: usize = 64 << 20;
 ///
 /// Handlers receive the whole body, as [`Bytes`].
 pub(crate) fn guarded(router: Router<Arc<Shared>>, shared: &Arc<Shared>) -> Router<Arc<Shared>> {
-    guarded_with(router, shared, shared.options.limits.max_body_bytes)
-}
-
-/// Like [`guarded`], for requests with larger or smaller bodies.
-pub(crate) fn guarded_with(
-    router: Router<Arc<Shared>>,
-    shared: &Arc<Shared>,
-    max_body_bytes: usize,
-) -> Router<Arc<Shared>> {
     let guard = move |State(shared): State<Arc<Shared>>, request: Request, next: Next| async move {
-        let answered = guard(&shared, request, next, max_body_bytes).await;
+        let answered = guard(&shared, request, next).await;
         answered.unwrap_or_else(IntoResponse::into_response)
     };
     router
@@ -46,12 +37,7 @@ pub(crate) fn guarded_with(
         .layer(DefaultBodyLimit::disable())
 }
 
-async fn guard(
-    shared: &Shared,
-    request: Request,
-    next: Next,
-    max_body_bytes: usize,
-) -> Result<Response, ApiError> {
+async fn guard(shared: &Shared, request: Request, next: Next) -> Result<Response, ApiError> {
     let busy = || ApiError::Busy { retry_after: 1 };
     let in_flight = shared.in_flight.take(1).ok_or_else(busy)?;
     let (parts, body) = request.into_parts();
@@ -60,7 +46,7 @@ async fn guard(
     let mut reader = BodyReader {
         shared,
         body,
-        limit: max_body_bytes,
+        limit: shared.options.limits.max_body_bytes,
         share: shared.buffered.take(0).ok_or_else(busy)?,
     };
     let body = reader.read(n_bytes.unwrap_or(0)).await?;

@@ -9,7 +9,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
-use super::labels::{ReasonLabel, RequestLabels, ResultLabel, RouteLabel};
+use super::Labels;
 use super::of_models::of_models;
 use transformer_translate::scheduler::SchedulerStats;
 
@@ -25,10 +25,10 @@ const SECONDS: [f64; 13] = [
 #[derive(Debug)]
 pub(crate) struct Metrics {
     registry: Registry,
-    requests: Family<RequestLabels, Counter>,
-    refusals: Family<ReasonLabel, Counter>,
-    latency: Family<RouteLabel, Histogram, fn() -> Histogram>,
-    reloads: Family<ResultLabel, Counter>,
+    requests: Family<Labels<3>, Counter>,
+    refusals: Family<Labels<1>, Counter>,
+    latency: Family<Labels<1>, Histogram, fn() -> Histogram>,
+    reloads: Family<Labels<1>, Counter>,
     /// Number of characters of texts to translate.
     pub(crate) chars: Counter,
     /// Number of requests that ended because the client hung up.
@@ -81,26 +81,29 @@ impl Default for Metrics {
 impl Metrics {
     /// Counts an answered request.
     pub(crate) fn answered(&self, method: &'static str, route: &str, status: u16, time: Duration) {
-        let route = || route.to_owned();
-        let labels = RequestLabels {
-            method,
-            route: route(),
-            status,
-        };
-        self.requests.get_or_create(&labels).inc();
-        let latency = self.latency.get_or_create(&RouteLabel { route: route() });
+        let route = ("route", route.to_owned());
+        let (method, status) = (
+            ("method", method.to_owned()),
+            ("status", status.to_string()),
+        );
+        self.requests
+            .get_or_create(&[method, route.clone(), status])
+            .inc();
+        let latency = self.latency.get_or_create(&[route]);
         latency.observe(time.as_secs_f64());
     }
 
     /// Counts a refused request.
     pub(crate) fn refused(&self, reason: &'static str) {
-        self.refusals.get_or_create(&ReasonLabel { reason }).inc();
+        let reason = ("reason", reason.to_owned());
+        self.refusals.get_or_create(&[reason]).inc();
     }
 
     /// Counts a reload of models and keys; `ok` is true if all could be read.
     pub(crate) fn reloaded(&self, ok: bool) {
         let result = if ok { "ok" } else { "failed" };
-        self.reloads.get_or_create(&ResultLabel { result }).inc();
+        let result = ("result", result.to_owned());
+        self.reloads.get_or_create(&[result]).inc();
     }
 
     /// Writes all metrics, with those of the models, in the text format of OpenMetrics.

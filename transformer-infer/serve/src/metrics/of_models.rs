@@ -10,7 +10,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::{Registry, Unit};
 
-use super::labels::{ModelLabel, StageLabels};
+use super::Labels;
 use transformer_translate::scheduler::{ROW_BORDERS, SchedulerStats, SchedulerTotals};
 
 /// A metric: its name, its description, and its value.
@@ -63,7 +63,7 @@ const STAGES: [Stage; 2] = [
 
 /// A histogram of the rows of decoding steps, for each model.
 #[derive(Debug)]
-struct StepRows(Vec<(ModelLabel, SchedulerTotals)>);
+struct StepRows(Vec<(Labels<1>, SchedulerTotals)>);
 
 impl EncodeMetric for StepRows {
     #[expect(clippy::cast_precision_loss, reason = "counts of steps are below 2^53")]
@@ -87,11 +87,9 @@ impl EncodeMetric for StepRows {
 
 /// Adds the metrics of models, given with their names, to a registry.
 pub(super) fn of_models(registry: &mut Registry, models: &[(&str, SchedulerStats)]) {
-    let label = |name: &str| ModelLabel {
-        model: name.to_owned(),
-    };
+    let label = |name: &str| [("model", name.to_owned())];
     for (name, help, value) in GAUGES {
-        let family = Family::<ModelLabel, Gauge>::default();
+        let family = Family::<Labels<1>, Gauge>::default();
         for (model, stats) in models {
             let value = i64::try_from(value(stats)).unwrap_or(i64::MAX);
             family.get_or_create(&label(model)).set(value);
@@ -99,7 +97,7 @@ pub(super) fn of_models(registry: &mut Registry, models: &[(&str, SchedulerStats
         registry.register(name, help, family);
     }
     for (name, help, value) in COUNTERS {
-        let family = Family::<ModelLabel, Counter>::default();
+        let family = Family::<Labels<1>, Counter>::default();
         for (model, stats) in models {
             family.get_or_create(&label(model)).inc_by(value(stats));
         }
@@ -110,11 +108,11 @@ pub(super) fn of_models(registry: &mut Registry, models: &[(&str, SchedulerStats
         .map(|(model, stats)| (label(model), stats.totals));
     let rows = StepRows(totals.collect());
     registry.register("step_rows", "Rows of a decoding step, the batch size", rows);
-    let family = Family::<StageLabels, Counter<f64, AtomicU64>>::default();
+    let family = Family::<Labels<2>, Counter<f64, AtomicU64>>::default();
     for (model, stats) in models {
         for (stage, seconds) in STAGES {
-            let model = (*model).to_owned();
-            let labels = StageLabels { model, stage };
+            let [model] = label(model);
+            let labels = [model, ("stage", stage.to_owned())];
             family.get_or_create(&labels).inc_by(seconds(stats));
         }
     }

@@ -190,12 +190,11 @@ impl Work {
     fn job_line(&self, line: &DocumentLine<'_>) -> JobLine {
         let glossary = self.glossary.iter();
         let terms = glossary.flat_map(|glossary| glossary.terms_outside(line.text, line.copied));
-        let terms = terms.map(|term| term.target.to_owned());
-        // Sampling has no required terms.
-        let required = line.terms.iter().filter(|_| self.search.sampling.is_none());
+        let terms: Vec<&str> = terms.map(|term| term.target).collect();
+        let required = line.required(&terms, self.search.sampling.is_some());
         JobLine {
             text: line.text.to_owned(),
-            terms: terms.chain(required.cloned()).collect(),
+            terms: required.into_iter().map(str::to_owned).collect(),
             index: line.index,
             ..JobLine::default()
         }
