@@ -27,6 +27,7 @@ mod marian_export;
 mod masks;
 mod mixed_precision;
 mod model;
+mod multilingual;
 #[cfg(not(feature = "pytorch"))]
 mod no_pytorch;
 #[cfg(feature = "pytorch")]

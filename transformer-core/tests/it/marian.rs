@@ -180,6 +180,7 @@ fn settings_for_decoding_are_read() {
         min_len: 0,
         max_len_factor: None,
         forces_end: true,
+        forced_first: None,
         length_penalty: 1.0,
         early_stopping: EarlyStopping::Heuristic,
         banned: vec![vec![100]],
@@ -289,7 +290,7 @@ fn a_model_of_another_type_is_refused() {
     edit(folder.path(), "config.json", "\"marian\"", "\"bart\"");
     assert_eq!(
         refusal(folder.path()),
-        "`FOLDER/config.json` describes a model of the type `bart`; only `marian` can be imported"
+        "`FOLDER/config.json` describes a model of the type `bart`; only `marian`, `m2m_100` and `mbart` can be imported"
     );
 }
 

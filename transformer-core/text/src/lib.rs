@@ -31,6 +31,9 @@ mod error;
 mod gzip;
 mod json_layout;
 mod language;
+#[doc(hidden)]
+pub mod language_codes;
+mod language_tokens;
 mod line_start;
 #[cfg(test)]
 mod lines_for_tests;
@@ -61,6 +64,10 @@ pub use extend::{AddedToken, ExtendError, ExtendedTokenizer, PiecePosition};
 pub use language::LanguageCode;
 #[doc(hidden)]
 pub use language::LanguageCodeError;
+#[doc(hidden)]
+pub use language_tokens::{
+    Direction, DirectionError, LanguageLayout, LanguageToken, LanguageTokens,
+};
 #[doc(hidden)]
 pub use link::Link;
 #[doc(hidden)]

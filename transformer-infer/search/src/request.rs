@@ -1,6 +1,7 @@
 //! [`Request`]: the settings of a search that differ between its sentences.
 
 use super::Phrase;
+use super::hypothesis::Step;
 
 /// The settings of the search for one row of a model.
 ///
@@ -14,6 +15,9 @@ pub struct Request {
     /// The tokens that the output begins with, without BOS. They count as generated, and their log-probabilities are
     /// part of the score. No other rule applies to them; an EOS among them ends the output.
     pub prefix: Vec<u32>,
+    /// Number of the first tokens of the prefix with a log-probability that counts as 0, such as the token of the
+    /// target language. Default 0.
+    pub n_free: usize,
     /// The phrases that the output must contain, without sharing tokens: two equal phrases must occur twice.
     ///
     /// They may occur in any order, and in the prefix. They take precedence over banned sequences and repeated n-grams.
@@ -35,5 +39,19 @@ impl Request {
             max_len,
             ..Self::default()
         }
+    }
+
+    /// Returns the token that the prefix forces at a position, given the model's log-probabilities; `None` after it.
+    pub(super) fn forced(&self, position: usize, log_probs: &[f32]) -> Option<Step> {
+        let id = *self.prefix.get(position)?;
+        let log_prob = match position < self.n_free {
+            true => 0.0,
+            false => log_probs[id as usize],
+        };
+        Some(Step {
+            id,
+            log_prob,
+            score: log_prob,
+        })
     }
 }

@@ -53,11 +53,6 @@ impl Beam {
         &self.beam
     }
 
-    /// Returns the next token of the forced prefix, if the sentence is still inside it.
-    fn forced(&self) -> Option<u32> {
-        self.request.prefix.get(self.n_tokens).copied()
-    }
-
     /// Appends one token to all prefixes, and returns for each new prefix the index of its parent.
     ///
     /// The prefixes are the rows of the model starting at `first_row`.
@@ -67,7 +62,7 @@ impl Beam {
         first_row: usize,
         search: &Search,
     ) -> Vec<usize> {
-        let forced = self.forced();
+        let position = self.n_tokens;
         self.n_tokens += 1;
         let Predicted::All(prediction) = predicted else {
             return self.branch(predicted, first_row, search);
@@ -77,8 +72,9 @@ impl Beam {
                 prefix.attend(attention);
             }
         }
-        if let Some(id) = forced {
-            self.force(id, prediction.log_probs(first_row), search);
+        let log_probs = prediction.log_probs(first_row);
+        if let Some(step) = self.request.forced(position, log_probs) {
+            self.force(step, search);
             return vec![0; self.beam.len()];
         }
         self.branch(predicted, first_row, search)
@@ -144,14 +140,8 @@ impl Beam {
     }
 
     /// Appends a token of the forced prefix to the only prefix of the beam.
-    fn force(&mut self, id: u32, log_probs: &[f32], search: &Search) {
-        let log_prob = log_probs[id as usize];
-        let step = Step {
-            id,
-            log_prob,
-            score: log_prob,
-        };
-        if id == EOS {
+    fn force(&mut self, step: Step, search: &Search) {
+        if step.id == EOS {
             let ended = self.beam.iter().map(|prefix| prefix.finish(step, search));
             self.finished = ended.collect();
             self.beam.clear();
@@ -160,7 +150,7 @@ impl Beam {
             prefix.push(step);
         }
         if let Some(phrases) = &mut self.phrases {
-            phrases.force(id);
+            phrases.force(step.id);
         }
     }
 

@@ -99,11 +99,6 @@ struct Sequence<'a> {
 }
 
 impl Sequence<'_> {
-    /// Returns the next token of the forced prefix, if the sequence is still inside it.
-    fn forced(&self) -> Option<u32> {
-        self.request.prefix.get(self.prefix.ids.len()).copied()
-    }
-
     /// Appends the likeliest token; returns the hypothesis if the sequence ends.
     fn follow(&mut self, best: ScoredToken, search: &Search) -> Option<Hypothesis> {
         if !best.log_prob.is_finite() {
@@ -134,8 +129,9 @@ impl Sequence<'_> {
             log_prob: log_probs[id as usize],
             score: log_probs[id as usize],
         };
-        let step = match (self.forced(), sampling) {
-            (Some(id), _) => Some(unchanged(id)),
+        let forced = self.request.forced(self.prefix.ids.len(), log_probs);
+        let step = match (forced, sampling) {
+            (Some(step), _) => Some(step),
             (None, None) => Some(best_of_row(scores))
                 .filter(|best| best.log_prob.is_finite())
                 .map(|best| Step {

@@ -13,7 +13,7 @@ use transformer_infer::search::Search;
 use transformer_infer::{OpenOptions, Translator};
 
 use super::picture::{Format, Picture};
-use super::{CommandError, on_one_line};
+use super::{CommandError, LanguageFlags, on_one_line};
 
 /// Shows the attention weights of every head while a line is translated.
 ///
@@ -26,6 +26,8 @@ pub(crate) struct AttentionCommand {
     /// Directory of the model, or of the training run that trained it.
     #[arg(long, value_name = "DIR")]
     model: PathBuf,
+    #[command(flatten)]
+    languages: LanguageFlags,
     /// File to write: FILE.html, FILE.svg or FILE.json.
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
@@ -97,6 +99,7 @@ impl AttentionCommand {
             ..OpenOptions::default()
         };
         let translator = Translator::open_ensemble(&[&self.model], &device, &options)?;
+        let translator = self.languages.apply(translator)?;
         self.report(&translator, backend);
         let attention = self.attention(&translator, &self.search(translator.search()))?;
         let content = self.draw(&attention, picture.format)?;

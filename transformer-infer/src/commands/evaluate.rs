@@ -13,9 +13,9 @@ use transformer_infer::search::{LengthLimit, LengthPenalty, Search};
 use transformer_infer::{BatchLimits, Input, Translation, Translator, Warning};
 
 use super::{
-    CommandError, LineFlags, LineWarnings, ParallelLines, Progress, Row, ScoreOptions, Scores,
-    SpeedFlags, TermFlags, TermReport, at_least_one, check_file, on_one_line, open, terms_in,
-    unfinished,
+    CommandError, LanguageFlags, LineFlags, LineWarnings, ParallelLines, Progress, Row,
+    ScoreOptions, Scores, SpeedFlags, TermFlags, TermReport, at_least_one, check_file, on_one_line,
+    open, terms_in, unfinished,
 };
 
 /// Number of lines of similar length that are translated before progress is shown.
@@ -59,6 +59,8 @@ pub(crate) struct Evaluate {
     /// Maximum length of a line, in tokens; the rest is not translated, with a warning.
     #[arg(long, value_name = "N", default_value_t = BatchLimits::default().max_src_len, value_parser = at_least_one())]
     max_src_len: usize,
+    #[command(flatten)]
+    languages: LanguageFlags,
     #[command(flatten)]
     terms: TermFlags,
     #[command(flatten)]
@@ -166,13 +168,14 @@ impl Evaluate {
             max_src_len: self.max_src_len,
             ..BatchLimits::default()
         };
-        open(
+        let translator = open(
             slice::from_ref(&self.model),
             backend,
             limits,
             &self.speed.options(),
             !self.quiet,
-        )
+        )?;
+        self.languages.apply(translator)
     }
 
     fn check_out_is_no_input(&self) -> Result<(), CommandError> {

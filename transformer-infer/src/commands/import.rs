@@ -11,15 +11,16 @@ use transformer_core::directory::{Languages, ModelDirectory, ModelParts, with_na
 use transformer_core::import::Marian;
 use transformer_core::import::marian::Reference;
 use transformer_core::text::LanguageCode;
-use transformer_infer::marian_search;
+use transformer_infer::{TranslatorError, marian_search};
 
 use super::{CommandError, check_folder, languages_of};
 
-/// Converts a Marian model of Hugging Face's Transformers, such as those of OPUS-MT, or a model of Firefox Translations,
-/// CTranslate2 or Argos Translate, to a model directory.
+/// Converts a model of Hugging Face's Transformers (Marian, such as those of OPUS-MT, M2M-100, NLLB-200, SMALL-100 or
+/// mBART-50), or a model of Firefox Translations, CTranslate2 or Argos Translate, to a model directory.
 ///
 /// A folder of Transformers needs config.json, vocab.json, source.spm, target.spm and model.safetensors or
-/// pytorch_model.bin; generation_config.json and tokenizer_config.json are read if they exist. A folder of Firefox
+/// pytorch_model.bin; generation_config.json and tokenizer_config.json are read if they exist. A multilingual model has
+/// sentencepiece.bpe.model for both sides, and a file with the list of its languages. A folder of Firefox
 /// Translations, Bergamot or translateLocally needs model.*.bin and vocab.*.spm, or srcvocab.*.spm and trgvocab.*.spm;
 /// config.*.yml and metadata.json are read if they exist. A folder of CTranslate2 needs model.bin, its vocabularies, and a
 /// SentencePiece model in it or as --spm; packages of Argos Translate have all of them. Beam size and length limits of the model become the defaults
@@ -36,7 +37,8 @@ pub(crate) struct Import {
     #[arg(long, requires = "out")]
     overwrite: bool,
     /// Language of the source, such as en or pt-BR [default: that of tokenizer_config.json, or of a folder with a name
-    /// like opus-mt-en-de; or that of metadata.json, or of a name like model.ende.bin].
+    /// like opus-mt-en-de; or that of metadata.json, or of a name like model.ende.bin]. Of a multilingual model it is
+    /// the language that `translate` assumes without --src-lang.
     #[arg(long, value_name = "CODE", requires = "out")]
     src_lang: Option<LanguageCode>,
     /// Language of the target [default: likewise].
@@ -75,6 +77,11 @@ impl Import {
                 src: self.src_lang.clone(),
                 tgt: self.tgt_lang.clone(),
             };
+            let table = marian.tokenizers.tgt().languages();
+            for code in [&given.src, &given.tgt].into_iter().flatten() {
+                let known = table.map(|table| table.find(code.as_str())).transpose();
+                known.map_err(TranslatorError::from)?;
+            }
             let languages = given.or(&marian.languages);
             write(&marian, &languages, &self.from, out)?;
             writeln!(output, "{}", summary(&marian, &languages, out))
@@ -101,13 +108,9 @@ fn write(
         .into_record()
         .into_bytes()?;
     let name = from.file_name().unwrap_or(from.as_os_str());
-    let kind = match marian.weights.ends_with("model.bin") {
-        true => "CTranslate2",
-        false => "Marian",
-    };
     let mut training = json!({
         "program": concat!("transformer-infer ", env!("CARGO_PKG_VERSION"), " import"),
-        "from": format!("{kind} model `{}`", name.display()),
+        "from": format!("{} model `{}`", marian.kind, name.display()),
         "search": search,
     });
     languages.write_to(&mut training);
@@ -130,15 +133,19 @@ fn summary(marian: &Marian, languages: &Languages, out: &Path) -> String {
         true => String::new(),
         false => format!("read {}\n", marian.files.join(", ")),
     };
+    let flags = match marian.tokenizers.tgt().languages() {
+        Some(_) => " --src-lang CODE --tgt-lang CODE",
+        None => "",
+    };
     format!(
         "{files}{}+{} layers, d_model {}, {} source and {} target tokens, {}\n\
-         translate with: transformer-infer translate --model {}",
+         translate with: transformer-infer translate --model {}{flags}",
         config.n_encoder_layers,
         config.n_decoder_layers,
         config.d_model,
         config.src_vocab_size,
         config.tgt_vocab_size,
-        languages_of(languages),
+        languages_of(languages, &marian.tokenizers),
         out.display()
     )
 }

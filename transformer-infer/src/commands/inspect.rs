@@ -67,8 +67,12 @@ fn vocabularies(tokenizers: &Tokenizers) -> Vec<(&'static str, usize, String)> {
         .collect()
 }
 
-/// Describes the languages of a model, such as `en to pt-BR`.
-pub(crate) fn languages_of(languages: &Languages) -> String {
+/// Describes the languages of a model, such as `en to pt-BR`, or `101 languages` for a multilingual one.
+pub(crate) fn languages_of(languages: &Languages, tokenizers: &Tokenizers) -> String {
+    if let Some(table) = tokenizers.tgt().languages() {
+        let codes: Vec<&str> = table.all().iter().map(|it| it.code.as_str()).collect();
+        return format!("{} languages: {}", codes.len(), codes.join(", "));
+    }
     match (&languages.src, &languages.tgt) {
         (None, None) => "languages unknown".to_owned(),
         (Some(src), None) => format!("{src} to an unknown language"),
@@ -120,8 +124,9 @@ fn as_text(directory: &ModelDirectory) -> String {
             "on CPUs: matrix products in int8; embeddings, biases, normalization, softmax and attention in f32",
         );
     }
-    if *directory.languages() != Languages::default() {
-        row("languages", &languages_of(directory.languages()));
+    let (languages, tokenizers) = (directory.languages(), directory.tokenizers());
+    if *languages != Languages::default() || tokenizers.tgt().languages().is_some() {
+        row("languages", &languages_of(languages, tokenizers));
     }
     row("layers", &layers(config));
     row("config", &other_settings(config));

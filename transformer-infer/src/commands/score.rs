@@ -8,7 +8,7 @@ use clap::Args;
 use serde::Serialize;
 use transformer_infer::{BatchLimits, OpenOptions, PairScore, TotalScore, Translator};
 
-use super::{CommandError, LineFlags, ParallelLines, Progress, at_least_one, open};
+use super::{CommandError, LanguageFlags, LineFlags, ParallelLines, Progress, at_least_one, open};
 
 /// Number of pairs that are scored before they are written.
 const PAIRS_AT_ONCE: usize = 2000;
@@ -22,6 +22,8 @@ pub(crate) struct Score {
     /// Directory of the model, or of the training run that trained it.
     #[arg(long, value_name = "DIR")]
     model: PathBuf,
+    #[command(flatten)]
+    languages: LanguageFlags,
     /// File with the sources, one per line, plain or gzip; `-` is standard input.
     #[arg(long, value_name = "FILE")]
     src: PathBuf,
@@ -87,6 +89,7 @@ impl Score {
             &options,
             !self.quiet,
         )?;
+        let translator = self.languages.apply(translator)?;
         let mut output = io::BufWriter::new(io::stdout().lock());
         let mut total = TotalScore::default();
         let progress = Progress::new(n_rows, !self.quiet);

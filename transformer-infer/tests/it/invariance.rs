@@ -199,7 +199,7 @@ proptest! {
         };
         let mut sources: Vec<Source<'_>> = (0..)
             .zip(&sources)
-            .map(|(index, (ids, prefix))| Source { ids, prefix, phrases: of_line(index), index })
+            .map(|(index, (ids, prefix))| Source { ids, prefix, phrases: of_line(index), index, n_free: 0 })
             .collect();
         let middle = order.index(sources.len());
         sources.rotate_left(middle);
@@ -253,7 +253,7 @@ proptest! {
         };
         let sources: Vec<Source<'_>> = (0..)
             .zip(&sources)
-            .map(|(index, (ids, prefix))| Source { ids, prefix, phrases: of_line(index), index })
+            .map(|(index, (ids, prefix))| Source { ids, prefix, phrases: of_line(index), index, n_free: 0 })
             .collect();
         let run = |sources: &[Source<'_>], n_threads| {
             translate_packed(&models, sources, &search, &limits, n_threads, &mut |_| ())

@@ -22,6 +22,7 @@ mod marian;
 #[cfg(target_os = "linux")]
 mod memory;
 mod model;
+mod multilingual;
 mod options;
 #[cfg(feature = "serve")]
 mod page;

@@ -34,7 +34,7 @@ struct Goldens {
 }
 
 /// Unpacks a folder of fixtures.
-fn unpack(packed: &Path) -> TempDir {
+pub(crate) fn unpack(packed: &Path) -> TempDir {
     let folder = tempfile::tempdir().expect("there is room");
     for entry in fs::read_dir(packed).expect("the fixtures are there") {
         let path = entry.expect("the fixtures are there").path();

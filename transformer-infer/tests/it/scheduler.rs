@@ -84,6 +84,7 @@ fn expected(translator: &Translator, job: &Job) -> Vec<LineResult> {
             prefix: &line.prefix,
             terms: &terms,
             index: line.index,
+            direction: line.direction,
         };
         let found = translator.translate_inputs(&[input], &job.search, &mut |_| ());
         let found = found.map_err(|error| error.with_line(|_| index + 1))?;
@@ -148,6 +149,7 @@ fn lines() -> impl Strategy<Value = Vec<JobLine>> {
         prefix: if index == 4 { prefix } else { String::new() },
         terms: if index == 5 { terms } else { Vec::new() },
         index,
+        ..JobLine::default()
     });
     proptest::collection::vec(line, 0..6)
 }

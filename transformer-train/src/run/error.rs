@@ -39,6 +39,16 @@ pub enum TrainError {
     /// The model to be trained further cannot be read.
     #[error(transparent)]
     Directory(#[from] transformer_core::directory::DirectoryError),
+    /// The model to be trained further is multilingual.
+    #[error(
+        "`{}` is multilingual, and training does not add the tokens of its languages to sentences; train a model of \
+         one pair further, or translate with this one",
+        path.display()
+    )]
+    Multilingual {
+        /// The model.
+        path: PathBuf,
+    },
     /// The weights of the model to be trained further cannot be read.
     #[error(transparent)]
     Load(#[from] transformer_core::LoadError),

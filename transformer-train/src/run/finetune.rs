@@ -22,9 +22,13 @@ pub(super) fn base(
     let Some(path) = &experiment.finetune.model else {
         return Ok(None);
     };
-    match published {
-        Some(published) => Ok(Some(published)),
-        None => Ok(Some(ModelDirectory::open(path)?)),
+    let base = match published {
+        Some(published) => published,
+        None => ModelDirectory::open(path)?,
+    };
+    match base.tokenizers().tgt().languages() {
+        Some(_) => Err(TrainError::Multilingual { path: path.clone() }),
+        None => Ok(Some(base)),
     }
 }
 

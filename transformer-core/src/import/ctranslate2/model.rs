@@ -75,6 +75,7 @@ pub(in super::super) fn read(
     let transformer = transformer.map_err(|error| of_model(refusal(error)))?;
     files.insert(0, model.clone());
     Ok(Marian {
+        kind: "CTranslate2",
         config,
         tokenizers,
         generation: generation(argos.is_some()),

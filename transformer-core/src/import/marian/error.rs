@@ -19,7 +19,7 @@ pub enum MarianError {
     /// A file is missing.
     #[error(
         "`{}` is missing; a Marian model has config.json, vocab.json, source.spm, target.spm and \
-         model.safetensors or pytorch_model.bin",
+         model.safetensors or pytorch_model.bin, and a multilingual one sentencepiece.bpe.model",
         path.display()
     )]
     Missing {
@@ -55,8 +55,11 @@ pub enum MarianError {
         /// Number of values in the file.
         n_values: usize,
     },
-    /// The model's type is not `marian`.
-    #[error("`{}` describes a model of the type `{found}`; only `marian` can be imported", path.display())]
+    /// The model is of another type.
+    #[error(
+        "`{}` describes a model of the type `{found}`; only `marian`, `m2m_100` and `mbart` can be imported",
+        path.display()
+    )]
     ModelType {
         /// The file.
         path: PathBuf,
@@ -82,6 +85,25 @@ pub enum MarianError {
         path: PathBuf,
         /// The cause.
         source: ConfigError,
+    },
+    /// SentencePiece models are given for a folder that has its own.
+    #[error(
+        "`{}` has its own SentencePiece model; leave out --spm, which is for folders of CTranslate2 without one",
+        path.display()
+    )]
+    UnusedPieces {
+        /// The folder or the file.
+        path: PathBuf,
+    },
+    /// A multilingual model has no list of languages.
+    #[error(
+        "`{}` has no list of languages in tokenizer.json, tokenizer_config.json, added_tokens.json or \
+         special_tokens_map.json; download these files too",
+        path.display()
+    )]
+    NoLanguages {
+        /// The folder.
+        path: PathBuf,
     },
     /// The sizes of the vocabulary and the model differ.
     #[error(

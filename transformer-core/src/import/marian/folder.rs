@@ -6,14 +6,15 @@ use std::path::{Path, PathBuf};
 use burn::tensor::Device;
 
 use super::settings::{self, Generation, Settings};
-use super::{MarianError, binary, vocabulary, weights};
+use super::{MarianError, binary, multilingual, vocabulary, weights};
 use crate::Shortlist;
 use crate::config::TransformerConfig;
 use crate::directory::{Languages, Tokenizers};
 use crate::import::{ImportError, Names, ctranslate2};
 use crate::model::Transformer;
+use crate::text::{LanguageLayout, LanguageTokens};
 
-/// An imported Marian model with its tokenizers.
+/// An imported model of Marian, of CTranslate2, or of the multilingual kinds of Transformers, with its tokenizers.
 ///
 /// # Example
 ///
@@ -33,7 +34,8 @@ pub struct Marian {
     pub config: TransformerConfig,
     /// The tokenizers of both sides, with ids in our order.
     pub tokenizers: Tokenizers,
-    /// The languages in `tokenizer_config.json`, or else in a name of the folder such as `opus-mt-en-de`.
+    /// The languages in `tokenizer_config.json`, or else in a name of the folder such as `opus-mt-en-de`; of a
+    /// multilingual model those of its default, if it has one.
     pub languages: Languages,
     /// The model's settings for decoding.
     pub generation: Generation,
@@ -41,6 +43,8 @@ pub struct Marian {
     pub model: Transformer,
     /// The shortlist of a model in Marian's binary format, in our ids.
     pub shortlist: Option<Shortlist>,
+    /// The program that the model is from, or its family.
+    pub kind: &'static str,
     /// The file of the weights.
     pub weights: PathBuf,
     /// Names of all files of a model in Marian's binary format or CTranslate2's; empty for other models.
@@ -50,7 +54,8 @@ pub struct Marian {
 impl Marian {
     /// Reads a folder with `config.json`, `vocab.json`, `source.spm`, `target.spm`, and `model.safetensors` or
     /// `pytorch_model.bin`. Optional are `generation_config.json`, `tokenizer_config.json` and
-    /// `target_vocab.json`. No code in a pickle is run.
+    /// `target_vocab.json`. No code in a pickle is run. A multilingual model has `sentencepiece.bpe.model`
+    /// for both sides.
     ///
     /// A folder with `model.bin`, or a zip archive, is read as a model of [CTranslate2](crate::import::ctranslate2) or a
     /// package of Argos Translate. A `.bin` file, or a folder with `model.*.bin` and without `config.json`, is read as a
@@ -78,15 +83,24 @@ impl Marian {
         if ctranslate2::is_ctranslate2(folder) {
             return ctranslate2::read(folder, pieces, device);
         }
+        if !pieces.is_empty() {
+            let path = folder.to_owned();
+            return Err(MarianError::UnusedPieces { path });
+        }
         if binary::is_binary(folder) {
             return binary::read(folder, device);
         }
         let settings = Settings::read(folder)?;
-        let languages = settings::languages(folder)?;
-        let tokenizers = vocabulary::read(folder, &settings)?;
+        let tokenizers = match settings.family.is_multilingual() {
+            true => multilingual::read(folder, &settings)?,
+            false => vocabulary::read(folder, &settings)?,
+        };
         let n_rows = |tokenizer| vocabulary::rows(tokenizer).len();
         let (n_src, n_tgt) = (n_rows(tokenizers.src()), n_rows(tokenizers.tgt()));
-        let config = settings.config(folder, n_src, n_tgt)?;
+        let mut config = settings.config(folder, n_src, n_tgt)?;
+        let layout = tokenizers.src().languages().map(LanguageTokens::layout);
+        // The end of the source is before its last token, so it is added with that.
+        config.src_without_eos = layout == Some(LanguageLayout::SourceLast);
         let (dict, path) = weights::read(folder, &settings, &tokenizers, device)?;
         let model = match dict.to_transformer(&config, &Names::Marian, device) {
             Ok(model) => model,
@@ -105,11 +119,16 @@ impl Marian {
                 });
             }
         };
+        let generation = settings.generation(folder)?;
         Ok(Self {
+            languages: match settings.family.is_multilingual() {
+                true => multilingual::languages(&tokenizers, &generation),
+                false => settings::languages(folder)?,
+            },
             config,
             tokenizers,
-            languages,
-            generation: settings.generation(folder)?,
+            generation,
+            kind: settings.family.name(),
             model,
             weights: path,
             shortlist: None,

@@ -1,14 +1,17 @@
 //! Marian's translation models (Junczys-Dowmunt et al. 2018, <https://aclanthology.org/P18-4020/>) in the format
-//! of Hugging Face's Transformers, in which OPUS-MT publishes its models, and in Marian's own binary format.
+//! of Hugging Face's Transformers, in which OPUS-MT publishes its models, and in Marian's own binary format; and the
+//! multilingual models of fairseq in the format of Transformers: M2M-100, NLLB-200, SMALL-100 and mBART.
 //!
 //! Marian's special tokens have other ids: `</s>` is 0, `<unk>` 1, and decoding starts from the last token, `<pad>`.
 //! Our special tokens are constants of the format, so the import reorders the rows of all vocabulary matrices, and no
 //! other code needs to know. Where Marian decodes from `<pad>`, its row becomes our `<s>`, and our `<pad>` is a new row
 //! of zeros with a logit so low that its probability is 0. So the probabilities of all other tokens do not change.
+//! Multilingual models decode from `</s>`: our `<s>` is a copy of its row with an impossible logit, and theirs is an
+//! ordinary token.
 //!
 //! - `folder`: [`Marian`], an imported model.
 //! - `settings`: the JSON files.
-//! - `vocabulary`: the tokens.
+//! - `vocabulary`: the tokens; `multilingual`: those of multilingual models.
 //! - `weights`: the matrices, in our order.
 //! - `reference`: comparison of logits with another program.
 //! - [`binary`]: models of Firefox Translations, in Marian's binary format.
@@ -19,6 +22,7 @@
 pub mod binary;
 mod error;
 mod folder;
+mod multilingual;
 mod reference;
 mod settings;
 pub(crate) mod vocabulary;

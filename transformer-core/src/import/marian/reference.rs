@@ -10,6 +10,7 @@ use crate::directory::Tokenizers;
 use crate::import::StateDict;
 use crate::model::Transformer;
 use crate::padded::Padded;
+use crate::text::{BOS, EOS};
 
 /// Marks padding after the end of a sequence.
 const PADDING: i64 = -1;
@@ -89,7 +90,10 @@ impl Reference {
         tokenizers: &Tokenizers,
         device: &Device,
     ) -> Result<Difference, MarianError> {
-        let (src_rows, tgt_rows) = (rows(tokenizers.src()), rows(tokenizers.tgt()));
+        let (src_rows, mut tgt_rows) = (rows(tokenizers.src()), rows(tokenizers.tgt()));
+        if tgt_rows[BOS as usize] == tgt_rows[EOS as usize] {
+            tgt_rows[BOS as usize] = None; // It is a copy.
+        }
         let [_, tgt_len, vocab] = self.logits.shape()[..] else {
             return Err(self.not_of_this_vocabulary());
         };

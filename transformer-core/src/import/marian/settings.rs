@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::MarianError;
-use crate::config::{Activation, Positions, TransformerConfig, Tying};
+use crate::config::{Activation, NormPlacement, Positions, TransformerConfig, Tying};
 use crate::directory::Languages;
 use crate::json;
 use crate::regular_file::{self, MAX_TOKENIZER_BYTES};
@@ -19,6 +19,9 @@ const TOKENIZER: &str = "tokenizer_config.json";
 /// The relevant part of `config.json`.
 #[derive(Debug, Deserialize)]
 pub(super) struct Settings {
+    #[serde(rename = "model_type")]
+    pub(super) family: Family,
+    pub(super) tokenizer_class: Option<String>,
     pub(super) vocab_size: usize,
     decoder_vocab_size: Option<usize>,
     d_model: usize,
@@ -45,20 +48,31 @@ pub(super) struct Settings {
     pub(super) pad_token_id: u32,
     pub(super) eos_token_id: u32,
     pub(super) decoder_start_token_id: u32,
-    #[serde(default = "default_forced_eos")]
     forced_eos_token_id: Option<u32>,
     #[serde(flatten)]
     generation: GenerationSettings,
 }
 
+/// The family of a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Family {
+    Marian,
+    /// M2M-100, NLLB-200 and SMALL-100.
+    #[serde(rename = "m2m_100")]
+    M2m100,
+    Mbart,
+}
+
 /// The relevant part of `generation_config.json`, or of `config.json` in older models.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 struct GenerationSettings {
     num_beams: Option<usize>,
     max_length: Option<usize>,
     length_penalty: Option<f64>,
     early_stopping: Option<serde_json::Value>,
     forced_eos_token_id: Option<u32>,
+    forced_bos_token_id: Option<u32>,
     bad_words_ids: Option<Vec<Vec<u32>>>,
     renormalize_logits: Option<bool>,
 }
@@ -86,6 +100,8 @@ pub struct Generation {
     pub min_len: usize,
     /// True if the last token that `max_len` allows is always `</s>`, with log-probability 0.
     pub forces_end: bool,
+    /// The model's id of the token of a language with which all translations begin.
+    pub forced_first: Option<u32>,
     /// Exponent of the length by which scores are divided.
     pub length_penalty: f64,
     /// The condition that stops beam search.
@@ -112,22 +128,81 @@ fn yes() -> bool {
     true
 }
 
-/// The default of Transformers for a `config.json` without this key.
-fn default_forced_eos() -> Option<u32> {
-    Some(0)
+impl Family {
+    pub(super) const fn is_multilingual(self) -> bool {
+        !matches!(self, Self::Marian)
+    }
+
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Marian => "Marian",
+            Self::M2m100 => "M2M-100",
+            Self::Mbart => "mBART",
+        }
+    }
+
+    /// Returns the default of Transformers for a `config.json` without `forced_eos_token_id`.
+    fn forced_eos(self) -> Option<u32> {
+        match self {
+            Self::Marian => Some(0),
+            Self::M2m100 => None,
+            Self::Mbart => Some(2),
+        }
+    }
+
+    /// Returns what all models of the family have in common.
+    fn config(self, base: TransformerConfig) -> TransformerConfig {
+        match self {
+            Self::Marian => TransformerConfig {
+                positions: Positions::SinusoidalHalves,
+                ..base
+            },
+            Self::M2m100 => TransformerConfig {
+                positions: Positions::SinusoidalHalvesInclusive,
+                first_position: 2,
+                norm_placement: NormPlacement::Pre,
+                final_norm: true,
+                ..base
+            },
+            Self::Mbart => TransformerConfig {
+                positions: Positions::Learned,
+                embedding_norm: true,
+                ..Self::M2m100.config(base)
+            },
+        }
+    }
 }
 
 impl Settings {
     pub(super) fn read(folder: &Path) -> Result<Self, MarianError> {
         let path = folder.join(CONFIG);
-        let value: serde_json::Value = read_json(&path)?;
-        let found = value["model_type"].as_str().unwrap_or("none");
-        if found != "marian" {
-            let found = found.to_owned();
+        let mut value: serde_json::Value = read_json(&path)?;
+        let Ok(family) = Family::deserialize(&value["model_type"]) else {
+            let found = value["model_type"].as_str().unwrap_or("none").to_owned();
             return Err(MarianError::ModelType { path, found });
+        };
+        if let Some(keys) = value.as_object_mut() {
+            let forced = keys.entry("forced_eos_token_id");
+            forced.or_insert_with(|| family.forced_eos().into());
         }
         let settings = json::from_value(&value);
         settings.map_err(|source| MarianError::Json { path, source })
+    }
+
+    /// Returns the error for a setting that is not supported.
+    pub(super) fn refuse(
+        &self,
+        folder: &Path,
+        key: &'static str,
+        found: String,
+        expected: &'static str,
+    ) -> MarianError {
+        MarianError::Setting {
+            path: folder.join(CONFIG),
+            key,
+            found,
+            expected,
+        }
     }
 
     /// Returns whether source and target embeddings are tied.
@@ -166,12 +241,7 @@ impl Settings {
         tgt_vocab_size: usize,
     ) -> Result<TransformerConfig, MarianError> {
         let path = folder.join(CONFIG);
-        let refuse = |key, found: String, expected| MarianError::Setting {
-            path: path.clone(),
-            key,
-            found,
-            expected,
-        };
+        let refuse = |key, found, expected| self.refuse(folder, key, found, expected);
         let activation = match self.activation_function.as_str() {
             "swish" | "silu" => Activation::Silu,
             "relu" => Activation::Relu,
@@ -195,13 +265,13 @@ impl Settings {
             ));
         }
         let base = TransformerConfig::base(src_vocab_size, tgt_vocab_size);
+        let base = self.family.config(base);
         let config = TransformerConfig {
             d_model: self.d_model,
             d_ff: self.encoder_ffn_dim,
             n_heads: self.encoder_attention_heads,
             n_encoder_layers: self.encoder_layers,
             n_decoder_layers: self.decoder_layers,
-            positions: Positions::SinusoidalHalves,
             max_positions: self.max_position_embeddings.unwrap_or(base.max_positions),
             activation,
             tying: self.tying(),
@@ -223,20 +293,16 @@ impl Settings {
     /// # Errors
     ///
     /// Returns a [`MarianError`] if the file cannot be parsed, or if the forced last token is not `</s>`.
-    pub(super) fn generation(self, folder: &Path) -> Result<Generation, MarianError> {
+    pub(super) fn generation(&self, folder: &Path) -> Result<Generation, MarianError> {
         let found = read_optional::<GenerationSettings>(&folder.join(GENERATION))?;
-        let settings = found.unwrap_or(GenerationSettings {
+        let settings = found.unwrap_or_else(|| GenerationSettings {
             forced_eos_token_id: self.forced_eos_token_id,
-            ..self.generation
+            ..self.generation.clone()
         });
         let forced = settings.forced_eos_token_id;
         if let Some(id) = forced.filter(|id| *id != self.eos_token_id) {
-            return Err(MarianError::Setting {
-                path: folder.join(CONFIG),
-                key: "forced_eos_token_id",
-                found: id.to_string(),
-                expected: "only `eos_token_id` or null",
-            });
+            let expected = "only `eos_token_id` or null";
+            return Err(self.refuse(folder, "forced_eos_token_id", id.to_string(), expected));
         }
         Ok(Generation {
             num_beams: settings.num_beams,
@@ -245,6 +311,7 @@ impl Settings {
             max_len_factor: None,
             min_len: 0,
             forces_end: forced.is_some(),
+            forced_first: settings.forced_bos_token_id,
             length_penalty: settings.length_penalty.unwrap_or(1.0),
             early_stopping: match settings.early_stopping {
                 Some(serde_json::Value::Bool(true)) => EarlyStopping::Early,
@@ -291,7 +358,7 @@ fn languages_in_name(name: &str) -> Languages {
     })
 }
 
-fn read_optional<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, MarianError> {
+pub(super) fn read_optional<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, MarianError> {
     match path.exists() {
         true => read_json(path).map(Some),
         false => Ok(None),

@@ -164,9 +164,9 @@ impl Side<'_> {
     /// Reads the tokens, in the order of their ids.
     fn tokens(&self) -> Result<Vec<String>, MarianError> {
         let path = self.folder.join(self.vocab);
-        let ids: BTreeMap<String, usize> = read_json(&path)?;
+        let tokens = tokens_by_id(&path)?;
         let (key, expected) = self.size;
-        let found = ids.len();
+        let found = tokens.len();
         if found != expected {
             return Err(MarianError::VocabSize {
                 path,
@@ -175,15 +175,7 @@ impl Side<'_> {
                 expected,
             });
         }
-        let mut tokens = vec![None; found];
-        for (token, id) in ids {
-            match tokens.get_mut(id) {
-                Some(slot) if slot.is_none() => *slot = Some(token),
-                _ => return Err(MarianError::VocabId { path, id }),
-            }
-        }
-        // As many tokens as slots, and no slot filled twice: all are filled.
-        Ok(tokens.into_iter().flatten().collect())
+        Ok(tokens)
     }
 
     fn vocabulary(
@@ -199,6 +191,23 @@ impl Side<'_> {
             source,
         })
     }
+}
+
+/// Reads the tokens of a file, in the order of their ids.
+pub(super) fn tokens_by_id(path: &Path) -> Result<Vec<String>, MarianError> {
+    let ids: BTreeMap<String, usize> = read_json(path)?;
+    let mut tokens = vec![None; ids.len()];
+    for (token, id) in ids {
+        match tokens.get_mut(id) {
+            Some(slot) if slot.is_none() => *slot = Some(token),
+            _ => {
+                let path = path.to_owned();
+                return Err(MarianError::VocabId { path, id });
+            }
+        }
+    }
+    // As many tokens as slots, and no slot filled twice: all are filled.
+    Ok(tokens.into_iter().flatten().collect())
 }
 
 fn id(tokens: &[String], token: &'static str, path: &Path) -> Result<u32, MarianError> {

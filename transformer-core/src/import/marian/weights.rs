@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 use burn::tensor::{Device, Tensor, TensorData};
 
 use super::MarianError;
-use super::settings::Settings;
+use super::settings::{Family, Settings};
 use super::vocabulary::rows;
 use crate::directory::Tokenizers;
 use crate::import::{StateDict, pytorch};
 use crate::model::sinusoids;
+use crate::text::{BOS, EOS};
 
 pub(crate) const SHARED: &str = "model.shared.weight";
 pub(crate) const SRC: &str = "model.encoder.embed_tokens.weight";
@@ -58,8 +59,8 @@ pub(super) fn read(
         d_model: settings.d_model(),
     };
     let (src, tgt) = (rows(tokenizers.src()), rows(tokenizers.tgt()));
-    let n_src = src.iter().flatten().count();
-    let n_tgt = tgt.iter().flatten().count();
+    let n_rows = |rows: &[Option<u32>]| rows.iter().flatten().max().map_or(0, |last| last + 1);
+    let (n_src, n_tgt) = (n_rows(&src) as usize, n_rows(&tgt) as usize);
     if settings.shares_embeddings() {
         weights.copy_shared()?;
     }
@@ -67,7 +68,11 @@ pub(super) fn read(
     weights.reorder(TGT, &tgt, n_tgt)?;
     weights.reorder(OUTPUT, &tgt, n_tgt)?;
     weights.reorder_bias(&tgt, n_tgt)?;
-    weights.check_positions(device)?;
+    match settings.family {
+        Family::Marian => weights.check_positions(device)?,
+        Family::M2m100 => weights.remove_positions(),
+        Family::Mbart => {}
+    }
     Ok((weights.dict, weights.path))
 }
 
@@ -139,11 +144,23 @@ impl MarianWeights {
     fn reorder_bias(&mut self, rows: &[Option<u32>], n_tokens: usize) -> Result<(), MarianError> {
         let values = self.values(BIAS, &[1, n_tokens])?;
         let values = values.unwrap_or_else(|| vec![0.0; n_tokens]);
-        let ordered = ordered(&values, rows, 1, IMPOSSIBLE);
+        let mut ordered = ordered(&values, rows, 1, IMPOSSIBLE);
+        if rows[BOS as usize] == rows[EOS as usize] {
+            // Our `<s>` is a copy.
+            ordered[BOS as usize] = IMPOSSIBLE;
+        }
         self.dict.remove(BIAS);
         self.dict
             .insert("lm_head.bias", TensorData::new(ordered, [rows.len()]));
         Ok(())
+    }
+
+    /// Removes the positions of old files of M2M-100, which are computed here.
+    fn remove_positions(&mut self) {
+        for name in POSITIONS {
+            self.dict.remove(name);
+            self.dict.remove(&format!("{name}s"));
+        }
     }
 
     /// Removes the positions, which are computed here, after checking that they are sinusoids.

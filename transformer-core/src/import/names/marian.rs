@@ -1,7 +1,8 @@
-//! Names of `MarianMTModel` and `PegasusForConditionalGeneration` in Hugging Face's Transformers.
+//! Names of `MarianMTModel`, `M2M100ForConditionalGeneration`, `MBartForConditionalGeneration` and
+//! `PegasusForConditionalGeneration` in Hugging Face's Transformers.
 
 use super::layout::{Layout, kind, name_of};
-use crate::config::{Linear, Part, Place, TransformerConfig};
+use crate::config::{Linear, Part, Place, Positions, TransformerConfig};
 
 /// Returns the name and the layout of a parameter's tensor.
 pub(super) fn source(parameter: Place, config: &TransformerConfig) -> Option<(String, Layout)> {
@@ -9,6 +10,10 @@ pub(super) fn source(parameter: Place, config: &TransformerConfig) -> Option<(St
         Place::SrcVocabulary => "model.encoder.embed_tokens".to_owned(),
         Place::TgtVocabulary => "model.decoder.embed_tokens".to_owned(),
         Place::Output | Place::OutputBias => "lm_head".to_owned(),
+        // Others are computed.
+        Place::Positions(stack) if config.positions == Positions::Learned => {
+            format!("model.{stack}.embed_positions")
+        }
         Place::Positions(_) => return None,
         Place::Matrix(at, linear) | Place::Bias(at, linear) => {
             let attention = match at.part {
@@ -37,7 +42,7 @@ pub(super) fn source(parameter: Place, config: &TransformerConfig) -> Option<(St
             };
             format!("model.{at}.{norm}")
         }
-        // Pegasus alone has these, and BART and mBART the next.
+        // Marian's own models have neither.
         Place::FinalNorm(stack, _) => format!("model.{stack}.layer_norm"),
         Place::EmbeddingNorm(stack, _) => format!("model.{stack}.layernorm_embedding"),
     };

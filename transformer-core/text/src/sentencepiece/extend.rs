@@ -47,6 +47,7 @@ impl PieceVocabulary {
         let tokens = self.tokens().iter().cloned();
         let tokens = tokens.chain(added.iter().map(|it| it.token.clone()));
         let vocabulary = Self::new(model, tokens.collect(), self.special())?;
+        let vocabulary = vocabulary.with_languages(self.languages().cloned())?;
         Ok((vocabulary, added))
     }
 

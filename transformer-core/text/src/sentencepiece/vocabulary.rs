@@ -10,6 +10,7 @@ use thiserror::Error;
 use super::model::{PieceSpan, SentencePiece, SentencePieceError};
 use super::normalizer::SPACE_MARK;
 use crate::json;
+use crate::language_tokens::LanguageTokens;
 use crate::special::{
     BOS, EOS, N_SPECIAL, PAD, SPECIAL_TOKENS, UNK, byte_of, byte_token, is_special,
 };
@@ -25,6 +26,9 @@ const TAG: (&str, &str) = (">>", "<<");
 /// The model splits a line into pieces, and the vocabulary maps each to its id; pieces that are not in it are unknown.
 /// A tag (`>>deu<<`) at the start of a line is one token, even if the model would split it.
 ///
+/// The vocabulary of a multilingual model has [`LanguageTokens`] instead of tags. Text is never encoded to them, and
+/// they are left out of decoded text, as are all other tokens that are not pieces.
+///
 /// The ids of the vocabulary are renumbered: the special tokens of this crate come first, then all other tokens in
 /// their order. [`rows`](Self::rows) maps the new ids to those of the vocabulary.
 #[derive(Clone, Debug)]
@@ -35,6 +39,7 @@ pub struct PieceVocabulary {
     rows: Vec<Option<u32>>,
     /// Maps ordinary tokens to our ids.
     ids: HashMap<String, u32>,
+    languages: Option<LanguageTokens>,
 }
 
 /// The ids of a vocabulary's special tokens.
@@ -45,7 +50,7 @@ pub struct SpecialIds {
     pub pad: u32,
     /// Unknown tokens.
     pub unk: u32,
-    /// First input of the decoder; in Marian's models the same as `pad`.
+    /// First input of the decoder; in Marian's models the same as `pad`, and in fairseq's the same as `eos`.
     pub start: u32,
     /// End of a sentence.
     pub eos: u32,
@@ -73,6 +78,9 @@ pub enum PieceVocabularyError {
     /// A token occurs twice.
     #[error("the token `{token}` has two ids in the vocabulary")]
     Twice { token: String },
+    /// The token of a language is not in the vocabulary.
+    #[error("the token `{token}` of a language is not in the vocabulary")]
+    Language { token: String },
     /// The embedded model cannot be parsed.
     #[error("the SentencePiece model in it cannot be used")]
     Model(#[from] SentencePieceError),
@@ -95,6 +103,8 @@ struct FileModel {
     kind: String,
     special: SpecialIds,
     vocab: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    languages: Option<LanguageTokens>,
     /// The model file, in Base64.
     spm: String,
 }
@@ -104,8 +114,8 @@ impl PieceVocabulary {
     ///
     /// # Errors
     ///
-    /// Returns a [`PieceVocabularyError`] if special ids are outside the vocabulary or not distinct (`pad` and
-    /// `start` may be equal), or if a token occurs twice.
+    /// Returns a [`PieceVocabularyError`] if special ids are outside the vocabulary or not distinct (`start` may be
+    /// equal to `pad` or `eos`), or if a token occurs twice.
     pub fn new(
         model: SentencePiece,
         tokens: Vec<String>,
@@ -122,7 +132,7 @@ impl PieceVocabulary {
             ("pad", pad, vec![]),
             ("unk", unk, vec![pad]),
             ("eos", eos, vec![pad, unk]),
-            ("start", start, vec![unk, eos]),
+            ("start", start, vec![unk]),
         ];
         for (name, id, others) in checks {
             if id as usize >= n_tokens || others.contains(&id) {
@@ -150,7 +160,32 @@ impl PieceVocabulary {
             special,
             rows,
             ids,
+            languages: None,
         })
+    }
+
+    /// Adds the languages of a multilingual model.
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`PieceVocabularyError`] if the vocabulary lacks one of their tokens.
+    pub fn with_languages(
+        self,
+        languages: Option<LanguageTokens>,
+    ) -> Result<Self, PieceVocabularyError> {
+        let tokens = languages.iter().flat_map(LanguageTokens::all);
+        let mut tokens = tokens.map(|language| &language.token);
+        if let Some(token) = tokens.find(|token| !self.ids.contains_key(*token)) {
+            let token = token.clone();
+            return Err(PieceVocabularyError::Language { token });
+        }
+        drop(tokens);
+        Ok(Self { languages, ..self })
+    }
+
+    /// Returns the languages, if the vocabulary is that of a multilingual model.
+    pub fn languages(&self) -> Option<&LanguageTokens> {
+        self.languages.as_ref()
     }
 
     /// Returns the SentencePiece model.
@@ -171,7 +206,7 @@ impl PieceVocabulary {
     /// Returns the vocabulary's id for each of our ids.
     ///
     /// Only `<pad>` can have no id there: if `pad` and `start` are the same token, it becomes our `<s>`, and our
-    /// `<pad>` is a new token.
+    /// `<pad>` is a new token. If `start` and `eos` are the same, our `<s>` and `</s>` have the same id there.
     pub fn rows(&self) -> &[Option<u32>] {
         &self.rows
     }
@@ -185,7 +220,10 @@ impl PieceVocabulary {
     }
 
     pub(crate) fn encode_spans(&self, line: &str) -> (Vec<u32>, Vec<Range<usize>>) {
-        let tag_len = tag_len(line);
+        let tag_len = match self.languages {
+            Some(_) => 0,
+            None => tag_len(line),
+        };
         let (tag, rest) = line.split_at(tag_len);
         let mut ids = Vec::new();
         let mut spans = Vec::new();
@@ -208,8 +246,14 @@ impl PieceVocabulary {
     fn ids_of(&self, piece: &str) -> Option<Vec<u32>> {
         // Text that spells a byte token is not a byte.
         let is_byte = self.model.has_byte_fallback() && byte_of(piece).is_some();
-        let known = self.ids.get(piece).copied().filter(|_| !is_byte);
+        let is_text = !is_byte && self.can_be_text(piece);
+        let known = self.ids.get(piece).copied().filter(|_| is_text);
         known.map(|id| vec![id]).or_else(|| self.byte_ids(piece))
+    }
+
+    /// Returns whether a token may be a part of a text.
+    fn can_be_text(&self, token: &str) -> bool {
+        self.languages.is_none() || self.model.has_piece(token)
     }
 
     /// Returns the ids of a piece; empty if it is unknown.
@@ -229,7 +273,8 @@ impl PieceVocabulary {
 
     pub(crate) fn decode(&self, ids: &[u32]) -> String {
         let spell = |id: &u32| (!is_special(*id)).then(|| self.spelling(*id)).flatten();
-        let pieces: Vec<&str> = ids.iter().filter_map(spell).collect();
+        let pieces = ids.iter().filter_map(spell);
+        let pieces: Vec<&str> = pieces.filter(|it| self.can_be_text(it)).collect();
         let line = self.model.join(&pieces).replace(SPACE_MARK, " ");
         // The characters that Python's `strip` removes.
         let is_space = |c: char| c.is_whitespace() || ('\u{1C}'..='\u{1F}').contains(&c);
@@ -269,6 +314,7 @@ impl PieceVocabulary {
                 kind: KIND.to_owned(),
                 special: self.special,
                 vocab: self.tokens.clone(),
+                languages: self.languages.clone(),
                 spm: BASE64_STANDARD.encode(self.model.file()),
             },
         };
@@ -295,7 +341,8 @@ impl PieceVocabulary {
     fn from_file(File { model: file }: File) -> Result<Self, PieceVocabularyError> {
         let spm = BASE64_STANDARD.decode(&file.spm);
         let spm = spm.map_err(|_| PieceVocabularyError::Base64)?;
-        Self::new(SentencePiece::parse(&spm)?, file.vocab, file.special)
+        let vocabulary = Self::new(SentencePiece::parse(&spm)?, file.vocab, file.special)?;
+        vocabulary.with_languages(file.languages)
     }
 }
 

@@ -188,6 +188,23 @@ fn a_forced_prefix_may_contain_tokens_that_are_never_generated() {
 }
 
 #[test]
+fn free_tokens_of_a_prefix_have_the_log_probability_0() {
+    let request = Request {
+        prefix: vec![UNK, 5],
+        n_free: 1,
+        ..Request::up_to(9)
+    };
+    for search in [Search::greedy(), Search::default()] {
+        let found = on_chain(&search, request.clone());
+        let log_probs = &found[0].token_log_probs;
+        assert_eq!(log_probs[0], 0.0);
+        assert!(log_probs[1] < 0.0, "{log_probs:?}");
+        let sum: f64 = log_probs.iter().copied().map(f64::from).sum();
+        assert!((found[0].log_prob - sum).abs() < 1e-6);
+    }
+}
+
+#[test]
 fn eos_in_a_forced_prefix_ends_the_output() {
     let request = Request {
         prefix: vec![5, EOS, 4],

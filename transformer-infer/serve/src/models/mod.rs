@@ -1,7 +1,6 @@
 //! The models of the server: loaded, found by name or by languages, and loaded again.
 
 mod facts;
-mod language_codes;
 mod language_names;
 mod load;
 mod route;
@@ -9,9 +8,9 @@ mod served;
 mod set;
 
 pub(crate) use facts::ModelFacts;
-pub(crate) use language_codes::{ISO_639_3, base_language};
 pub(crate) use language_names::LanguageNames;
 pub(crate) use load::Loader;
 pub(crate) use route::Route;
 pub(crate) use served::Served;
 pub(crate) use set::{Models, Selection};
+pub(crate) use transformer_core::text::language_codes::{ISO_639_3, base_language};

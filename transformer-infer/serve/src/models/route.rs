@@ -37,12 +37,12 @@ impl Route {
 
     /// Returns the language of the source, if known.
     pub(crate) fn source(&self) -> Option<&LanguageCode> {
-        self.first().translator().languages().src.as_ref()
+        self.first().languages().src.as_ref()
     }
 
     /// Returns the language of the translation, if known.
     pub(crate) fn target(&self) -> Option<&LanguageCode> {
-        self.last().translator().languages().tgt.as_ref()
+        self.last().languages().tgt.as_ref()
     }
 
     /// Returns the name of the model, or the names of both with a `+` between them.

@@ -4,23 +4,34 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
 
-use transformer_core::directory::Manifest;
-use transformer_core::text::LanguageCode;
+use transformer_core::directory::{Languages, Manifest};
+use transformer_core::text::language_codes::closest;
+use transformer_core::text::{Direction, DirectionError, LanguageCode, LanguageTokens};
 
 use super::ModelFacts;
+use crate::http::ApiError;
 use transformer_translate::Translator;
 use transformer_translate::scheduler::Scheduler;
 
+/// The source and the target language of a translation.
+pub(super) type Pair<'a> = (&'a LanguageCode, &'a LanguageCode);
+
 /// A model with its translation threads. They end with the last request that uses it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Served {
     name: String,
     path: PathBuf,
     manifest: Manifest,
     facts: ModelFacts,
-    /// Present until this is dropped.
-    scheduler: Option<Scheduler>,
+    threads: Arc<Threads>,
+    languages: Languages,
+    /// The languages that a request gives to a multilingual model.
+    direction: Option<Direction>,
 }
+
+/// The scheduler; present until this is dropped.
+#[derive(Debug)]
+struct Threads(Option<Scheduler>);
 
 impl Served {
     pub(super) fn new(
@@ -35,7 +46,9 @@ impl Served {
             path,
             manifest,
             facts,
-            scheduler: Some(scheduler),
+            languages: scheduler.translator().languages().clone(),
+            direction: None,
+            threads: Arc::new(Threads(Some(scheduler))),
         }
     }
 
@@ -59,10 +72,82 @@ impl Served {
         &self.facts
     }
 
-    /// Returns the languages, if both are known.
-    pub(crate) fn languages(&self) -> Option<(&LanguageCode, &LanguageCode)> {
-        let languages = self.translator().languages();
-        Some((languages.src.as_ref()?, languages.tgt.as_ref()?))
+    /// Returns the languages: those of the model, or those that a request gives to a multilingual model.
+    pub(crate) fn languages(&self) -> &Languages {
+        &self.languages
+    }
+
+    /// Returns the tokens of the languages that a request gives to a multilingual model.
+    pub(crate) fn direction(&self) -> Option<Direction> {
+        self.direction
+    }
+
+    /// Returns the languages of a multilingual model.
+    pub(crate) fn table(&self) -> Option<&LanguageTokens> {
+        self.translator().tokenizers().tgt().languages()
+    }
+
+    /// Returns the pairs of languages that the model translates between. A language that is given is replaced by the
+    /// closest one of the model.
+    pub(super) fn pairs(&self, source: Option<&str>, target: Option<&str>) -> Vec<Pair<'_>> {
+        let is_multilingual = self.table().is_some();
+        let targets = self.side(self.languages.tgt.as_ref(), target);
+        let sources = self.side(self.languages.src.as_ref(), source).into_iter();
+        let pairs = sources.flat_map(|source| {
+            let pairs = targets.iter().map(move |target| (source, *target));
+            pairs.filter(|(source, target)| !is_multilingual || source != target)
+        });
+        pairs.collect()
+    }
+
+    /// Returns the closest language of one side, or all of them.
+    fn side<'a>(
+        &'a self,
+        known: Option<&'a LanguageCode>,
+        wanted: Option<&str>,
+    ) -> Vec<&'a LanguageCode> {
+        let all: Vec<&LanguageCode> = match self.table() {
+            Some(table) => table.all().iter().map(|language| &language.code).collect(),
+            None => known.into_iter().collect(),
+        };
+        match wanted {
+            Some(wanted) => closest(wanted, all.into_iter()).into_iter().collect(),
+            None => all,
+        }
+    }
+
+    /// Returns the model for a translation between two languages, which only a multilingual model can choose.
+    pub(super) fn between(
+        self: &Arc<Self>,
+        source: Option<&str>,
+        target: Option<&str>,
+    ) -> Result<Arc<Self>, ApiError> {
+        let Some(table) = self.table() else {
+            return Ok(self.clone());
+        };
+        let refused = |error| match error {
+            DirectionError::Missing { side, example, .. } => ApiError::request(format!(
+                "the model `{}` is multilingual; give `{side}`, such as {example}",
+                self.name
+            )),
+            error => ApiError::request(error.to_string()),
+        };
+        let direction = self
+            .translator()
+            .direction(source, target)
+            .map_err(refused)?;
+        let code = |given: Option<&str>, default: &Option<LanguageCode>| match given {
+            Some(given) => table.find(given).ok().map(|found| found.code.clone()),
+            None => default.clone(),
+        };
+        Ok(Arc::new(Self {
+            languages: Languages {
+                src: code(source, &self.languages.src),
+                tgt: code(target, &self.languages.tgt),
+            },
+            direction: Some(direction),
+            ..Self::clone(self)
+        }))
     }
 
     /// Returns the scheduler, which translates lines of many requests at once.
@@ -71,7 +156,7 @@ impl Served {
     ///
     /// Never panics: the scheduler is there until this value is dropped.
     pub(crate) fn scheduler(&self) -> &Scheduler {
-        let scheduler = self.scheduler.as_ref();
+        let scheduler = self.threads.0.as_ref();
         scheduler.expect("only `drop` takes the scheduler")
     }
 
@@ -81,11 +166,11 @@ impl Served {
     }
 }
 
-impl Drop for Served {
+impl Drop for Threads {
     fn drop(&mut self) {
         // Waiting for its threads would block a thread that answers requests. If no thread can be started, this one
         // waits.
-        let scheduler = self.scheduler.take();
+        let scheduler = self.0.take();
         let _ = thread::Builder::new().spawn(move || drop(scheduler));
     }
 }

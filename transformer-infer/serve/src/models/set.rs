@@ -6,8 +6,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use transformer_core::text::LanguageCode;
+use transformer_core::text::language_codes::{Closeness, closeness, closest};
 
-use super::language_codes::{Closeness, closeness, closest};
+use super::served::Pair;
 use super::{Route, Served};
 use crate::config::ServeError;
 use crate::http::ApiError;
@@ -18,9 +19,6 @@ pub(crate) struct Models {
     all: Vec<Arc<Served>>,
     pivot: Option<LanguageCode>,
 }
-
-/// The source and the target language of a model.
-type Pair<'a> = (&'a LanguageCode, &'a LanguageCode);
 
 /// The names by which a request selects its models.
 #[derive(Clone, Copy, Debug, Default)]
@@ -76,7 +74,7 @@ impl Models {
 
     /// Returns the language pairs of the models with known languages.
     fn pairs(&self) -> impl Iterator<Item = Pair<'_>> + Clone {
-        self.all.iter().filter_map(|served| served.languages())
+        self.all.iter().flat_map(|served| served.pairs(None, None))
     }
 
     /// Returns the source languages, each with the languages that it can be translated into, including by pivot, in the
@@ -114,12 +112,10 @@ impl Models {
             let served = served.ok_or_else(|| ApiError::Model {
                 name: name.chars().take(100).collect(),
             })?;
-            check_languages(served, source, selection.target)?;
-            return Ok(Route::Direct(served.clone()));
+            return direct(served, source, selection.target);
         }
         if let [served] = self.all.as_slice() {
-            check_languages(served, source, selection.target)?;
-            return Ok(Route::Direct(served.clone()));
+            return direct(served, source, selection.target);
         }
         let target = selection.target;
         let Some((closest, pair)) = closest_model(&self.all, |_| true, source, target) else {
@@ -130,8 +126,12 @@ impl Models {
         let fits = |(from, to): &Pair<'_>| {
             (source.is_none() || *from == pair.0) && (target.is_none() || *to == pair.1)
         };
-        match self.pairs().filter(fits).count() {
-            1 => Ok(Route::Direct(closest.clone())),
+        let pairs = self
+            .all
+            .iter()
+            .flat_map(|served| served.pairs(source, target));
+        match pairs.filter(fits).count() {
+            1 => direct(closest, Some(pair.0.as_str()), Some(pair.1.as_str())),
             _ => Err(ApiError::request(
                 "several models can translate this; give `source`, `target` or `model`",
             )),
@@ -158,10 +158,15 @@ impl Models {
         let first = closest_model(&self.all, |(_, to)| to == pivot, source, None);
         let second = closest_model(&self.all, |(from, _)| from == pivot, None, target);
         match (first, second) {
-            (Some((first, _)), Some((second, _))) => Ok(Route::Pivot {
-                first: first.clone(),
-                second: second.clone(),
-            }),
+            (Some((first, to_pivot)), Some((second, from_pivot))) => {
+                let between = |served: &Arc<Served>, (from, to): Pair<'_>| {
+                    served.between(Some(from.as_str()), Some(to.as_str()))
+                };
+                Ok(Route::Pivot {
+                    first: between(first, to_pivot)?,
+                    second: between(second, from_pivot)?,
+                })
+            }
             _ => Err(missing()),
         }
     }
@@ -194,10 +199,13 @@ fn closest_model<'a>(
         Some(wanted) => closeness(wanted, code),
         None => Some(Closeness::default()),
     };
-    let ranked = models.iter().filter_map(|served| {
-        let pair = served.languages().filter(|pair| is_possible(*pair))?;
+    let pairs = models.iter().flat_map(|served| {
+        let pairs = served.pairs(source, target).into_iter();
+        pairs.map(move |pair| (served, pair))
+    });
+    let ranked = pairs.filter_map(|(served, pair)| {
         let rank = (close(source, pair.0)?, close(target, pair.1)?);
-        Some((Reverse(rank), (served, pair)))
+        is_possible(pair).then_some((Reverse(rank), (served, pair)))
     });
     let closest = ranked.min_by_key(|(rank, _)| *rank);
     closest.map(|(_, found)| found)
@@ -213,13 +221,25 @@ fn find<'a>(
     })
 }
 
-/// Checks that a model translates between the languages of a request.
+/// Returns a model for a request, after checking that it translates between its languages.
+fn direct(
+    served: &Arc<Served>,
+    source: Option<&str>,
+    target: Option<&str>,
+) -> Result<Route, ApiError> {
+    if served.table().is_none() {
+        check_languages(served, source, target)?;
+    }
+    served.between(source, target).map(Route::Direct)
+}
+
+/// Checks that a model of one pair translates between the languages of a request.
 fn check_languages(
     served: &Served,
     source: Option<&str>,
     target: Option<&str>,
 ) -> Result<(), ApiError> {
-    let languages = served.translator().languages();
+    let languages = served.languages();
     for (given, known) in [(source, &languages.src), (target, &languages.tgt)] {
         match (given, known) {
             (Some(given), Some(known)) => {
@@ -248,13 +268,18 @@ fn check_pair(first: &Served, other: &Served) -> Result<(), ServeError> {
             other: path(other),
         });
     }
-    match (first.languages(), other.languages()) {
-        (Some(pair), Some(same)) if pair == same => Err(ServeError::SamePair {
+    // A multilingual model may have the pair of another model; requests then give the name of one.
+    if first.table().is_some() || other.table().is_some() {
+        return Ok(());
+    }
+    let [pair, same] = [first, other].map(|served| served.pairs(None, None));
+    match pair.first().filter(|_| pair == same) {
+        Some(pair) => Err(ServeError::SamePair {
             first: first.name().to_owned(),
             other: other.name().to_owned(),
             source_language: pair.0.to_string(),
             target: pair.1.to_string(),
         }),
-        _ => Ok(()),
+        None => Ok(()),
     }
 }

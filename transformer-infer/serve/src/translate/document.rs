@@ -82,7 +82,7 @@ impl ServedDocument {
         let work = Work {
             served: served.clone(),
             search: options.search(translator.search(), 1)?,
-            splitter: splitter(translator, options),
+            splitter: splitter(served, options),
             glossary: options.glossary.clone(),
             caller: caller.clone(),
         };
@@ -196,6 +196,7 @@ impl Work {
             text: line.text.to_owned(),
             terms: required.into_iter().map(str::to_owned).collect(),
             index: line.index,
+            direction: self.served.direction(),
             ..JobLine::default()
         }
     }
@@ -240,8 +241,8 @@ impl Submitted {
 }
 
 /// Returns the splitter for a model's source language, or for English if it is unknown.
-pub(super) fn splitter(translator: &Translator, options: &TranslateOptions) -> Splitter {
-    let language = translator.languages().src.as_ref();
+pub(super) fn splitter(served: &Served, options: &TranslateOptions) -> Splitter {
+    let language = served.languages().src.as_ref();
     Splitter::new(options.split, language.map_or("en", |code| code.as_str()))
 }
 

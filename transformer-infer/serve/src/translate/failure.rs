@@ -37,6 +37,7 @@ pub(super) fn busy(served: &Served) -> ApiError {
 pub(super) fn of_translator(error: &TranslatorError) -> ApiError {
     match error {
         TranslatorError::Search(error) => ApiError::request(error.to_string()),
+        TranslatorError::Direction(error) => ApiError::request(error.to_string()),
         TranslatorError::Prefix { .. } | TranslatorError::LongPrefix { .. } => {
             ApiError::request("no translation can begin with this prefix")
         }

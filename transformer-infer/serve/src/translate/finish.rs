@@ -96,7 +96,7 @@ impl Finisher {
             return Ok(None);
         };
         let (translator, text) = (self.served.translator(), self.draft(line).line(line.form));
-        let weights = translator.attention(text, &best.hypothesis);
+        let weights = translator.attention_in(line.translation.direction, text, &best.hypothesis);
         let weights = weights.and_then(|weights| page_data(&weights, Selection::default()));
         let weights = weights.map_err(|error| {
             tracing::error!(error = one_line(&error), "attention failed");

@@ -25,6 +25,7 @@ pub(crate) async fn translate_line(
         caller: caller.id,
         lines: vec![JobLine {
             text,
+            direction: served.direction(),
             ..JobLine::default()
         }],
         search,

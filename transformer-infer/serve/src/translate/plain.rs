@@ -101,7 +101,7 @@ fn submit(
     let search = options.search(translator.search(), options.n_best)?;
     let rules = DocumentRules {
         limits: &limits(translator),
-        splitter: &splitter(translator, options),
+        splitter: &splitter(served, options),
         protection: &PLACEHOLDERS,
     };
     let PlainTexts {
@@ -158,6 +158,7 @@ impl Round {
                 text: draft.line(*form).to_owned(),
                 terms: terms.chain(required).cloned().collect(),
                 index: *index as u64,
+                direction: served.direction(),
                 ..JobLine::default()
             }
         };

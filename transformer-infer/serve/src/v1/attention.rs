@@ -32,6 +32,10 @@ pub(crate) struct AttentionRequest {
     pub(crate) target: Option<String>,
     /// The name of the model. Default: the only one.
     pub(crate) model: Option<String>,
+    /// The code of the source language, for a multilingual model.
+    pub(crate) source_language: Option<String>,
+    /// The code of the target language, for a multilingual model.
+    pub(crate) target_language: Option<String>,
 }
 
 /// The query of `POST /v1/attention`.
@@ -78,7 +82,8 @@ pub(super) async fn attention(
     check_texts(&shared, &texts, &caller)?;
     let selection = models::Selection {
         model: request.model.as_deref(),
-        ..models::Selection::default()
+        source: request.source_language.as_deref(),
+        target: request.target_language.as_deref(),
     };
     let Route::Direct(served) = shared.models()?.route(selection)? else {
         return Err(ApiError::request(
@@ -90,19 +95,21 @@ pub(super) async fn attention(
     let share = shared.attention.take(1);
     let share = share.ok_or(ApiError::Busy { retry_after: 1 })?;
     let AttentionRequest { source, target, .. } = request;
-    let hypothesis = match &target {
+    let translation = match &target {
         Some(_) => None,
-        None => {
-            let translation = translate_line(&served, source.clone(), &caller).await?;
-            let best = translation.candidates.into_iter().next();
-            best.map(|candidate| candidate.hypothesis)
-        }
+        None => Some(translate_line(&served, source.clone(), &caller).await?),
     };
     let work = move || {
         let translator = served.translator();
-        let attention = match (&target, &hypothesis) {
-            (Some(target), _) => translator.forced_attention(&source, target),
-            (None, Some(hypothesis)) => translator.attention(&source, hypothesis),
+        let best = translation.as_ref();
+        let best = best.and_then(|it| Some((it.direction, it.candidates.first()?)));
+        let attention = match (&target, best) {
+            (Some(target), _) => {
+                translator.forced_attention_in(served.direction(), &source, target)
+            }
+            (None, Some((direction, best))) => {
+                translator.attention_in(direction, &source, &best.hypothesis)
+            }
             (None, None) => Err(AttentionError::BlankSource),
         };
         attention.and_then(|attention| written(&attention, query.format))
@@ -153,6 +160,7 @@ fn written(attention: &Attention, format: AttentionFormat) -> Result<Response, A
 fn refusal(error: &AttentionError) -> ApiError {
     match error {
         AttentionError::BlankSource
+        | AttentionError::Direction(_)
         | AttentionError::LongSource { .. }
         | AttentionError::LongTarget { .. } => ApiError::request(error.to_string()),
         error => {

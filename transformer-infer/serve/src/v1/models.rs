@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use serde::Serialize;
-use transformer_core::text::LanguageCode;
+use transformer_core::text::{LanguageCode, LanguageTokens};
 use utoipa::ToSchema;
 
 use crate::http::{ApiError, Client, ErrorBody};
@@ -41,6 +41,9 @@ pub(crate) struct ModelReply {
     /// The target language, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) target: Option<LanguageReply>,
+    /// The codes of all languages of a multilingual model, which translates between any two of them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) languages: Vec<String>,
     /// Known facts about the model.
     #[serde(flatten)]
     pub(crate) facts: ModelFacts,
@@ -84,8 +87,13 @@ pub(super) async fn models(
 }
 
 fn model(served: &Served) -> ModelReply {
-    let languages = served.translator().languages();
+    let languages = served.languages();
+    let all = served.table().map_or(&[][..], LanguageTokens::all);
     ModelReply {
+        languages: all
+            .iter()
+            .map(|language| language.code.to_string())
+            .collect(),
         name: served.name().to_owned(),
         source: languages.src.as_ref().map(language),
         target: languages.tgt.as_ref().map(language),

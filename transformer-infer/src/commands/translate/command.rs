@@ -17,8 +17,8 @@ use super::line_stream::{Group, LineStream};
 use super::output::{Answer, OutputFlags};
 use super::search_flags::SearchFlags;
 use crate::commands::{
-    CommandError, LineFlags, LineWarnings, Lines, SpeedFlags, TermFlags, TermReport, at_least_one,
-    next_lines, open, terms_in,
+    CommandError, LanguageFlags, LineFlags, LineWarnings, Lines, SpeedFlags, TermFlags, TermReport,
+    at_least_one, next_lines, open, terms_in,
 };
 
 /// Maximum number of lines that are translated before they are written.
@@ -37,6 +37,8 @@ pub(crate) struct Translate {
     /// Directory of the model, or of the training run that trained it; repeat the flag for an ensemble.
     #[arg(long, value_name = "DIR", required = true)]
     model: Vec<PathBuf>,
+    #[command(flatten)]
+    languages: LanguageFlags,
     #[command(flatten)]
     search: SearchFlags,
     /// Text that every translation begins with.
@@ -101,6 +103,7 @@ impl Translate {
         };
         let options = self.speed.options();
         let translator = open(&self.model, backend, limits, &options, !self.quiet)?;
+        let translator = self.languages.apply(translator)?;
         self.alignments.check(&translator)?;
         let search = self.search_for(&translator)?;
         let mut warnings = LineWarnings::new(!self.quiet);
@@ -254,6 +257,7 @@ impl Session<'_> {
                 prefix: prefix(index),
                 terms: &terms[index],
                 index: (n_before + index) as u64,
+                ..Input::default()
             })
             .collect();
         let line_rate = &mut self.line_rate;

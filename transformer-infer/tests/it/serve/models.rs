@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use transformer_infer::serve::{ServeError, ServeOptions, ServerSignal};
 
 use super::running::{Models, Running, options, set_training};
+use crate::multilingual::{fixture, imported, translator};
 
 /// Returns the model that translates between two languages, or the error.
 fn model(server: &Running, source: Option<&str>, target: Option<&str>) -> String {
@@ -236,4 +237,60 @@ fn a_model_is_replaced_and_a_broken_one_is_not() {
     reload("ok");
     assert_eq!(bleu(), json!(37.5));
     assert_eq!(model(&server, Some("en"), Some("de")), "a");
+}
+
+#[test]
+fn a_multilingual_model_translates_between_all_its_languages() {
+    let (_, cases) = translator(fixture("nllb").path());
+    let is_wanted = |src: &str, tgt: &str| src == "de" && tgt == "en";
+    let case = cases
+        .iter()
+        .find(|case| is_wanted(&case.src_lang, &case.tgt_lang));
+    let case = case.expect("the fixture has this pair");
+    let (_folder, path) = imported("nllb", &[]);
+    let server = Running::ready(options(&[path.into()]));
+    for (source, target) in [("de", "en"), ("deu_Latn", "eng_Latn"), ("de-AT", "en-US")] {
+        let request =
+            json!({ "text": case.line, "source": source, "target": target, "split": false });
+        let reply = server.post("/v1/translate", &request).json();
+        assert_eq!(reply["translations"][0]["text"], case.text, "{reply}");
+        assert_eq!([&reply["source"], &reply["target"]], ["de", "en"]);
+    }
+    let request = json!({ "q": case.line, "source": "de", "target": "en" });
+    let reply = server.post("/translate", &request).json();
+    assert_eq!(reply["translatedText"], case.text, "{reply}");
+    let request = json!({ "text": [case.line], "source_lang": "DE", "target_lang": "EN-GB" });
+    let reply = server.post("/v2/translate", &request).json();
+    assert_eq!(reply["translations"][0]["text"], case.text, "{reply}");
+}
+
+#[test]
+fn a_multilingual_model_is_listed_with_its_languages() {
+    let (_folder, path) = imported("m2m100", &[]);
+    let server = Running::ready(options(&[path.into()]));
+    let reply = server.get("/v1/models").json();
+    let languages = reply["models"][0]["languages"]
+        .as_array()
+        .expect("there is a list");
+    assert_eq!(languages.len(), 100);
+    assert!(languages.contains(&json!("de")));
+    let listed = server.get("/languages").json();
+    let german = listed
+        .as_array()
+        .expect("it is a list")
+        .iter()
+        .find(|it| it["code"] == "de");
+    let targets = &german.expect("German is listed")["targets"];
+    assert_eq!(targets.as_array().map(Vec::len), Some(100));
+    let error = |request: Value| server.post("/v1/translate", &request).json()["error"].clone();
+    let missing = error(json!({ "text": "a", "source": "de" })).to_string();
+    assert!(
+        missing.ends_with("is multilingual; give `target`, such as af\""),
+        "{missing}"
+    );
+    let unknown = error(json!({ "text": "a", "source": "de", "target": "dee" }));
+    assert_eq!(
+        unknown,
+        "the model has no language `dee`; the nearest code is de"
+    );
 }

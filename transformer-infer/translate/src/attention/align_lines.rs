@@ -159,7 +159,10 @@ impl Translator {
         if line.trim().is_empty() {
             src_ids.clear(); // a tokenizer may have tokens for spaces
         }
-        src_ids.truncate(self.limits.max_src_len);
+        let (direction, most) = (translation.direction, self.limits.max_src_len);
+        direction.mark(&mut src_ids, most);
+        direction.insert(&mut src_spans, most, |_| 0..0);
+        src_ids.truncate(most);
         src_spans.truncate(src_ids.len());
         let candidates = translation.candidates.iter().enumerate();
         let candidates = candidates.filter(|(_, candidate)| !candidate.hypothesis.ids.is_empty());

@@ -3,7 +3,7 @@
 use transformer_core::LoadError;
 
 use super::{Head, Kind};
-use transformer_core::text::one_line;
+use transformer_core::text::{DirectionError, one_line};
 
 /// Error of recording or selecting attention.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -15,6 +15,9 @@ pub enum AttentionError {
         /// The error with its causes, on one line.
         reason: String,
     },
+    /// A multilingual model was given no languages.
+    #[error(transparent)]
+    Direction(#[from] DirectionError),
     /// The source is blank.
     #[error("the text to translate is blank; give a line with at least one word")]
     BlankSource,

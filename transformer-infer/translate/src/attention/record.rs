@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use burn::tensor::{Int, Tensor, TensorData};
-use transformer_core::text::{BOS, EOS};
+use transformer_core::text::{BOS, Direction, EOS};
 use transformer_core::{AttentionMaps, AttentionMasks, LoadError, Padded};
 
 use super::{Attention, AttentionError, Map, Token};
@@ -46,11 +46,25 @@ impl Translator {
         line: &str,
         hypothesis: &Hypothesis,
     ) -> Result<Attention, AttentionError> {
+        self.attention_in(self.direction_of(None)?, line, hypothesis)
+    }
+
+    /// Like [`attention`](Self::attention), with the [direction](crate::Translation::direction) of the translation.
+    ///
+    /// # Errors
+    ///
+    /// See `attention`.
+    pub fn attention_in(
+        &self,
+        direction: Direction,
+        line: &str,
+        hypothesis: &Hypothesis,
+    ) -> Result<Attention, AttentionError> {
         let mut tgt_ids = hypothesis.ids.clone();
         if hypothesis.finished || tgt_ids.is_empty() {
             tgt_ids.push(EOS);
         }
-        self.record(line, &tgt_ids)
+        self.record(direction, line, &tgt_ids)
     }
 
     /// Returns the attention weights of the model with `tgt_line` as the translation of `line` (teacher forcing).
@@ -64,10 +78,26 @@ impl Translator {
         line: &str,
         tgt_line: &str,
     ) -> Result<Attention, AttentionError> {
+        self.forced_attention_in(None, line, tgt_line)
+    }
+
+    /// Like [`forced_attention`](Self::forced_attention), between other languages of a multilingual model.
+    ///
+    /// # Errors
+    ///
+    /// See `forced_attention`.
+    pub fn forced_attention_in(
+        &self,
+        direction: Option<Direction>,
+        line: &str,
+        tgt_line: &str,
+    ) -> Result<Attention, AttentionError> {
         let mut tgt_ids = self.tokenizers.tgt().encode(tgt_line);
         if tgt_line.trim().is_empty() {
             tgt_ids.clear(); // a tokenizer may have tokens for spaces
         }
+        let direction = self.direction_of(direction)?;
+        tgt_ids.splice(0..0, direction.first());
         tgt_ids.push(EOS);
         // The weights of a decoder layer take memory in proportion to the square of the length.
         let limit = self
@@ -78,14 +108,21 @@ impl Translator {
         if n_tokens > limit {
             return Err(AttentionError::LongTarget { n_tokens, limit });
         }
-        self.record(line, &tgt_ids)
+        self.record(direction, line, &tgt_ids)
     }
 
-    fn record(&self, line: &str, tgt_ids: &[u32]) -> Result<Attention, AttentionError> {
+    fn record(
+        &self,
+        direction: Direction,
+        line: &str,
+        tgt_ids: &[u32],
+    ) -> Result<Attention, AttentionError> {
         let (mut src_ids, mut src_spans) = self.tokenizers.src().encode_spans(line);
         if src_ids.is_empty() || line.trim().is_empty() {
             return Err(AttentionError::BlankSource);
         }
+        direction.mark(&mut src_ids, usize::MAX);
+        direction.insert(&mut src_spans, usize::MAX, |_| 0..0);
         let (n_tokens, limit) = (src_ids.len(), self.limits.max_src_len);
         if n_tokens > limit {
             return Err(AttentionError::LongSource { n_tokens, limit });

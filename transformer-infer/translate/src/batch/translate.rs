@@ -17,6 +17,8 @@ pub struct Source<'a> {
     pub ids: &'a [u32],
     /// The tokens that the translation begins with; see [`Request::prefix`].
     pub prefix: &'a [u32],
+    /// Number of tokens of the prefix that cost nothing; see [`Request::n_free`].
+    pub n_free: usize,
     /// The phrases that the translation must contain; see [`Request::phrases`].
     pub phrases: &'a [Phrase],
     /// Index in the whole input, from 0; see [`Request::index`].
@@ -28,6 +30,7 @@ impl Source<'_> {
     pub(crate) fn request(&self, search: &Search, limits: &BatchLimits) -> Request {
         Request {
             prefix: self.prefix.to_vec(),
+            n_free: self.n_free,
             phrases: self.phrases.to_vec(),
             index: self.index,
             ..limits.request(search, self.ids.len())

@@ -215,6 +215,7 @@ impl Scheduler {
             prefix: &line.prefix,
             terms,
             index: line.index,
+            direction: line.direction,
         });
         let inputs: Vec<Input<'_>> = inputs.collect();
         self.translator().prepare(&inputs, search)
@@ -247,6 +248,7 @@ impl Scheduler {
             ids,
             request,
             n_src_tokens,
+            direction: prepared.direction,
             terms: line.terms,
             known,
             n_reported: 0,

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::event::JobEvent;
 use crate::translator::{Translation, TranslatorError};
+use transformer_core::text::Direction;
 use transformer_search::Search;
 
 /// Lines to translate for one caller.
@@ -32,6 +33,8 @@ pub struct JobLine {
     pub terms: Vec<String>,
     /// Index of the line in the whole input, from 0; samples depend on it.
     pub index: u64,
+    /// The languages; see [`Input::direction`](crate::Input::direction).
+    pub direction: Option<Direction>,
 }
 
 /// The callback for the index and the result of each line.

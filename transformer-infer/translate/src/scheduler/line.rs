@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::job::JobState;
 use crate::translator::TranslatorError;
+use transformer_core::text::Direction;
 use transformer_search::{Hypothesis, Request};
 
 /// The hypotheses of a line, or the error.
@@ -20,6 +21,8 @@ pub(super) struct Line {
     pub(super) request: Request,
     /// Number of tokens of the source before it was cut.
     pub(super) n_src_tokens: usize,
+    /// The tokens of the languages.
+    pub(super) direction: Direction,
     pub(super) terms: Vec<String>,
     /// Maximum number of rows that its search needs.
     pub(super) n_rows: usize,

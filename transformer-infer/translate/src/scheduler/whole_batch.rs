@@ -89,6 +89,7 @@ fn source(line: &Line) -> Source<'_> {
     Source {
         ids: &line.ids,
         prefix: &line.request.prefix,
+        n_free: line.request.n_free,
         phrases: &line.request.phrases,
         index: line.request.index,
     }

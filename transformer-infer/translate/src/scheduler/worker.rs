@@ -152,10 +152,10 @@ impl Shared {
         let (index, search) = (line.index, &line.job.search);
         let terms: Vec<&str> = line.terms.iter().map(String::as_str).collect();
         let translate = |hypotheses: Vec<Hypothesis>| {
-            let n_tokens = line.n_src_tokens;
+            let (n_tokens, required) = (line.n_src_tokens, (terms.as_slice(), line.direction));
             let translator = &self.translator;
             let translation =
-                catching(|| translator.translation(index, n_tokens, hypotheses, &terms, search));
+                catching(|| translator.translation(index, n_tokens, hypotheses, required, search));
             translation.unwrap_or_else(|message| {
                 let line = index + 1;
                 Err(TranslatorError::Panic { line, message })

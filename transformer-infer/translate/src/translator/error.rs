@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 use transformer_core::directory::DirectoryError;
 use transformer_core::json::JsonError;
+use transformer_core::text::DirectionError;
 use transformer_core::{ComputePrecision, LoadError};
 
 use transformer_search::SearchError;
@@ -43,6 +44,9 @@ pub enum TranslatorError {
         /// The vocabulary size in the config.
         expected: usize,
     },
+    /// A language is missing or unknown.
+    #[error(transparent)]
+    Direction(#[from] DirectionError),
     /// The search settings are not valid.
     #[error(transparent)]
     Search(#[from] SearchError),

@@ -210,11 +210,12 @@ impl Translator {
     /// Scores pairs of a line and its translation, and returns one score per pair, in order.
     ///
     /// Lines are tokenized as for training; a blank line becomes EOS alone. Tokens beyond the limits are cut off, and
-    /// counted in the score. The first model of an ensemble scores.
+    /// counted in the score. The first model of an ensemble scores. The token of the target language is not scored.
     ///
     /// # Errors
     ///
-    /// Returns [`TranslatorError::NotANumber`] if the model computes NaN.
+    /// Returns [`TranslatorError::NotANumber`] if the model computes NaN, and [`TranslatorError::Direction`] if a
+    /// multilingual model was given no languages.
     ///
     /// # Example
     ///
@@ -240,10 +241,22 @@ impl Translator {
             .iter()
             .map(|(_, tgt)| without_blank(tgt.as_ref()))
             .collect();
+        let direction = self.direction_of(None)?;
         let sources = self.tokenizers.src().encode_all(&sources);
         let targets = self.tokenizers.tgt().encode_all(&targets);
-        let ids: Vec<_> = sources.into_iter().zip(targets).collect();
-        let scores = score_ids(self.model()?, &ids, &self.limits);
+        let ids = sources.into_iter().zip(targets).map(|(mut src, mut tgt)| {
+            direction.mark(&mut src, self.limits.max_src_len);
+            tgt.splice(0..0, direction.first());
+            (src, tgt)
+        });
+        let ids: Vec<_> = ids.collect();
+        let mut scores = score_ids(self.model()?, &ids, &self.limits);
+        if direction.first().is_some() {
+            for score in &mut scores {
+                score.ids.remove(0);
+                score.log_probs.remove(0);
+            }
+        }
         let broken = scores
             .iter()
             .position(|score| score.log_probs.iter().any(|it| it.is_nan()));

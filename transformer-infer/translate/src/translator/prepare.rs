@@ -1,6 +1,6 @@
 //! From lines to tokens, and from hypotheses back to translations.
 
-use transformer_core::text::{Tokenizer, UNK};
+use transformer_core::text::{Direction, DirectionError, Tokenizer, UNK};
 
 use super::prepared_line::PreparedLine;
 use super::term_tokenizer::{TermTokenizer, unmet};
@@ -22,18 +22,30 @@ impl Translator {
         search: &Search,
     ) -> Result<Vec<Result<PreparedLine, TranslatorError>>, TranslatorError> {
         search.validate()?;
+        let directions = inputs
+            .iter()
+            .map(|input| self.direction_of(input.direction));
+        let directions: Vec<Direction> = directions.collect::<Result<_, _>>()?;
         let texts: Vec<&str> = inputs.iter().map(|input| input.text).collect();
-        let ids = encode(self.tokenizers.src(), &texts, self.limits.max_src_len);
+        let most = self.limits.max_src_len;
+        let mut ids = encode(self.tokenizers.src(), &texts, most);
+        for (ids, direction) in ids.iter_mut().zip(&directions) {
+            direction.mark(ids, most);
+        }
         let prefixes: Vec<&str> = inputs.iter().map(|input| input.prefix).collect();
         let max_len = |ids: &Vec<u32>| self.limits.request(search, ids.len()).max_len;
         let most = ids.iter().map(max_len).max().unwrap_or(0);
-        let prefix_ids = encode(self.tokenizers.tgt(), &prefixes, most);
+        let mut prefix_ids = encode(self.tokenizers.tgt(), &prefixes, most);
+        for (prefix, direction) in prefix_ids.iter_mut().zip(&directions) {
+            prefix.splice(0..0, direction.first());
+        }
         let phrases = self.phrases(inputs, search)?;
-        let lines = ids.into_iter().zip(prefix_ids).zip(phrases);
-        let lines = lines.map(|((ids, prefix), phrases)| PreparedLine {
+        let lines = ids.into_iter().zip(prefix_ids).zip(phrases).zip(directions);
+        let lines = lines.map(|(((ids, prefix), phrases), direction)| PreparedLine {
             ids,
             prefix,
             phrases,
+            direction,
         });
         let check = |(index, prepared): (usize, PreparedLine)| {
             let line = index + 1;
@@ -44,7 +56,7 @@ impl Translator {
             }
             let most = max_len(ids);
             // EOS is a token, too.
-            if !ids.is_empty() && !prefix.is_empty() && prefix.len() >= most {
+            if !ids.is_empty() && !prefixes[index].trim().is_empty() && prefix.len() >= most {
                 return Err(TranslatorError::LongPrefix { line, most });
             }
             Ok(prepared)
@@ -70,6 +82,17 @@ impl Translator {
         Ok(phrases.collect())
     }
 
+    /// Returns the languages of a line, or else those of the translator.
+    pub(crate) fn direction_of(
+        &self,
+        direction: Option<Direction>,
+    ) -> Result<Direction, DirectionError> {
+        match direction.or(self.direction) {
+            Some(direction) => Ok(direction),
+            None => self.direction(None, None),
+        }
+    }
+
     /// Converts the hypotheses for a line to its translation. `line` is its index among those given, and `n_src_tokens`
     /// the number of its tokens before it is cut.
     ///
@@ -81,7 +104,7 @@ impl Translator {
         line: usize,
         n_src_tokens: usize,
         hypotheses: Vec<Hypothesis>,
-        terms: &[&str],
+        (terms, direction): (&[&str], Direction),
         search: &Search,
     ) -> Result<Translation, TranslatorError> {
         let is_broken = |hypothesis: &Hypothesis| !hypothesis.log_prob.is_finite();
@@ -99,6 +122,7 @@ impl Translator {
         Ok(Translation {
             unmet_terms: unmet(tokenizer, text, terms),
             candidates,
+            direction,
             warning: self.warning(search, n_src_tokens, terms.len()),
         })
     }

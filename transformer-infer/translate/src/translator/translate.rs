@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 use burn::tensor::Device;
 use transformer_core::directory::{Languages, ModelDirectory, Tokenizers};
 use transformer_core::json;
+use transformer_core::text::{Direction, DirectionError, LanguageCode};
 use transformer_core::{
     ComputePrecision, LoadError, PackedTransformer, Transformer, TransformerConfig,
 };
@@ -51,6 +52,8 @@ pub struct Translator {
     pub(crate) limits: BatchLimits,
     search: Search,
     languages: Languages,
+    /// The languages of a multilingual model.
+    pub(super) direction: Option<Direction>,
     pub(crate) origin: ModelOrigin,
     n_threads: usize,
     /// Made for the first line with terms.
@@ -93,6 +96,7 @@ impl Translator {
             limits: BatchLimits::for_model(config),
             search: Search::default(),
             languages: Languages::default(),
+            direction: None,
             origin: ModelOrigin::Unknown,
             n_threads: default_threads(),
             terms: OnceLock::new(),
@@ -151,8 +155,8 @@ impl Translator {
             ensemble.languages = ensemble.languages.or(other.languages());
             ensemble.models.push(model);
         }
-        let limits = ensemble.limits.clone();
-        Ok(ensemble.with_limits(limits))
+        let (limits, languages) = (ensemble.limits.clone(), ensemble.languages.clone());
+        Ok(ensemble.with_languages(languages).with_limits(limits))
     }
 
     /// Sets the limits of batches and lengths, lowered to the maxima of the models.
@@ -179,10 +183,62 @@ impl Translator {
         &self.languages
     }
 
-    /// Sets the languages of the model. They do not change translations.
+    /// Sets the languages of the model. They do not change translations, except those of a multilingual model, which
+    /// has them as its default.
     #[must_use]
     pub fn with_languages(self, languages: Languages) -> Self {
-        Self { languages, ..self }
+        let codes =
+            [&languages.src, &languages.tgt].map(|it| it.as_ref().map(LanguageCode::as_str));
+        let direction = self.tokenizers.tgt().languages();
+        let direction = direction.and_then(|_| self.direction(codes[0], codes[1]).ok());
+        Self {
+            languages,
+            direction,
+            ..self
+        }
+    }
+
+    /// Returns the tokens for a translation between two languages by a multilingual model. A language is given by a
+    /// code of BCP 47, such as `de` or `zh-Hant`, or by the model's own, such as `deu_Latn`; by default it is that of
+    /// [`languages`](Self::languages).
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`DirectionError`] if the model does not have a language, or needs one that is not given. Models that
+    /// are not multilingual refuse all.
+    pub fn direction(
+        &self,
+        src: Option<&str>,
+        tgt: Option<&str>,
+    ) -> Result<Direction, DirectionError> {
+        let tokenizer = self.tokenizers.tgt();
+        let known = tokenizer.languages().map(|_| &self.languages);
+        let or = |given: Option<&'_ str>, known: Option<&Option<LanguageCode>>| {
+            let known = known.and_then(Option::as_ref).map(LanguageCode::to_string);
+            given.map(str::to_owned).or(known)
+        };
+        let src = or(src, known.map(|it| &it.src));
+        let tgt = or(tgt, known.map(|it| &it.tgt));
+        tokenizer.direction(src.as_deref(), tgt.as_deref())
+    }
+
+    /// Sets the languages between which a multilingual model translates, unless [`Input::direction`] has others; they
+    /// are given as to [`direction`](Self::direction).
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`DirectionError`] as `direction` does.
+    pub fn with_direction(
+        self,
+        src: Option<&str>,
+        tgt: Option<&str>,
+    ) -> Result<Self, DirectionError> {
+        self.direction(src, tgt)?;
+        let table = self.tokenizers.tgt().languages();
+        let code = |given: Option<&str>| Some(table?.find(given?).ok()?.code.clone());
+        let (src, tgt) = (code(src), code(tgt));
+        let languages = Languages { src, tgt }.or(&self.languages);
+        Ok(self.with_languages(languages))
     }
 
     /// Sets where the model is from.
@@ -309,7 +365,8 @@ impl Translator {
         let found = inputs.iter().zip(&prepared).zip(found).enumerate();
         found
             .map(|(line, ((input, prepared), hypotheses))| {
-                self.translation(line, prepared.ids.len(), hypotheses, input.terms, search)
+                let (n_tokens, direction) = (prepared.ids.len(), prepared.direction);
+                self.translation(line, n_tokens, hypotheses, (input.terms, direction), search)
             })
             .collect()
     }

@@ -1,5 +1,6 @@
 //! [`Input`] and [`Translation`]: the input and the output of a translator.
 
+use transformer_core::text::Direction;
 use transformer_search::Hypothesis;
 
 /// A line to translate.
@@ -16,6 +17,9 @@ pub struct Input<'a> {
     pub terms: &'a [&'a str],
     /// Index of the line in the whole input, from 0; samples depend on it.
     pub index: u64,
+    /// The languages, if the model is multilingual; see [`Translator::direction`](crate::Translator::direction).
+    /// Default: those of [`with_direction`](crate::Translator::with_direction).
+    pub direction: Option<Direction>,
 }
 
 /// The translations of one line.
@@ -29,6 +33,8 @@ pub struct Translation {
     /// Indices of the required [terms](Input::terms) that the text of the best candidate does not contain: their
     /// characters are not in the vocabulary, or the length limit has no room for them.
     pub unmet_terms: Vec<usize>,
+    /// The tokens of the languages that a multilingual model was given.
+    pub direction: Direction,
 }
 
 /// One translation of a line.
@@ -36,7 +42,8 @@ pub struct Translation {
 pub struct Candidate {
     /// The translated text.
     pub text: String,
-    /// The generated tokens with their log-probabilities.
+    /// The generated tokens with their log-probabilities. The first token of a multilingual model may be that of the
+    /// target language, which has the log-probability 0 and no text.
     pub hypothesis: Hypothesis,
 }
 

@@ -51,6 +51,7 @@ pub(in super::super) fn read(path: &Path, device: &Device) -> Result<Marian, Mar
     let model = dict.to_transformer(&config, &Names::MarianBinary, device);
     let model = model.map_err(|error| refused(misfit(error)))?;
     Ok(Marian {
+        kind: "Marian",
         config,
         languages: files.languages()?,
         generation: generation(&files)?,

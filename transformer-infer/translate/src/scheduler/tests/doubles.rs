@@ -7,6 +7,7 @@ use crate::scheduler::batch::RunningBatch;
 use crate::scheduler::job::{Callback, JobState};
 use crate::scheduler::line::{Ended, Line};
 use crate::scheduler::model::{BatchModel, Workspaces};
+use transformer_core::text::Direction;
 use transformer_search::{Found, Hypothesis, NextToken, Request, RunningSearch, Search};
 
 #[path = "../../../../search/src/tests/table.rs"]
@@ -121,6 +122,7 @@ pub(super) fn line(job: &Arc<JobState>, first: u32, len: usize, max_len: usize) 
     let mut ids = vec![5; len];
     ids[0] = first;
     Line {
+        direction: Direction::default(),
         job: Arc::clone(job),
         index: first as usize,
         n_src_tokens: len,

@@ -2,19 +2,24 @@
 
 use std::cmp::Reverse;
 
-use transformer_core::text::LanguageCode;
+use super::LanguageCode;
 
 /// Languages by their codes of ISO 639-1 and ISO 639-3. For Persian and Chinese the latter is the one that language
 /// detection crates use.
-pub(crate) const ISO_639_3: [(&str, &str); 103] = [
+pub const ISO_639_3: [(&str, &str); 138] = [
     ("af", "afr"),
     ("ak", "aka"),
     ("am", "amh"),
     ("ar", "ara"),
+    ("as", "asm"),
+    ("ay", "aym"),
     ("az", "aze"),
+    ("ba", "bak"),
     ("be", "bel"),
     ("bg", "bul"),
+    ("bm", "bam"),
     ("bn", "ben"),
+    ("bo", "bod"),
     ("br", "bre"),
     ("bs", "bos"),
     ("ca", "cat"),
@@ -22,6 +27,8 @@ pub(crate) const ISO_639_3: [(&str, &str); 103] = [
     ("cy", "cym"),
     ("da", "dan"),
     ("de", "deu"),
+    ("dz", "dzo"),
+    ("ee", "ewe"),
     ("el", "ell"),
     ("en", "eng"),
     ("eo", "epo"),
@@ -29,11 +36,16 @@ pub(crate) const ISO_639_3: [(&str, &str); 103] = [
     ("et", "est"),
     ("eu", "eus"),
     ("fa", "pes"),
+    ("ff", "ful"),
     ("fi", "fin"),
+    ("fj", "fij"),
+    ("fo", "fao"),
     ("fr", "fra"),
+    ("fy", "fry"),
     ("ga", "gle"),
     ("gd", "gla"),
     ("gl", "glg"),
+    ("gn", "grn"),
     ("gu", "guj"),
     ("ha", "hau"),
     ("he", "heb"),
@@ -49,14 +61,21 @@ pub(crate) const ISO_639_3: [(&str, &str); 103] = [
     ("ja", "jpn"),
     ("jv", "jav"),
     ("ka", "kat"),
+    ("kg", "kon"),
+    ("ki", "kik"),
     ("kk", "kaz"),
     ("km", "khm"),
     ("kn", "kan"),
     ("ko", "kor"),
+    ("kr", "kau"),
+    ("ks", "kas"),
     ("ku", "kur"),
     ("ky", "kir"),
     ("la", "lat"),
     ("lb", "ltz"),
+    ("lg", "lug"),
+    ("li", "lim"),
+    ("ln", "lin"),
     ("lo", "lao"),
     ("lt", "lit"),
     ("lv", "lav"),
@@ -73,38 +92,54 @@ pub(crate) const ISO_639_3: [(&str, &str); 103] = [
     ("ne", "nep"),
     ("nl", "nld"),
     ("nn", "nno"),
+    ("ny", "nya"),
     ("oc", "oci"),
+    ("om", "orm"),
     ("or", "ori"),
     ("pa", "pan"),
     ("pl", "pol"),
     ("ps", "pus"),
     ("pt", "por"),
+    ("qu", "que"),
+    ("rn", "run"),
     ("ro", "ron"),
     ("ru", "rus"),
     ("rw", "kin"),
+    ("sa", "san"),
+    ("sc", "srd"),
     ("sd", "snd"),
+    ("sg", "sag"),
     ("si", "sin"),
     ("sk", "slk"),
     ("sl", "slv"),
+    ("sm", "smo"),
     ("sn", "sna"),
     ("so", "som"),
     ("sq", "sqi"),
     ("sr", "srp"),
+    ("ss", "ssw"),
+    ("st", "sot"),
+    ("su", "sun"),
     ("sv", "swe"),
     ("sw", "swa"),
     ("ta", "tam"),
     ("te", "tel"),
     ("tg", "tgk"),
     ("th", "tha"),
+    ("ti", "tir"),
     ("tk", "tuk"),
     ("tl", "tgl"),
+    ("tn", "tsn"),
     ("tr", "tur"),
+    ("ts", "tso"),
     ("tt", "tat"),
+    ("tw", "twi"),
     ("ug", "uig"),
     ("uk", "ukr"),
     ("ur", "urd"),
     ("uz", "uzb"),
     ("vi", "vie"),
+    ("wo", "wol"),
     ("xh", "xho"),
     ("yi", "yid"),
     ("yo", "yor"),
@@ -114,26 +149,35 @@ pub(crate) const ISO_639_3: [(&str, &str); 103] = [
 
 /// Other codes of languages: deprecated ones, members of macrolanguages that represent the whole, and LibreTranslate's
 /// own.
-const ALIASES: [(&str, &str); 25] = [
+const ALIASES: [(&str, &str); 34] = [
     ("als", "sq"),
     ("arb", "ar"),
+    ("ayr", "ay"),
     ("azj", "az"),
     ("ekk", "et"),
     ("fas", "fa"),
     ("fil", "tl"),
+    ("fuv", "ff"),
+    ("gaz", "om"),
     ("in", "id"),
     ("iw", "he"),
     ("ji", "yi"),
     ("jw", "jv"),
     ("khk", "mn"),
+    ("kmr", "ku"),
+    ("knc", "kr"),
     ("lvs", "lv"),
     ("mo", "ro"),
     ("no", "nb"),
     ("nor", "nb"),
     ("npi", "ne"),
+    ("ns", "nso"),
     ("ory", "or"),
     ("pb", "pt"),
+    ("pbt", "ps"),
+    ("plt", "mg"),
     ("prs", "fa"),
+    ("quy", "qu"),
     ("swh", "sw"),
     ("uzn", "uz"),
     ("ydd", "yi"),
@@ -173,7 +217,7 @@ impl<'a> Parts<'a> {
 }
 
 /// Returns the usual code of a language, for codes of two or three small letters.
-pub(crate) fn base_language(code: &str) -> &str {
+pub fn base_language(code: &str) -> &str {
     let usual = ALIASES.iter().find(|(alias, _)| *alias == code);
     let iso = || {
         ISO_639_3
@@ -186,10 +230,10 @@ pub(crate) fn base_language(code: &str) -> &str {
 
 /// Equality of two codes of a language, then agreement of their scripts and of their regions: 2 if they are the same, 1
 /// if one code has none, 0 if they differ. A greater value is closer.
-pub(super) type Closeness = (bool, u8, u8);
+pub type Closeness = (bool, u8, u8);
 
 /// Returns the closeness of a code to the code of a request; `None` for another language.
-pub(super) fn closeness(wanted: &str, code: &LanguageCode) -> Option<Closeness> {
+pub fn closeness(wanted: &str, code: &LanguageCode) -> Option<Closeness> {
     let wanted: LanguageCode = wanted.replace('_', "-").parse().ok()?;
     let (a, b) = (Parts::of(&wanted), Parts::of(code));
     let agreement = |a: Option<&str>, b: Option<&str>| match (a, b) {
@@ -202,7 +246,7 @@ pub(super) fn closeness(wanted: &str, code: &LanguageCode) -> Option<Closeness> 
 }
 
 /// Returns the first of the codes that are closest to the code of a request.
-pub(super) fn closest<'a>(
+pub fn closest<'a>(
     wanted: &str,
     codes: impl Iterator<Item = &'a LanguageCode>,
 ) -> Option<&'a LanguageCode> {
