@@ -1,5 +1,6 @@
 //! [`FileEntry`]: a file of the model, checked by size and SHA-256 whenever it is read.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
@@ -12,7 +13,7 @@ use burn::tensor::Bytes;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::DirectoryError;
+use super::{DirectoryError, ModelFiles};
 use crate::regular_file;
 
 /// Number of bytes that are read and hashed at a time.
@@ -71,18 +72,47 @@ impl FileEntry {
         self.check_hash(hash, &path)
     }
 
+    /// Checks the content of the file.
+    pub(super) fn check(&self, files: &ModelFiles) -> Result<(), DirectoryError> {
+        match files {
+            ModelFiles::Path(folder) => self.check_in(folder),
+            ModelFiles::Memory(_) => self.content(files).map(|_| ()),
+        }
+    }
+
     /// Reads the file and checks its content.
-    pub(super) fn read_in(&self, directory: &Path) -> Result<Vec<u8>, DirectoryError> {
-        self.read_to(directory, |n_bytes| vec![0; n_bytes])
+    pub(super) fn read(&self, files: &ModelFiles) -> Result<Vec<u8>, DirectoryError> {
+        match files {
+            ModelFiles::Path(folder) => self.read_to(folder, |n_bytes| vec![0; n_bytes]),
+            ModelFiles::Memory(_) => self.content(files).map(Cow::into_owned),
+        }
     }
 
     /// Reads the file and checks its content; up to 15 zeros follow it.
     ///
     /// The content is aligned for every type of values. Burn copies buffers that were allocated as bytes.
-    pub(super) fn read_aligned_in(&self, directory: &Path) -> Result<Bytes, DirectoryError> {
-        self.read_to(directory, |n_bytes| {
-            Bytes::from_elems(vec![0_u128; n_bytes.div_ceil(size_of::<u128>())])
-        })
+    pub(super) fn read_aligned(&self, files: &ModelFiles) -> Result<Bytes, DirectoryError> {
+        let allocate =
+            |n_bytes: usize| Bytes::from_elems(vec![0_u128; n_bytes.div_ceil(size_of::<u128>())]);
+        match files {
+            ModelFiles::Path(folder) => self.read_to(folder, allocate),
+            ModelFiles::Memory(_) => {
+                let content = self.content(files)?;
+                let mut aligned = allocate(content.len());
+                aligned[..content.len()].copy_from_slice(&content);
+                Ok(aligned)
+            }
+        }
+    }
+
+    /// Returns the checked content of a file in memory.
+    fn content<'a>(&self, files: &'a ModelFiles) -> Result<Cow<'a, [u8]>, DirectoryError> {
+        let path = files.path().join(&self.name);
+        let content = files.read(&self.name, u64::MAX);
+        let content = content.map_err(|error| failure(&path, error))?;
+        self.check_size(content.len() as u64, &path)?;
+        self.check_hash(Sha256::new_with_prefix(&content), &path)?;
+        Ok(content)
     }
 
     /// Reads the file into a buffer of at least its size.
@@ -154,13 +184,16 @@ impl FileEntry {
     fn open(&self, path: &Path) -> Result<File, DirectoryError> {
         let file = regular_file::open(path).map_err(|error| failure(path, error))?;
         let metadata = file.metadata().map_err(|error| failure(path, error))?;
-        let (found, expected) = (metadata.len(), self.bytes);
-        match found == expected {
-            true => Ok(file),
+        self.check_size(metadata.len(), path).map(|()| file)
+    }
+
+    fn check_size(&self, found: u64, path: &Path) -> Result<(), DirectoryError> {
+        match found == self.bytes {
+            true => Ok(()),
             false => Err(DirectoryError::Size {
                 path: path.to_owned(),
                 found,
-                expected,
+                expected: self.bytes,
             }),
         }
     }
@@ -213,14 +246,14 @@ mod tests {
     #[test]
     fn a_file_of_several_chunks_is_read_as_it_was_written() -> io::Result<()> {
         let (directory, entry, content) = written()?;
-        assert_eq!(entry.read_in(directory.path()).ok(), Some(content));
+        assert_eq!(entry.read(&directory.path().into()).ok(), Some(content));
         Ok(())
     }
 
     #[test]
     fn weights_are_read_to_where_burn_leaves_them() -> io::Result<()> {
         let (directory, entry, content) = written()?;
-        let read = entry.read_aligned_in(directory.path());
+        let read = entry.read_aligned(&directory.path().into());
         let read = read.expect("it was just written");
         assert_eq!(read[..content.len()], content);
         assert!(read.len() < content.len() + 16 && read.align() >= 16);
@@ -234,7 +267,7 @@ mod tests {
             let mut changed = content.clone();
             changed[position] ^= 1;
             fs::write(directory.path().join("weights"), changed)?;
-            let refused = entry.read_in(directory.path());
+            let refused = entry.read(&directory.path().into());
             assert!(
                 matches!(refused, Err(DirectoryError::Hash { .. })),
                 "{position}"
@@ -248,7 +281,7 @@ mod tests {
         let (directory, entry, mut content) = written()?;
         content.push(0);
         fs::write(directory.path().join("weights"), content)?;
-        let refused = entry.read_in(directory.path());
+        let refused = entry.read(&directory.path().into());
         assert!(matches!(refused, Err(DirectoryError::Size { .. })));
         Ok(())
     }

@@ -23,6 +23,7 @@ mod languages;
 mod load;
 mod manifest;
 mod model_directory;
+mod model_files;
 mod parameter_ids;
 mod precision;
 mod quantize;
@@ -54,6 +55,7 @@ pub use languages::Languages;
 #[doc(hidden)]
 pub use manifest::{Files, Manifest};
 pub use model_directory::ModelDirectory;
+pub use model_files::ModelFiles;
 #[doc(hidden)]
 pub use parameter_ids::with_named_ids;
 pub use precision::Precision;

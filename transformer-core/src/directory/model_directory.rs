@@ -1,4 +1,4 @@
-//! [`ModelDirectory`]: a model on disk with every file checked.
+//! [`ModelDirectory`]: a model on disk or in memory, with every file checked.
 
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use burn::tensor::Bytes;
 
 use super::format::MANIFEST;
 use super::read_ahead::ReadAhead;
-use super::{DirectoryError, FileEntry, Files, Languages, Manifest, Tokenizers};
+use super::{DirectoryError, FileEntry, Files, Languages, Manifest, ModelFiles, Tokenizers};
 use crate::Shortlist;
 use crate::config::TransformerConfig;
 use crate::json;
@@ -21,7 +21,7 @@ const NESTED: &str = "model";
 /// A model directory with every file checked.
 #[derive(Debug, Clone)]
 pub struct ModelDirectory {
-    path: PathBuf,
+    stored: ModelFiles,
     manifest: Manifest,
     config: TransformerConfig,
     tokenizers: Tokenizers,
@@ -32,7 +32,8 @@ pub struct ModelDirectory {
 }
 
 impl ModelDirectory {
-    /// Opens the model directory at `path`, or at `path/model`, where training runs keep their model.
+    /// Opens a model directory, given as a path or as [files in memory](ModelFiles). Training runs keep their model at
+    /// `path/model`, which is found too.
     ///
     /// Checks the format version, the presence, size and SHA-256 of every file, the configuration, and that
     /// the tokenizers match it. Does not load the weights.
@@ -40,24 +41,24 @@ impl ModelDirectory {
     /// # Errors
     ///
     /// Returns a [`DirectoryError`] that names the file if anything is missing, changed or inconsistent.
-    pub fn open(path: impl AsRef<Path>) -> Result<Self, DirectoryError> {
-        Self::open_newest(path.as_ref(), |path, manifest| {
-            let directory = Self::open_as(path, manifest, None)?;
-            manifest.files.weights.check_in(path)?;
+    pub fn open(files: impl Into<ModelFiles>) -> Result<Self, DirectoryError> {
+        Self::open_newest(&files.into(), |stored, manifest| {
+            let directory = Self::open_as(stored, manifest, None)?;
+            manifest.files.weights.check(stored)?;
             Ok(directory)
         })
     }
 
     /// Opens the files of the manifest with `open`, again if training writes a new model meanwhile.
     fn open_newest(
-        path: &Path,
-        open: impl Fn(&Path, &Manifest) -> Result<Self, DirectoryError>,
+        files: &ModelFiles,
+        open: impl Fn(&ModelFiles, &Manifest) -> Result<Self, DirectoryError>,
     ) -> Result<Self, DirectoryError> {
-        let (path, mut manifest) = Self::find(path)?;
+        let (stored, mut manifest) = Self::find(files)?;
         loop {
-            let outcome = open(&path, &manifest);
+            let outcome = open(&stored, &manifest);
             // If training has written a new model meanwhile, the files of the old one are gone.
-            let current = read_manifest(&path)?;
+            let current = read_manifest(&stored)?;
             if outcome.is_ok() || current == manifest {
                 return outcome;
             }
@@ -77,13 +78,14 @@ impl ModelDirectory {
     ///
     /// Returns the error of [`open`](Self::open), or that of `read` if the model was not replaced.
     pub fn open_with<T, E: From<DirectoryError>>(
-        path: impl AsRef<Path>,
+        files: impl Into<ModelFiles>,
         mut read: impl FnMut(&Self) -> Result<T, E>,
     ) -> Result<(Self, T), E> {
+        let files = files.into();
         let open = || {
-            Self::open_newest(path.as_ref(), |path, manifest| {
-                let weights = ReadAhead::start(&manifest.files.weights, path);
-                Self::open_as(path, manifest, Some(weights))
+            Self::open_newest(&files, |stored, manifest| {
+                let weights = ReadAhead::start(&manifest.files.weights, stored);
+                Self::open_as(stored, manifest, Some(weights))
             })
         };
         let mut directory = open()?;
@@ -96,30 +98,39 @@ impl ModelDirectory {
                 },
                 Err(error) => error,
             };
-            if read_manifest(&directory.path)? == directory.manifest {
+            if read_manifest(&directory.stored)? == directory.manifest {
                 return Err(error);
             }
             directory = open()?;
         }
     }
 
-    /// Returns the model directory that `path` refers to, and its manifest, without checking other files.
-    pub(super) fn find(path: &Path) -> Result<(PathBuf, Manifest), DirectoryError> {
-        let path = resolve(path)?;
-        let manifest = read_manifest(&path)?;
-        Ok((path, manifest))
+    /// Returns the files of the model directory, and its manifest, without checking other files.
+    pub(super) fn find(files: &ModelFiles) -> Result<(ModelFiles, Manifest), DirectoryError> {
+        let stored = match files {
+            ModelFiles::Path(path) => ModelFiles::Path(resolve(path)?),
+            ModelFiles::Memory(_) if !files.has(MANIFEST) => {
+                return Err(DirectoryError::NotAModel {
+                    path: files.path().to_owned(),
+                });
+            }
+            ModelFiles::Memory(_) => files.clone(),
+        };
+        let manifest = read_manifest(&stored)?;
+        Ok((stored, manifest))
     }
 
     /// Reads all files but the weights.
     fn open_as(
-        path: &Path,
+        stored: &ModelFiles,
         manifest: &Manifest,
         weights: Option<ReadAhead>,
     ) -> Result<Self, DirectoryError> {
+        let path = stored.path();
         let config = &manifest.files.config;
         let config_path = path.join(&config.name);
         let config: TransformerConfig =
-            json::from_slice(&read_small(path, config, MAX_JSON_BYTES)?).map_err(|source| {
+            json::from_slice(&read_small(stored, config, MAX_JSON_BYTES)?).map_err(|source| {
                 DirectoryError::Json {
                     path: config_path.clone(),
                     source,
@@ -129,11 +140,11 @@ impl ModelDirectory {
             path: config_path,
             source,
         })?;
-        let tokenizers = read_tokenizers(path, manifest, &config)?;
+        let tokenizers = read_tokenizers(stored, manifest, &config)?;
         let entry = manifest.files.shortlist.as_ref();
-        let shortlist = entry.map(|entry| read_shortlist(path, entry, &config));
+        let shortlist = entry.map(|entry| read_shortlist(stored, entry, &config));
         Ok(Self {
-            path: path.to_owned(),
+            stored: stored.clone(),
             manifest: manifest.clone(),
             config,
             tokenizers,
@@ -145,7 +156,7 @@ impl ModelDirectory {
 
     /// Returns the path of the directory, which may be the `model` directory inside the path that was opened.
     pub fn path(&self) -> &Path {
-        &self.path
+        self.stored.path()
     }
 
     /// Returns the configuration.
@@ -170,13 +181,13 @@ impl ModelDirectory {
 
     /// Returns the path of the weights, a Burn record.
     pub fn weights_path(&self) -> PathBuf {
-        self.path.join(&self.manifest.files.weights.name)
+        self.path().join(&self.manifest.files.weights.name)
     }
 
-    /// Reads the file of the weights, [checked and aligned](FileEntry::read_aligned_in).
+    /// Reads the file of the weights, [checked and aligned](FileEntry::read_aligned).
     pub(super) fn read_weights(&self) -> Result<Bytes, DirectoryError> {
         let read_ahead = self.weights.as_ref().and_then(ReadAhead::take);
-        read_ahead.unwrap_or_else(|| self.manifest.files.weights.read_aligned_in(&self.path))
+        read_ahead.unwrap_or_else(|| self.manifest.files.weights.read_aligned(&self.stored))
     }
 
     /// Returns the manifest, which also records the training of the model.
@@ -204,9 +215,9 @@ fn resolve(path: &Path) -> Result<PathBuf, DirectoryError> {
     }
 }
 
-fn read_manifest(path: &Path) -> Result<Manifest, DirectoryError> {
-    let path = path.join(MANIFEST);
-    let json = regular_file::read(&path, MAX_JSON_BYTES);
+fn read_manifest(files: &ModelFiles) -> Result<Manifest, DirectoryError> {
+    let path = files.path().join(MANIFEST);
+    let json = files.read(MANIFEST, MAX_JSON_BYTES);
     let json = json.map_err(|source| DirectoryError::Read {
         path: path.clone(),
         source,
@@ -215,7 +226,7 @@ fn read_manifest(path: &Path) -> Result<Manifest, DirectoryError> {
 }
 
 fn read_tokenizers(
-    path: &Path,
+    stored: &ModelFiles,
     manifest: &Manifest,
     config: &TransformerConfig,
 ) -> Result<Tokenizers, DirectoryError> {
@@ -225,16 +236,17 @@ fn read_tokenizers(
         tgt_tokenizer,
         ..
     } = &manifest.files;
+    let path = stored.path();
     let (tokenizers, src, tgt) = match (tokenizer, src_tokenizer, tgt_tokenizer) {
         (Some(entry), None, None) => (
-            Tokenizers::Joint(read_tokenizer(path, entry)?),
+            Tokenizers::Joint(read_tokenizer(stored, entry)?),
             &entry.name,
             &entry.name,
         ),
         (None, Some(src), Some(tgt)) => {
             let (src_name, tgt_name) = (&src.name, &tgt.name);
-            let src = read_tokenizer(path, src)?;
-            let tgt = read_tokenizer(path, tgt)?;
+            let src = read_tokenizer(stored, src)?;
+            let tgt = read_tokenizer(stored, tgt)?;
             (Tokenizers::Separate { src, tgt }, src_name, tgt_name)
         }
         _ => {
@@ -249,34 +261,38 @@ fn read_tokenizers(
 
 /// Reads a file, unless the manifest says that it is larger than `max_bytes`. A size other than in the manifest is
 /// refused anyway.
-fn read_small(path: &Path, entry: &FileEntry, max_bytes: u64) -> Result<Vec<u8>, DirectoryError> {
+fn read_small(
+    stored: &ModelFiles,
+    entry: &FileEntry,
+    max_bytes: u64,
+) -> Result<Vec<u8>, DirectoryError> {
     match entry.bytes > max_bytes {
         true => Err(DirectoryError::Read {
-            path: path.join(&entry.name),
+            path: stored.path().join(&entry.name),
             source: regular_file::too_large(max_bytes),
         }),
-        false => entry.read_in(path),
+        false => entry.read(stored),
     }
 }
 
 fn read_shortlist(
-    path: &Path,
+    stored: &ModelFiles,
     entry: &FileEntry,
     config: &TransformerConfig,
 ) -> Result<Arc<Shortlist>, DirectoryError> {
-    let file = read_small(path, entry, MAX_TOKENIZER_BYTES)?;
+    let file = read_small(stored, entry, MAX_TOKENIZER_BYTES)?;
     let shortlist = Shortlist::parse(&file, config.src_vocab_size, config.tgt_vocab_size);
     shortlist
         .map(Arc::new)
         .map_err(|source| DirectoryError::Shortlist {
-            path: path.join(&entry.name),
+            path: stored.path().join(&entry.name),
             source,
         })
 }
 
-fn read_tokenizer(path: &Path, entry: &FileEntry) -> Result<Tokenizer, DirectoryError> {
-    let json = read_small(path, entry, MAX_TOKENIZER_BYTES)?;
-    let path = path.join(&entry.name);
+fn read_tokenizer(stored: &ModelFiles, entry: &FileEntry) -> Result<Tokenizer, DirectoryError> {
+    let json = read_small(stored, entry, MAX_TOKENIZER_BYTES)?;
+    let path = stored.path().join(&entry.name);
     let json = String::from_utf8(json).map_err(|error| DirectoryError::Read {
         path: path.clone(),
         source: io::Error::new(ErrorKind::InvalidData, error),

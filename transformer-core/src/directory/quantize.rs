@@ -93,11 +93,12 @@ impl ModelDirectory {
 
 /// Returns the directory to write, where neither a model in full precision nor a training run is.
 fn target(path: &Path) -> Result<PathBuf, QuantizeError> {
-    let path = match ModelDirectory::find(path) {
-        Ok((path, manifest)) if manifest.precision == Precision::F32 => {
+    let path = match ModelDirectory::find(&path.into()) {
+        Ok((found, manifest)) if manifest.precision == Precision::F32 => {
+            let path = found.path().to_owned();
             return Err(QuantizeError::FullPrecision { path });
         }
-        Ok((found, _)) => found,
+        Ok((found, _)) => found.path().to_owned(),
         Err(DirectoryError::Missing { .. } | DirectoryError::NotAModel { .. }) => path.to_owned(),
         // An unreadable manifest may belong to a model in full precision.
         Err(other) => return Err(other.into()),

@@ -1,13 +1,12 @@
 //! [`ReadAhead`]: the weights of a model, read on another thread while this one does other work.
 
 use std::panic;
-use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use burn::tensor::Bytes;
 
-use super::{DirectoryError, FileEntry};
+use super::{DirectoryError, FileEntry, ModelFiles};
 
 /// The thread that reads a file, until its content is taken; `None` if the operating system cannot start one, and then
 /// the content is read where it is needed.
@@ -17,14 +16,14 @@ pub(super) struct ReadAhead(Arc<Mutex<Option<Reading>>>);
 type Reading = JoinHandle<Result<Bytes, DirectoryError>>;
 
 impl ReadAhead {
-    /// Starts to read the file in the directory.
-    pub(super) fn start(entry: &FileEntry, directory: &Path) -> Self {
-        let (entry, directory) = (entry.clone(), directory.to_owned());
-        let reading = thread::Builder::new().spawn(move || entry.read_aligned_in(&directory));
+    /// Starts to read the file.
+    pub(super) fn start(entry: &FileEntry, files: &ModelFiles) -> Self {
+        let (entry, files) = (entry.clone(), files.clone());
+        let reading = thread::Builder::new().spawn(move || entry.read_aligned(&files));
         Self(Arc::new(Mutex::new(reading.ok())))
     }
 
-    /// Waits for the content, [checked and aligned](FileEntry::read_aligned_in); `None` if it was already taken, or if
+    /// Waits for the content, [checked and aligned](FileEntry::read_aligned); `None` if it was already taken, or if
     /// no thread reads it.
     pub(super) fn take(&self) -> Option<Result<Bytes, DirectoryError>> {
         let mut reading = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -42,7 +41,7 @@ mod tests {
         let directory = tempfile::tempdir()?;
         std::fs::write(directory.path().join("weights"), b"content")?;
         let entry = FileEntry::new("weights", b"content");
-        let reading = ReadAhead::start(&entry, directory.path());
+        let reading = ReadAhead::start(&entry, &directory.path().into());
         let content = reading.take().and_then(Result::ok);
         assert!(content.is_some_and(|content| content.starts_with(b"content")));
         assert!(reading.take().is_none());

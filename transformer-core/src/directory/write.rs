@@ -50,9 +50,10 @@ impl ModelDirectory {
         path: impl AsRef<Path>,
         shortlist: &Shortlist,
     ) -> Result<(), DirectoryError> {
-        let (path, mut manifest) = Self::find(path.as_ref())?;
-        manifest.files.shortlist = Some(put(&path, SHORTLIST, &shortlist.to_bytes())?);
-        commit(&path, &manifest)
+        let (files, mut manifest) = Self::find(&path.as_ref().into())?;
+        let path = files.path();
+        manifest.files.shortlist = Some(put(path, SHORTLIST, &shortlist.to_bytes())?);
+        commit(path, &manifest)
     }
 
     /// Writes a model with weights that are already stored in this precision.

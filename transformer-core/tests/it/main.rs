@@ -25,6 +25,7 @@ mod marian_binary;
 #[cfg(feature = "pytorch")]
 mod marian_export;
 mod masks;
+mod memory;
 mod mixed_precision;
 mod model;
 mod multilingual;

@@ -1,7 +1,7 @@
 //! [`Marian`]: a model and its tokenizers, imported from a folder of Hugging Face's Transformers or in Marian's binary
 //! format.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use burn::tensor::Device;
 
@@ -9,7 +9,7 @@ use super::settings::{self, Generation, Settings};
 use super::{MarianError, binary, multilingual, vocabulary, weights};
 use crate::Shortlist;
 use crate::config::TransformerConfig;
-use crate::directory::{Languages, Tokenizers};
+use crate::directory::{Languages, ModelFiles, Tokenizers};
 use crate::import::{ImportError, Names, ctranslate2};
 use crate::model::Transformer;
 use crate::text::{LanguageLayout, LanguageTokens};
@@ -59,12 +59,12 @@ impl Marian {
     ///
     /// A folder with `model.bin`, or a zip archive, is read as a model of [CTranslate2](crate::import::ctranslate2) or a
     /// package of Argos Translate. A `.bin` file, or a folder with `model.*.bin` and without `config.json`, is read as a
-    /// model in Marian's [binary format](super::binary).
+    /// model in Marian's [binary format](super::binary), and so are [files in memory](ModelFiles).
     ///
     /// # Errors
     ///
     /// Returns a [`MarianError`] that names the file and the problem.
-    pub fn read(folder: impl AsRef<Path>, device: &Device) -> Result<Self, MarianError> {
+    pub fn read(folder: impl Into<ModelFiles>, device: &Device) -> Result<Self, MarianError> {
         Self::read_with_pieces(folder, &[], device)
     }
 
@@ -75,11 +75,14 @@ impl Marian {
     ///
     /// Returns a [`MarianError`] as `read` does.
     pub fn read_with_pieces(
-        folder: impl AsRef<Path>,
+        folder: impl Into<ModelFiles>,
         pieces: &[PathBuf],
         device: &Device,
     ) -> Result<Self, MarianError> {
-        let folder = folder.as_ref();
+        let files = folder.into();
+        let ModelFiles::Path(folder) = &files else {
+            return binary::read(&files, device);
+        };
         if ctranslate2::is_ctranslate2(folder) {
             return ctranslate2::read(folder, pieces, device);
         }
@@ -88,7 +91,7 @@ impl Marian {
             return Err(MarianError::UnusedPieces { path });
         }
         if binary::is_binary(folder) {
-            return binary::read(folder, device);
+            return binary::read(&files, device);
         }
         let settings = Settings::read(folder)?;
         let tokenizers = match settings.family.is_multilingual() {

@@ -1,13 +1,12 @@
 //! [`LoadedModel`]: a model in one or both of the forms that it is used in.
 
-use std::path::Path;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use burn::tensor::Device;
 use transformer_core::device::is_cpu_memory;
-use transformer_core::directory::ModelDirectory;
+use transformer_core::directory::{ModelDirectory, ModelFiles};
 use transformer_core::{
-    ComputePrecision, LoadError, PackedTransformer, Transformer, TransformerConfig,
+    ComputePrecision, LoadError, PackedTransformer, Shortlist, Transformer, TransformerConfig,
 };
 
 use super::{OpenOptions, TranslatorError};
@@ -24,6 +23,8 @@ pub(crate) struct LoadedModel {
     source: Option<(ModelDirectory, Device)>,
     /// The number format of the packed model.
     precision: ComputePrecision,
+    /// The shortlist of a model in memory.
+    shortlist: Option<Arc<Shortlist>>,
 }
 
 impl LoadedModel {
@@ -35,12 +36,23 @@ impl LoadedModel {
             tensors: OnceLock::from(model),
             source: None,
             precision: ComputePrecision::F32,
+            shortlist: None,
         }
+    }
+
+    /// Sets the number format and the shortlist of a model in memory, before it is packed.
+    pub(super) fn set_packing(
+        &mut self,
+        precision: ComputePrecision,
+        shortlist: Option<Shortlist>,
+    ) {
+        self.precision = precision;
+        self.shortlist = shortlist.map(Arc::new);
     }
 
     /// Loads the model of a directory: packed if the device is a CPU, otherwise onto the device.
     pub(super) fn open(
-        path: &Path,
+        files: ModelFiles,
         device: &Device,
         options: &OpenOptions,
     ) -> Result<(ModelDirectory, Self), TranslatorError> {
@@ -68,7 +80,7 @@ impl LoadedModel {
             })
         };
         let load = |directory: &ModelDirectory| Ok::<_, TranslatorError>(load(directory)?);
-        let (directory, loaded) = ModelDirectory::open_with(path, load)?;
+        let (directory, loaded) = ModelDirectory::open_with(files, load)?;
         if let Some(model) = loaded.0 {
             let _ = packed.set(model);
         }
@@ -83,6 +95,7 @@ impl LoadedModel {
             packed,
             tensors,
             source: Some((directory.clone(), device.clone())),
+            shortlist: None,
         };
         Ok((directory, model))
     }
@@ -109,6 +122,7 @@ impl LoadedModel {
         // Packing uses rayon's threads. While one of them waits, it may begin another task that also asks for this
         // model; if the closure of the lock did the packing, it would wait for itself.
         let packed = PackedTransformer::of(&without_autodiff(model), self.precision);
+        let packed = packed.with_shortlist(self.shortlist.clone());
         Some(self.packed.get_or_init(|| packed))
     }
 

@@ -4,7 +4,8 @@ use transformer_core::directory::Tokenizers;
 use transformer_core::import::Marian;
 use transformer_core::import::marian::{EarlyStopping, Generation};
 
-use super::{ModelOrigin, Translator, TranslatorError};
+use super::loaded_model::LoadedModel;
+use super::{ModelOrigin, OpenOptions, Translator, TranslatorError};
 use transformer_search::{AtLimit, LengthLimit, LengthPenalty, NEVER_GENERATED, Search, StopRule};
 
 /// Returns the search that is equivalent to the model's generation settings, in Hugging Face's Transformers or in
@@ -53,12 +54,33 @@ pub fn marian_search(generation: &Generation, tokenizers: &Tokenizers) -> Search
 impl TryFrom<Marian> for Translator {
     type Error = TranslatorError;
 
-    /// Creates a translator with the model's generation settings as its default search.
+    /// Creates a translator with the model's generation settings as its default search. Its shortlist is not used.
     fn try_from(marian: Marian) -> Result<Self, TranslatorError> {
+        let options = OpenOptions {
+            without_shortlist: true,
+            ..OpenOptions::default()
+        };
+        Self::of_marian(marian, &options)
+    }
+}
+
+impl Translator {
+    /// Creates a translator from an imported model, with its generation settings as the default search.
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`TranslatorError`] if the tokenizers do not fit the model.
+    pub fn of_marian(marian: Marian, options: &OpenOptions) -> Result<Self, TranslatorError> {
         let search = marian_search(&marian.generation, &marian.tokenizers);
-        let translator = Self::new(marian.model, &marian.config, marian.tokenizers)?;
-        let translator = translator.with_search(search);
-        let translator = translator.with_languages(marian.languages);
-        Ok(translator.with_origin(ModelOrigin::Imported))
+        let shortlist = marian.shortlist.filter(|_| !options.without_shortlist);
+        let precision = options.precision.unwrap_or_default();
+        let mut model = LoadedModel::in_memory(marian.model, &marian.config);
+        model.set_packing(precision, shortlist);
+        let mut translator = Self::of(model, marian.tokenizers)?.with_search(search);
+        translator.origin = ModelOrigin::Imported;
+        if let Some(n_threads) = options.n_threads {
+            translator.n_threads = n_threads.get();
+        }
+        Ok(translator.with_languages(marian.languages))
     }
 }

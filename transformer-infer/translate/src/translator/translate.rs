@@ -1,11 +1,10 @@
 //! [`Translator`]: from lines to translations.
 
 use std::num::NonZeroUsize;
-use std::path::Path;
 use std::sync::OnceLock;
 
 use burn::tensor::Device;
-use transformer_core::directory::{Languages, ModelDirectory, Tokenizers};
+use transformer_core::directory::{Languages, ModelDirectory, ModelFiles, Tokenizers};
 use transformer_core::json;
 use transformer_core::text::{Direction, DirectionError, LanguageCode};
 use transformer_core::{
@@ -55,7 +54,7 @@ pub struct Translator {
     /// The languages of a multilingual model.
     pub(super) direction: Option<Direction>,
     pub(crate) origin: ModelOrigin,
-    n_threads: usize,
+    pub(super) n_threads: usize,
     /// Made for the first line with terms.
     pub(super) terms: OnceLock<TermTokenizer>,
 }
@@ -75,7 +74,7 @@ impl Translator {
         Self::of(LoadedModel::in_memory(model, config), tokenizers)
     }
 
-    fn of(model: LoadedModel, tokenizers: Tokenizers) -> Result<Self, TranslatorError> {
+    pub(super) fn of(model: LoadedModel, tokenizers: Tokenizers) -> Result<Self, TranslatorError> {
         let config = model.config();
         let sides = [
             ("src_vocab_size", config.src_vocab_size, tokenizers.src()),
@@ -104,13 +103,13 @@ impl Translator {
         })
     }
 
-    /// Loads the model of a model directory to the device.
+    /// Loads the model of a model directory, on disk or in memory, to the device.
     ///
     /// # Errors
     ///
     /// Returns a [`TranslatorError`] that names the faulty file.
-    pub fn open(path: impl AsRef<Path>, device: &Device) -> Result<Self, TranslatorError> {
-        Self::open_ensemble(&[path], device, &OpenOptions::default())
+    pub fn open(files: impl Into<ModelFiles>, device: &Device) -> Result<Self, TranslatorError> {
+        Self::open_ensemble(&[files.into()], device, &OpenOptions::default())
     }
 
     /// Loads one model, or several that predict together as set by [`Search::ensemble`]. All must have the same
@@ -124,16 +123,14 @@ impl Translator {
     /// # Panics
     ///
     /// Panics if no directory is given.
-    pub fn open_ensemble<P: AsRef<Path>>(
-        paths: &[P],
+    pub fn open_ensemble<P: Clone + Into<ModelFiles>>(
+        models: &[P],
         device: &Device,
         options: &OpenOptions,
     ) -> Result<Self, TranslatorError> {
-        let (first, others) = paths
-            .split_first()
-            .expect("an ensemble has at least one model");
-        let first = first.as_ref();
-        let (directory, model) = LoadedModel::open(first, device, options)?;
+        let mut models = models.iter().cloned().map(P::into);
+        let first = models.next().expect("an ensemble has at least one model");
+        let (directory, model) = LoadedModel::open(first.clone(), device, options)?;
         let mut ensemble = Self {
             search: Self::search_of(&directory)?,
             languages: directory.languages().clone(),
@@ -144,12 +141,12 @@ impl Translator {
             ..Self::of(model, directory.tokenizers().clone())?
         };
         let json = |it: &Tokenizers| (it.src().to_json(), it.tgt().to_json());
-        for path in others {
-            let (other, model) = LoadedModel::open(path.as_ref(), device, options)?;
+        for files in models {
+            let (other, model) = LoadedModel::open(files.clone(), device, options)?;
             if json(other.tokenizers()) != json(&ensemble.tokenizers) {
                 return Err(TranslatorError::Tokenizers {
-                    first: first.to_owned(),
-                    other: path.as_ref().to_owned(),
+                    first: first.path().to_owned(),
+                    other: files.path().to_owned(),
                 });
             }
             ensemble.languages = ensemble.languages.or(other.languages());
@@ -239,12 +236,6 @@ impl Translator {
         let (src, tgt) = (code(src), code(tgt));
         let languages = Languages { src, tgt }.or(&self.languages);
         Ok(self.with_languages(languages))
-    }
-
-    /// Sets where the model is from.
-    #[must_use]
-    pub(crate) fn with_origin(self, origin: ModelOrigin) -> Self {
-        Self { origin, ..self }
     }
 
     /// Returns the model, or the first one of an ensemble, as a module in 32-bit floats.

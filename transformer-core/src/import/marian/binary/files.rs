@@ -1,57 +1,60 @@
 //! [`Files`]: the files of a model.
 
-use std::fs;
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use super::BinaryError;
-use crate::directory::Languages;
+use crate::directory::{Languages, ModelFiles};
 use crate::import::MarianError;
 use crate::json;
-use crate::regular_file::{self, MAX_JSON_BYTES};
+use crate::regular_file::MAX_JSON_BYTES;
 use crate::text::LanguageCode;
 
 const MODEL: [&str; 2] = ["model", ".bin"];
 const METADATA: &str = "metadata.json";
 
-/// The files of a model.
+/// The files of a model, by name.
 pub(super) struct Files {
-    pub(super) model: PathBuf,
-    pub(super) src_vocabulary: PathBuf,
+    folder: ModelFiles,
+    pub(super) model: String,
+    pub(super) src_vocabulary: String,
     /// `None` if the source's is of both sides.
-    pub(super) tgt_vocabulary: Option<PathBuf>,
-    pub(super) shortlist: Option<PathBuf>,
+    pub(super) tgt_vocabulary: Option<String>,
+    pub(super) shortlist: Option<String>,
     /// Settings of search.
-    pub(super) search: Option<PathBuf>,
+    pub(super) search: Option<String>,
 }
 
 /// Returns whether a path is a file, or a folder with a model in Marian's binary format and without one of
 /// Transformers.
 pub(in super::super) fn is_binary(path: &Path) -> bool {
-    let has_model = || names(path, MODEL).is_ok_and(|names| !names.is_empty());
-    path.is_file() || !path.join("config.json").exists() && has_model()
+    let folder = ModelFiles::from(path);
+    let has_model = || names(&folder, MODEL).is_ok_and(|names| !names.is_empty());
+    path.is_file() || !folder.has("config.json") && has_model()
 }
 
 impl Files {
     /// Finds the files of a model, given its folder or its binary file.
-    pub(super) fn find(path: &Path) -> Result<Self, MarianError> {
-        let (folder, model) = match path.is_file() {
-            true => (path.parent().unwrap_or(path), Some(path.to_owned())),
-            false => (path, find(path, MODEL, None)?),
-        };
-        let folder = match folder.as_os_str().is_empty() {
-            true => Path::new("."),
-            false => folder,
+    pub(super) fn find(files: &ModelFiles) -> Result<Self, MarianError> {
+        let (folder, model) = match files {
+            ModelFiles::Path(path) if path.is_file() => {
+                let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
+                let name = path.file_name().unwrap_or_default();
+                let name = name.to_string_lossy().into_owned();
+                (folder.unwrap_or(Path::new(".")).into(), Some(name))
+            }
+            folder => (folder.clone(), find(folder, MODEL, None)?),
         };
         let model = model.ok_or_else(|| MarianError::Missing {
-            path: folder.join("model.*.bin"),
+            path: folder.path().join("model.*.bin"),
         })?;
         let pair = pair(&model);
-        let other = |pattern| find(folder, pattern, pair.as_deref());
+        let other = |pattern| find(&folder, pattern, pair.as_deref());
         let missing = |pattern| MarianError::Binary {
-            path: folder.to_owned(),
+            path: folder.path().to_owned(),
             source: BinaryError::NoFile {
                 pattern,
-                model: model.clone(),
+                model: folder.path().join(&model),
             },
         };
         let (src_vocabulary, tgt_vocabulary) = match other(["vocab.", ".spm"])? {
@@ -68,38 +71,44 @@ impl Files {
             shortlist: other(["lex.", ".bin"])?,
             search: other(["config.", ".yml"])?,
             model,
+            folder,
+        })
+    }
+
+    /// Returns the path of a file, for errors.
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Returns the content of a file.
+    pub(super) fn read(&self, name: &str, max_bytes: u64) -> Result<Cow<'_, [u8]>, MarianError> {
+        let content = self.folder.read(name, max_bytes);
+        content.map_err(|source| MarianError::Read {
+            path: self.path(name),
+            source,
         })
     }
 
     /// Returns the names of the files.
     pub(super) fn names(&self) -> Vec<String> {
-        let Self {
-            model,
-            src_vocabulary,
-            tgt_vocabulary,
-            shortlist,
-            search,
-        } = self;
         let all = [
-            Some(model),
-            Some(src_vocabulary),
-            tgt_vocabulary.as_ref(),
-            shortlist.as_ref(),
-            search.as_ref(),
+            Some(&self.model),
+            Some(&self.src_vocabulary),
+            self.tgt_vocabulary.as_ref(),
+            self.shortlist.as_ref(),
+            self.search.as_ref(),
         ];
-        all.into_iter()
-            .flatten()
-            .map(|path| file_name(path))
-            .collect()
+        all.into_iter().flatten().cloned().collect()
     }
 
     /// Returns the languages in `metadata.json`, or else in a name such as `model.ende.intgemm.alphas.bin`.
     pub(super) fn languages(&self) -> Result<Languages, MarianError> {
-        let path = self.model.with_file_name(METADATA);
-        if path.exists() {
-            let text = read(&path, MAX_JSON_BYTES)?;
-            let json = json::parse(&text);
-            let json = json.map_err(|source| MarianError::Json { path, source })?;
+        if self.folder.has(METADATA) {
+            let json = json::parse(&self.read(METADATA, MAX_JSON_BYTES)?);
+            let json = json.map_err(|source| MarianError::Json {
+                path: self.path(METADATA),
+                source,
+            })?;
             let code = |key: &str| json[key].as_str()?.parse().ok();
             let (src, tgt) = (code("sourceLanguage"), code("targetLanguage"));
             return Ok(Languages { src, tgt });
@@ -114,68 +123,41 @@ impl Files {
     }
 }
 
-/// Returns the content of a file.
-pub(super) fn read(path: &Path, max_bytes: u64) -> Result<Vec<u8>, MarianError> {
-    regular_file::read(path, max_bytes).map_err(|source| MarianError::Read {
-        path: path.to_owned(),
-        source,
-    })
-}
-
 /// Returns `ende` of `model.ende.intgemm.alphas.bin`.
-fn pair(model: &Path) -> Option<String> {
-    let name = file_name(model);
-    let pair = name.split('.').nth(1)?;
+fn pair(model: &str) -> Option<String> {
+    let pair = model.split('.').nth(1)?;
     let is_pair = pair.len() == 4 && pair.bytes().all(|byte| byte.is_ascii_lowercase());
     is_pair.then(|| pair.to_owned())
 }
 
 /// Finds the file with a name of this start and end. Of several, it is the one with the languages in its name.
 fn find(
-    folder: &Path,
+    folder: &ModelFiles,
     pattern: [&str; 2],
     pair: Option<&str>,
-) -> Result<Option<PathBuf>, MarianError> {
+) -> Result<Option<String>, MarianError> {
     let mut names = names(folder, pattern)?;
     if let (Some(pair), true) = (pair, names.len() > 1) {
         names.retain(|name| name.split('.').nth(1) == Some(pair));
     }
     match &names[..] {
         [first, second, ..] => Err(MarianError::Binary {
-            path: folder.to_owned(),
+            path: folder.path().to_owned(),
             source: BinaryError::Several {
                 first: first.clone(),
                 second: second.clone(),
             },
         }),
-        names => Ok(names.first().map(|name| folder.join(name))),
+        names => Ok(names.first().cloned()),
     }
 }
 
-/// Returns the names in a folder with this start and end, in alphabetical order.
-fn names(folder: &Path, [start, end]: [&str; 2]) -> Result<Vec<String>, MarianError> {
-    let read = |source| MarianError::Read {
-        path: folder.to_owned(),
+/// Returns the names with this start and end, in alphabetical order.
+fn names(folder: &ModelFiles, [start, end]: [&str; 2]) -> Result<Vec<String>, MarianError> {
+    let names = folder.names().map_err(|source| MarianError::Read {
+        path: folder.path().to_owned(),
         source,
-    };
-    let mut names = Vec::new();
-    for entry in fs::read_dir(folder).map_err(read)? {
-        let name = entry
-            .map_err(read)?
-            .file_name()
-            .to_string_lossy()
-            .into_owned();
-        if name.starts_with(start) && name.ends_with(end) {
-            names.push(name);
-        }
-    }
-    names.sort();
-    Ok(names)
-}
-
-fn file_name(path: &Path) -> String {
-    path.file_name()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned()
+    })?;
+    let fits = |name: &String| name.starts_with(start) && name.ends_with(end);
+    Ok(names.into_iter().filter(fits).collect())
 }

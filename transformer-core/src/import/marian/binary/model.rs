@@ -1,15 +1,16 @@
 //! [`read`]: imports a model with its vocabularies.
 
-use std::path::Path;
+use std::borrow::Cow;
+use std::path::PathBuf;
 
 use burn::tensor::{Device, TensorData};
 
-use super::files::{self, Files};
+use super::files::Files;
 use super::settings::{SearchSettings, Settings};
 use super::{BinaryError, read_container};
 use crate::Shortlist;
 use crate::config::Tying;
-use crate::directory::Tokenizers;
+use crate::directory::{ModelFiles, Tokenizers};
 use crate::import::marian::vocabulary::rows;
 use crate::import::marian::weights::{IMPOSSIBLE, ordered};
 use crate::import::marian::{EarlyStopping, Generation};
@@ -24,11 +25,12 @@ const UNK: &str = "<unk>";
 /// The name of the token that decoding starts from, which the file does not have.
 const START: &str = "<pad>";
 
-/// Reads a model, given its folder or its binary file.
-pub(in super::super) fn read(path: &Path, device: &Device) -> Result<Marian, MarianError> {
-    let files = Files::find(path)?;
-    let refused = refused(&files.model);
-    let file = files::read(&files.model, u64::MAX)?;
+/// Reads a model, given its folder, its binary file, or its files in memory.
+pub(in super::super) fn read(files: &ModelFiles, device: &Device) -> Result<Marian, MarianError> {
+    let files = Files::find(files)?;
+    let weights = files.path(&files.model);
+    let refused = refused(weights.clone());
+    let file = files.read(&files.model, u64::MAX)?;
     let (mut dict, settings) = read_container(&file).map_err(&refused)?;
     drop(file);
     let settings = Settings::parse(&settings).map_err(&refused)?;
@@ -59,13 +61,12 @@ pub(in super::super) fn read(path: &Path, device: &Device) -> Result<Marian, Mar
         shortlist: shortlist(&files, &tokenizers)?,
         tokenizers,
         files: files.names(),
-        weights: files.model.clone(),
+        weights,
     })
 }
 
 /// Returns a function that adds the path of a file to an error.
-fn refused(path: &Path) -> impl Fn(BinaryError) -> MarianError {
-    let path = path.to_owned();
+fn refused(path: PathBuf) -> impl Fn(BinaryError) -> MarianError {
     move |source| MarianError::Binary {
         path: path.clone(),
         source,
@@ -73,12 +74,12 @@ fn refused(path: &Path) -> impl Fn(BinaryError) -> MarianError {
 }
 
 fn tokenizers(files: &Files, settings: &Settings) -> Result<Tokenizers, MarianError> {
-    let read = |path: &Path, sides: &[usize]| -> Result<Tokenizer, MarianError> {
-        let tokenizer = tokenizer(path)?;
+    let read = |name: &str, sides: &[usize]| -> Result<Tokenizer, MarianError> {
+        let tokenizer = tokenizer(files, name)?;
         let n_pieces = n_pieces(&tokenizer);
         for side in sides {
             let checked = settings.check_vocabulary(*side, n_pieces);
-            checked.map_err(refused(path))?;
+            checked.map_err(refused(files.path(name)))?;
         }
         Ok(tokenizer)
     };
@@ -92,13 +93,13 @@ fn tokenizers(files: &Files, settings: &Settings) -> Result<Tokenizers, MarianEr
 }
 
 fn shortlist(files: &Files, tokenizers: &Tokenizers) -> Result<Option<Shortlist>, MarianError> {
-    let Some(path) = &files.shortlist else {
+    let Some(name) = &files.shortlist else {
         return Ok(None);
     };
-    let file = files::read(path, MAX_TOKENIZER_BYTES)?;
+    let file = files.read(name, MAX_TOKENIZER_BYTES)?;
     let [n_src, n_tgt] = [tokenizers.src(), tokenizers.tgt()].map(n_pieces);
     let shortlist = Shortlist::parse(&file, n_src, n_tgt);
-    let shortlist = shortlist.map_err(|source| refused(path)(source.into()))?;
+    let shortlist = shortlist.map_err(|source| refused(files.path(name))(source.into()))?;
     let (src, tgt) = (rows(tokenizers.src()), rows(tokenizers.tgt()));
     let shortlist = shortlist.renumbered(&src, &tgt);
     Ok(Some(match tokenizers {
@@ -108,12 +109,12 @@ fn shortlist(files: &Files, tokenizers: &Tokenizers) -> Result<Option<Shortlist>
 }
 
 fn generation(files: &Files) -> Result<Generation, MarianError> {
-    let (path, text) = match &files.search {
-        Some(path) => (path, files::read(path, MAX_SETTINGS_BYTES)?),
-        None => (&files.model, Vec::new()),
+    let (name, text) = match &files.search {
+        Some(name) => (name, files.read(name, MAX_SETTINGS_BYTES)?),
+        None => (&files.model, Cow::default()),
     };
     let search = SearchSettings::parse(&String::from_utf8_lossy(&text));
-    let search = search.map_err(refused(path))?;
+    let search = search.map_err(refused(files.path(name)))?;
     Ok(Generation {
         num_beams: Some(search.beam_size),
         max_len_factor: Some(search.max_length_factor),
@@ -129,9 +130,9 @@ fn n_pieces(tokenizer: &Tokenizer) -> usize {
 }
 
 /// Reads the SentencePiece model of one side.
-fn tokenizer(path: &Path) -> Result<Tokenizer, MarianError> {
-    let model = SentencePiece::parse(&files::read(path, MAX_TOKENIZER_BYTES)?);
-    let path = path.to_owned();
+fn tokenizer(files: &Files, name: &str) -> Result<Tokenizer, MarianError> {
+    let model = SentencePiece::parse(&files.read(name, MAX_TOKENIZER_BYTES)?);
+    let path = files.path(name);
     let model = model.map_err(|source| MarianError::Pieces {
         path: path.clone(),
         source,
