@@ -2,6 +2,7 @@
 
 use pulp::Simd;
 
+use super::fused::mul_add;
 use crate::cpu::{max_and_sum, replace_by_exponentials};
 
 /// Number of keys in a block: one vector of the processor, or several. No vector is longer.
@@ -109,13 +110,13 @@ pub(super) fn score_blocks<S: Simd>(simd: S, query: &[f32], blocks: &[f32], scor
                     #[inline(always)]
                     |query| simd.splat_f32s(query),
                 );
-                a = simd.mul_add_e_f32s(q, keys[index], a);
-                b = simd.mul_add_e_f32s(r, keys[n + index], b);
-                c = simd.mul_add_e_f32s(s, keys[2 * n + index], c);
-                d = simd.mul_add_e_f32s(t, keys[3 * n + index], d);
+                a = mul_add(simd, q, keys[index], a);
+                b = mul_add(simd, r, keys[n + index], b);
+                c = mul_add(simd, s, keys[2 * n + index], c);
+                d = mul_add(simd, t, keys[3 * n + index], d);
             }
             for (query, keys) in rest.iter().zip(rest_of_keys.chunks_exact(n)) {
-                a = simd.mul_add_e_f32s(simd.splat_f32s(*query), keys[index], a);
+                a = mul_add(simd, simd.splat_f32s(*query), keys[index], a);
             }
             *score = simd.add_f32s(simd.add_f32s(a, b), simd.add_f32s(c, d));
         }
@@ -137,7 +138,7 @@ pub(super) fn dot<S: Simd>(simd: S, a: &[f32], b: &[f32]) -> f32 {
     for (index, sum) in vectors.iter_mut().enumerate() {
         let mut total = simd.splat_f32s(0.0);
         for (a, b) in a.chunks_exact(n).zip(b.chunks_exact(n)) {
-            total = simd.mul_add_e_f32s(a[index], b[index], total);
+            total = mul_add(simd, a[index], b[index], total);
         }
         *sum = total;
     }
@@ -214,7 +215,7 @@ fn sum_features<S: Simd, const N: usize>(
         let value = &values.row(key)[start..start + N * S::F32_LANES];
         let (value, _) = S::as_simd_f32s(value);
         for index in 0..N {
-            sums[index] = simd.mul_add_e_f32s(weight, value[index], sums[index]);
+            sums[index] = mul_add(simd, weight, value[index], sums[index]);
         }
     }
     *output = sums;

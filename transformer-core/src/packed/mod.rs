@@ -23,6 +23,7 @@ mod decoder;
 mod encoder;
 mod feed_forward;
 mod finish;
+mod fused;
 #[cfg(test)]
 mod instruction_set_tests;
 #[cfg(test)]
@@ -30,6 +31,8 @@ mod join_tests;
 mod layers;
 mod linear;
 mod norm;
+#[cfg_attr(not(target_family = "wasm"), path = "no_pairs.rs")]
+mod pairs;
 mod panel_kernel;
 mod panel_product;
 mod panels;

@@ -1,6 +1,9 @@
 //! Hints that memory is going to be read.
 
-#![expect(unsafe_code, reason = "the hint takes a pointer")]
+#![cfg_attr(
+    target_arch = "x86_64",
+    expect(unsafe_code, reason = "the hint takes a pointer")
+)]
 
 /// Asks the processor to bring a value into its second-level cache; does nothing on processors without this hint.
 #[inline(always)]

@@ -8,6 +8,7 @@ use rten_tensor::NdTensorView;
 use super::ComputePrecision;
 use super::amx;
 use super::finish::{Finish, FinishRows};
+use super::pairs::PairMatrix;
 use super::panel_product;
 use super::panels::{self, PanelMatrix};
 use super::quantize::quantize_rows;
@@ -60,6 +61,7 @@ pub(super) struct Kernels {
     zero_points: Vec<u8>,
     scales: Vec<f32>,
     tiled: TiledRows,
+    pairs: Vec<i32>,
     /// The results of several threads for one product.
     parts: Vec<f32>,
 }
@@ -84,6 +86,12 @@ pub(super) enum PackedMatrix {
     Panels(PanelMatrix),
     Int8 {
         integers: PackedBMatrix<i8>,
+        /// One for each output feature.
+        scales: Vec<f32>,
+    },
+    /// Integers in WebAssembly.
+    Pairs {
+        integers: PairMatrix,
         /// One for each output feature.
         scales: Vec<f32>,
     },
@@ -112,6 +120,9 @@ impl PackedMatrix {
         strides: [usize; 2],
         scales: Vec<f32>,
     ) -> Self {
+        if let Some(integers) = PairMatrix::new(integers, shape, strides) {
+            return Self::Pairs { integers, scales };
+        }
         match amx::available() {
             true => Self::Tiled {
                 integers: TiledMatrix::new(integers, shape, strides),
@@ -136,7 +147,7 @@ impl PackedMatrix {
     pub(super) fn precision(&self) -> ComputePrecision {
         match self {
             Self::F32(_) | Self::Panels(_) => ComputePrecision::F32,
-            Self::Int8 { .. } | Self::Tiled { .. } => ComputePrecision::Int8,
+            Self::Int8 { .. } | Self::Pairs { .. } | Self::Tiled { .. } => ComputePrecision::Int8,
         }
     }
 }
@@ -147,6 +158,7 @@ impl fmt::Debug for PackedMatrix {
             Self::F32(matrix) => [matrix.rows(), matrix.cols()],
             Self::Panels(matrix) => matrix.shape(),
             Self::Int8 { integers, .. } => [integers.rows(), integers.cols()],
+            Self::Pairs { integers, .. } => integers.shape(),
             Self::Tiled { integers, .. } => integers.shape(),
         };
         write!(
@@ -169,6 +181,7 @@ impl Default for Kernels {
             zero_points: Vec::new(),
             scales: Vec::new(),
             tiled: TiledRows::default(),
+            pairs: Vec::new(),
             parts: Vec::new(),
         }
     }
@@ -216,17 +229,35 @@ impl Kernels {
             }
             PackedMatrix::Int8 { integers, scales } => {
                 self.sum_integers(x, d_in, integers, bytemuck::cast_slice_mut(product));
-                instruction_set().dispatch(FinishRows {
-                    finish,
-                    scales: Some((&self.scales, scales)),
-                    product,
-                    d_out,
-                });
+                self.finish_sums(scales, finish, product);
+            }
+            PackedMatrix::Pairs { integers, scales } => {
+                self.round(x, d_in, 0);
+                let rows: &[i8] = bytemuck::cast_slice(&self.integers);
+                integers.multiply(rows, &mut self.pairs, bytemuck::cast_slice_mut(product));
+                self.finish_sums(scales, finish, product);
             }
             PackedMatrix::Tiled { integers, scales } => {
                 self.tiled.multiply(x, integers, scales, finish, product);
             }
         }
+    }
+
+    /// Turns sums of integers into the output of the layer; `scales` are those of the columns.
+    fn finish_sums(&self, scales: &[f32], finish: Finish<'_>, product: &mut [f32]) {
+        instruction_set().dispatch(FinishRows {
+            finish,
+            scales: Some((&self.scales, scales)),
+            product,
+            d_out: scales.len(),
+        });
+    }
+
+    fn round(&mut self, x: &[f32], d_in: usize, zero_point: u8) {
+        self.integers.resize(x.len(), 0);
+        self.scales.resize(x.len() / d_in, 0.0);
+        let (rows, scales) = (&mut self.integers, &mut self.scales);
+        quantize_rows(x, [d_in; 2], zero_point, rows, scales);
     }
 
     /// Rounds `x` to integers, and writes the sums of their products with the matrix.
@@ -238,15 +269,7 @@ impl Kernels {
         sums: &mut [i32],
     ) {
         let n_rows = x.len() / d_in;
-        self.integers.resize(x.len(), 0);
-        self.scales.resize(n_rows, 0.0);
-        quantize_rows(
-            x,
-            [d_in; 2],
-            ZERO_POINT,
-            &mut self.integers,
-            &mut self.scales,
-        );
+        self.round(x, d_in, ZERO_POINT);
         if !self.must_halve {
             self.zero_points.clear();
             self.zero_points.resize(n_rows, ZERO_POINT);

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use burn::module::Module;
-use transformer_core::directory::{ModelFiles, ModelParts, Precision};
+use transformer_core::directory::{ModelFiles, ModelParts, Precision, with_named_ids};
 use transformer_core::import::Marian;
 use transformer_core::{ModelDirectory, Transformer};
 
@@ -29,7 +29,7 @@ fn contents(folder: &Path) -> Contents {
 }
 
 fn bytes(model: Transformer) -> Vec<u8> {
-    let bytes = model.into_record().into_bytes();
+    let bytes = with_named_ids(model).into_record().into_bytes();
     bytes.expect("memory is writable").to_vec()
 }
 
