@@ -16,6 +16,7 @@ mod package;
 mod process;
 mod quick;
 mod tidy;
+mod web;
 
 use std::env;
 use std::io::{self, ErrorKind, Write};
@@ -50,6 +51,8 @@ enum Chore {
     BenchBackends(bench_backends::Flags),
     /// Runs everything that needs a GPU: comparisons with PyTorch's values, benchmarks, memory over many updates.
     Gpu(gpu::Flags),
+    /// Builds the npm package of the translator in the browser.
+    Web(web::Flags),
 }
 
 fn main() -> ExitCode {
@@ -78,6 +81,7 @@ fn main() -> ExitCode {
         Chore::Libtorch => libtorch::run(&root),
         Chore::BenchBackends(flags) => bench_backends::run(&root, &flags),
         Chore::Gpu(flags) => gpu::run(&root, &flags),
+        Chore::Web(flags) => web::run(&root, &flags),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

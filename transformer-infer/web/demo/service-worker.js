@@ -1,0 +1,34 @@
+// Keeps the page for use without a network. Models are kept by the package, by their hashes.
+
+const CACHE = "transformer-demo";
+const FILES = [
+  "./", "demo.css", "demo.js", "icon.svg", "app.webmanifest", "pkg/index.js", "pkg/files.js", "pkg/worker.js",
+  "pkg/transformer_web.js", "pkg/transformer_web_bg.wasm",
+];
+
+addEventListener("install", (event) => {
+  skipWaiting();
+  event.waitUntil(caches.open(CACHE).then((cache) => cache.addAll(FILES.map((url) => new Request(url, { cache: "reload" })))));
+});
+
+addEventListener("activate", (event) => event.waitUntil(clients.claim()));
+
+// The network first, so that a new version is seen at once; without it, what was kept. Manifests of models too.
+async function answer(request) {
+  const cache = await caches.open(CACHE);
+  try {
+    const response = await fetch(request);
+    if (response.ok && (request.url.endsWith("manifest.json") || (await cache.match(request, { ignoreSearch: true }))))
+      await cache.put(request.url.split("?")[0], response.clone());
+    return response;
+  } catch (error) {
+    const kept = await cache.match(request, { ignoreSearch: true });
+    if (kept) return kept;
+    throw error;
+  }
+}
+
+addEventListener("fetch", (event) => {
+  const { method, url } = event.request;
+  if (method === "GET" && new URL(url).origin === location.origin) event.respondWith(answer(event.request));
+});

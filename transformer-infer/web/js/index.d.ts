@@ -1,0 +1,71 @@
+/**
+ * Bytes, a file of the page, an address, or an address with the hash under which the browser keeps the file. Files of
+ * addresses that end with `.gz` are unpacked; the hash is that of the content.
+ */
+export type ModelFile = Uint8Array | ArrayBuffer | Blob | string | URL | { url: string; sha256?: string };
+
+export interface LoadOptions {
+  /** Number format of matrix products. Default: integers for a model directory that is stored in them, else floats. */
+  precision?: "f32" | "int8";
+  /** False: all target tokens are candidates, even if the model has a shortlist. */
+  shortlist?: boolean;
+  /** Cancels the download. */
+  signal?: AbortSignal;
+  /** Called with the number of bytes of all files so far. */
+  onProgress?: (progress: { loaded: number }) => void;
+}
+
+export interface TranslateOptions {
+  /** Beam size; 1 is greedy. Default: the model's. */
+  beam?: number;
+  /** Number of translations of each sentence, at most the beam size. Default: 1. */
+  nBest?: number;
+  /** True: the text is HTML, whose markup is kept. */
+  html?: boolean;
+  /** True: sentences have alignments. */
+  alignments?: boolean;
+  /** Unit of translation. Default: sentences. */
+  split?: "sentences" | "lines" | "none";
+  /** Language of the text, such as `en`, for its rules of sentences. Default: the model's. */
+  language?: string;
+  /** Cancels the translation between sentences; the promise is rejected with the signal's reason. */
+  signal?: AbortSignal;
+  /** Called with the next translated sentences. A sentence comes again if its translation lacked text to copy. */
+  onSentences?: (sentences: Sentence[]) => void;
+}
+
+export interface Sentence {
+  source: string;
+  /** Best first. */
+  translations: { text: string; score: number; logProb: number }[];
+  /** Ranges of the source and of the best translation that belong together, in UTF-16 code units. */
+  alignment?: { source: [number, number]; target: [number, number] }[];
+}
+
+export interface ModelInfo {
+  source: string | null;
+  target: string | null;
+  precision: "f32" | "int8";
+  parameters: number;
+}
+
+/** A model in a worker. If the worker fails, the call is rejected, and the next one starts a new worker. */
+export class Translator {
+  /**
+   * Opens a model from its files by name: a model directory of `transformer-infer`, or the files of a model of Firefox
+   * Translations (`model.*.bin`, `vocab.*.spm`, and if there are any `lex.*.bin` and `config.*.yml`).
+   */
+  static load(files: Record<string, ModelFile>, options?: LoadOptions): Promise<Translator>;
+  readonly info: ModelInfo;
+  translate(text: string, options?: TranslateOptions): Promise<{ text: string; sentences: Sentence[] }>;
+  /** Returns the memory of the model in bytes. */
+  memory(): Promise<number>;
+  /** Ends the worker. Calls in progress are rejected. */
+  free(): void;
+}
+
+/** Returns the files of a model directory on a server, with the hashes of its manifest. */
+export function modelDirectory(
+  address: string | URL,
+  options?: { signal?: AbortSignal },
+): Promise<Record<string, ModelFile>>;

@@ -1,0 +1,141 @@
+// Translates in a worker. See index.d.ts.
+
+import { readAll } from "./files.js";
+
+export { modelDirectory } from "./files.js";
+
+// Sentences of one call of the worker, after the first: more are faster together, fewer are cancelled sooner.
+const SENTENCES_AT_ONCE = 8;
+
+async function startWorker() {
+  const url = new URL("./worker.js", import.meta.url);
+  if (globalThis.Worker) return new Worker(url, { type: "module" });
+  const { Worker: NodeWorker } = await import("node:worker_threads");
+  return new NodeWorker(url);
+}
+
+/** Calls of one worker, which end with an error if it fails. */
+class Calls {
+  #worker;
+  #waiting = new Map();
+  #next = 0;
+
+  static async start() {
+    const calls = new Calls();
+    const worker = (calls.#worker = await startWorker());
+    const listen = (event, call) => (worker.on ? worker.on(event, call) : worker.addEventListener(event, call));
+    listen("message", (message) => calls.#answer(message.data ?? message));
+    listen("error", (error) => calls.stop(new Error(`the worker failed: ${error.message}`)));
+    return calls;
+  }
+
+  get isStopped() {
+    return this.#worker === undefined;
+  }
+
+  call(method, ...args) {
+    if (this.isStopped) return Promise.reject(new Error("the translator was freed"));
+    const id = this.#next++;
+    return new Promise((resolve, reject) => {
+      this.#waiting.set(id, { resolve, reject });
+      this.#worker.postMessage({ id, method, args });
+    });
+  }
+
+  stop(error) {
+    this.#worker?.terminate();
+    this.#worker = undefined;
+    for (const { reject } of this.#waiting.values()) reject(error);
+    this.#waiting.clear();
+  }
+
+  #answer({ id, value, error }) {
+    const { resolve, reject } = this.#waiting.get(id) ?? {};
+    this.#waiting.delete(id);
+    if (!error) return resolve?.(value);
+    const failure = new Error(error.message);
+    reject?.(failure);
+    if (error.isFatal) this.stop(failure);
+  }
+}
+
+export class Translator {
+  #files;
+  #options;
+  #calls;
+  #isFree = false;
+
+  constructor(files, options) {
+    this.#files = files;
+    this.#options = options;
+  }
+
+  static async load(files, options = {}) {
+    const translator = new Translator(files, options);
+    await translator.#open();
+    return translator;
+  }
+
+  // Returns a worker with the model, after a failure a new one.
+  async #running() {
+    const opened = this.#open();
+    const calls = await opened;
+    if (!calls.isStopped) return calls;
+    if (this.#calls === opened) this.#calls = undefined;
+    return this.#open();
+  }
+
+  #open() {
+    if (this.#isFree) return Promise.reject(new Error("the translator was freed"));
+    this.#calls ??= this.#start().catch((error) => {
+      this.#calls = undefined;
+      throw error;
+    });
+    return this.#calls;
+  }
+
+  async #start() {
+    const { signal, onProgress, ...options } = this.#options;
+    const starting = Calls.start();
+    try {
+      const [calls, contents] = await Promise.all([starting, readAll(this.#files, { signal, onProgress })]);
+      this.info = await calls.call("load", contents, JSON.stringify(options));
+      signal?.throwIfAborted();
+      // The signal ended with the first load.
+      this.#options = options;
+      return calls;
+    } catch (error) {
+      starting.then((calls) => calls.stop(error), () => {});
+      throw error;
+    }
+  }
+
+  async translate(text, { signal, onSentences, ...options } = {}) {
+    signal?.throwIfAborted();
+    const calls = await this.#running();
+    const job = await calls.call("begin", text, JSON.stringify(options));
+    const sentences = [];
+    try {
+      for (let n = 1; ; n = SENTENCES_AT_ONCE) {
+        signal?.throwIfAborted();
+        const step = await calls.call("step", job, n);
+        if (step.text !== undefined) return { text: step.text, sentences };
+        sentences.push(...step.sentences);
+        onSentences?.(step.sentences);
+      }
+    } finally {
+      if (!calls.isStopped) await calls.call("end", job);
+    }
+  }
+
+  /** Bytes of the module's memory, which grows but never shrinks. */
+  async memory() {
+    return (await this.#running()).call("memory");
+  }
+
+  free() {
+    this.#isFree = true;
+    this.#calls?.then((calls) => calls.stop(new Error("the translator was freed")), () => {});
+    this.#calls = undefined;
+  }
+}

@@ -1,0 +1,28 @@
+//! The translator in the browser: what the worker of the npm package calls.
+//!
+//! A [`Model`] is opened from [`Files`]; a [`Job`] translates a text, some sentences at a time. Objects go to and from
+//! JavaScript as JSON. Errors are exceptions of the class `Error`; a panic throws a string instead, and the instance must
+//! not be used again.
+#![cfg(target_family = "wasm")]
+
+mod error;
+mod files;
+mod job;
+mod model;
+mod options;
+mod sentence;
+
+use std::panic;
+
+use wasm_bindgen::prelude::wasm_bindgen;
+use wasm_bindgen::throw_str;
+
+pub use files::Files;
+pub use job::Job;
+pub use model::Model;
+
+/// Makes panics exceptions with their message.
+#[wasm_bindgen(start)]
+pub fn start() {
+    panic::set_hook(Box::new(|panic| throw_str(&panic.to_string())));
+}

@@ -1,0 +1,92 @@
+//! [`Model`]: a model that translates.
+
+use std::rc::Rc;
+
+use serde_json::json;
+use transformer_core::import::Marian;
+use transformer_core::{ComputePrecision, device};
+use transformer_infer::document::Protection;
+use transformer_infer::{OpenOptions, Translator};
+use wasm_bindgen::JsError;
+use wasm_bindgen::prelude::wasm_bindgen;
+
+use crate::error::refused;
+use crate::files::Files;
+use crate::job::Job;
+use crate::options::{ModelOptions, parse};
+
+/// The file that only model directories have.
+const MANIFEST: &str = "manifest.json";
+
+/// A model that translates.
+#[wasm_bindgen]
+#[derive(Debug)]
+pub struct Model(Rc<Loaded>);
+
+/// A model, and the patterns of text to copy, which take longer to compile than a sentence to translate.
+#[derive(Debug)]
+pub(crate) struct Loaded {
+    pub(crate) translator: Translator,
+    pub(crate) protection: Protection,
+}
+
+#[wasm_bindgen]
+impl Model {
+    /// Opens a model directory, or a model in Marian's binary format, as Firefox Translations publishes them. `options`
+    /// is JSON, or empty.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error that names the faulty file or option.
+    #[wasm_bindgen(constructor)]
+    pub fn new(files: &mut Files, options: &str) -> Result<Self, JsError> {
+        let options: ModelOptions = parse(options)?;
+        let precision = options
+            .precision
+            .as_deref()
+            .map(str::parse::<ComputePrecision>);
+        let options = OpenOptions {
+            precision: precision
+                .transpose()
+                .map_err(|error| JsError::new(&error))?,
+            without_shortlist: options.shortlist == Some(false),
+            ..OpenOptions::default()
+        };
+        let (_, device) = device::choose(None).map_err(refused)?;
+        let translator = match files.has(MANIFEST) {
+            true => Translator::open_ensemble(&[files.take()], &device, &options),
+            false => {
+                let marian = Marian::read(files.take(), &device).map_err(refused)?;
+                Translator::of_marian(marian, &options)
+            }
+        };
+        Ok(Self(Rc::new(Loaded {
+            translator: translator.map_err(refused)?,
+            protection: Protection::placeholders(),
+        })))
+    }
+
+    /// Returns languages, precision and number of parameters, as JSON.
+    pub fn info(&self) -> String {
+        let translator = &self.0.translator;
+        let languages = translator.languages();
+        let code = |code: &Option<_>| code.as_ref().map(ToString::to_string);
+        let precision = translator.precisions().first().map(ToString::to_string);
+        json!({
+            "source": code(&languages.src),
+            "target": code(&languages.tgt),
+            "precision": precision,
+            "parameters": translator.config().parameter_count(),
+        })
+        .to_string()
+    }
+
+    /// Begins to translate a text. `options` is JSON, or empty.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error that names the faulty option.
+    pub fn begin(&self, text: &str, options: &str) -> Result<Job, JsError> {
+        Job::new(&self.0, text, &parse(options)?)
+    }
+}
