@@ -53,7 +53,6 @@ pub(crate) fn run(root: &Path, flags: &Flags) -> Result<()> {
     bind.args(["--remove-producers-section", "--out-dir"]);
     call(bind.arg(&package).arg(module))?;
     let wasm = package.join(format!("{NAME}_bg.wasm"));
-    optimize(&wasm)?;
     copy_sources(root, &package)?;
     // The demonstration, which has the package beside it.
     for file in fs::read_dir(root.join("transformer-infer/web/demo"))? {
@@ -167,22 +166,6 @@ fn bindgen(root: &Path) -> Result<&'static str> {
             )
         ),
     }
-}
-
-/// Makes the module smaller, if wasm-opt is there.
-fn optimize(wasm: &Path) -> Result<()> {
-    let mut optimize = Command::new("wasm-opt");
-    if output(optimize.arg("--version")).is_err() {
-        println!("wasm-opt, of the package binaryen, is missing: the module stays larger");
-        return Ok(());
-    }
-    let mut optimize = Command::new("wasm-opt");
-    optimize
-        .args(["-O2", "--all-features"])
-        .arg(wasm)
-        .arg("-o")
-        .arg(wasm);
-    call(&mut optimize)
 }
 
 /// Copies what is not compiled, and writes package.json.
