@@ -81,7 +81,7 @@ def main():
         for beam in (1, 4):
             ours = subprocess.run(
                 [args.program, "translate", "--quiet", "--model", args.model, "--beam", str(beam),
-                 "--max-len", str(args.max_len), "--at-limit", "cut", "--length-penalty", "power:1",
+                 "--max-len", str(args.max_len), "--at-limit", "compete", "--length-penalty", "power:1",
                  "--stop", "beam-finished", "--renormalize", "true"],
                 input="".join(line + "\n" for line in lines), text=True, check=True, stdout=subprocess.PIPE).stdout
             results = translator.translate_batch(

@@ -6,7 +6,8 @@ use super::SearchError;
 
 /// The rule for the last token that the length limit allows.
 ///
-/// Written as text, the rules are `cut`, `end` and `free-end`. A forced prefix takes precedence over all of them.
+/// Written as text, the rules are `cut`, `compete`, `end` and `free-end`. A forced prefix takes precedence over all
+/// of them.
 #[derive(
     Clone,
     Copy,
@@ -26,6 +27,9 @@ pub enum AtLimit {
     /// No special rule: the output is cut after this token, and ranks after all outputs that end with EOS.
     #[default]
     Cut,
+    /// The output is cut after this token, and competes with the others by its score: the rule of CTranslate2, and of
+    /// Hugging Face's Transformers for models without `forced_eos_token_id`.
+    Compete,
     /// The token is EOS, with the log-probability that the model gives it, so that outputs that reach the limit compete
     /// with those that ended earlier: fairseq's rule. With [`Search::renormalize`](super::Search) EOS is the only token
     /// left, its probability becomes 1, and the rule is the same as `FreeEnd`.
@@ -37,14 +41,21 @@ pub enum AtLimit {
 
 impl AtLimit {
     /// All rules, the default first.
-    pub const ALL: [Self; 3] = [Self::Cut, Self::End, Self::FreeEnd];
+    pub const ALL: [Self; 4] = [Self::Cut, Self::Compete, Self::End, Self::FreeEnd];
 
     /// Returns whether an output of at most `max_len` tokens can have a token other than EOS.
     pub fn allows_words(self, max_len: usize) -> bool {
-        match self {
-            Self::Cut => max_len > 0,
-            Self::End | Self::FreeEnd => max_len > 1,
-        }
+        self.max_words(max_len) > 0
+    }
+
+    /// Returns the maximum number of tokens before EOS, in an output of at most `max_len` tokens.
+    pub(crate) fn max_words(self, max_len: usize) -> usize {
+        max_len.saturating_sub(usize::from(self.forces_eos()))
+    }
+
+    /// Returns whether the last token is EOS.
+    pub fn forces_eos(self) -> bool {
+        matches!(self, Self::End | Self::FreeEnd)
     }
 }
 
@@ -72,7 +83,7 @@ mod tests {
         let error = "stop".parse::<AtLimit>().expect_err("no rule is `stop`");
         assert_eq!(
             error.to_string(),
-            "`stop` is not a valid `at_limit`; write cut, end or free-end"
+            "`stop` is not a valid `at_limit`; write cut, compete, end or free-end"
         );
     }
 }

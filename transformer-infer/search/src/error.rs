@@ -92,7 +92,7 @@ pub enum SearchError {
         text: String,
     },
     /// The text is not a rule for the length limit.
-    #[error("`{text}` is not a valid `at_limit`; write cut, end or free-end")]
+    #[error("`{text}` is not a valid `at_limit`; write cut, compete, end or free-end")]
     UnknownAtLimit {
         /// The given text.
         text: String,

@@ -21,7 +21,7 @@ pub struct Hypothesis {
     /// added after it.
     pub score: f64,
     /// True if the sequence ended with EOS, chosen by the model or forced by [`AtLimit`](super::AtLimit). Otherwise it
-    /// was cut at the length limit, and ranks after all finished ones.
+    /// was cut at the length limit, and ranks after all finished ones unless it [competes](super::AtLimit::Compete).
     pub finished: bool,
     /// Number of the [phrases](super::Request::phrases) that the sequence contains without sharing tokens; at most the
     /// first [`Request::MOST_PHRASES`](super::Request::MOST_PHRASES) are counted.

@@ -7,7 +7,7 @@ use super::candidates::{Candidate, Chosen, Likeliest};
 use super::hypothesis::Prefix;
 use super::phrase_tracker::{PhraseTracker, RequiredPhrases};
 use super::processors::Prediction;
-use super::{AtLimit, Phrase, Request, Search};
+use super::{Phrase, Request, Search};
 
 /// Maximum number of prefixes that are added to a beam for its banks.
 const MOST_ADDED: usize = 32;
@@ -47,10 +47,7 @@ impl PhraseBeam {
         if request.phrases.is_empty() {
             return None;
         }
-        let most = match search.at_limit {
-            AtLimit::Cut => request.max_len,
-            AtLimit::End | AtLimit::FreeEnd => request.max_len.saturating_sub(1),
-        };
+        let most = search.at_limit.max_words(request.max_len);
         let phrases = RequiredPhrases::that_fit(request, most);
         (phrases.n_tokens() > 0).then(|| Self {
             most,

@@ -114,7 +114,7 @@ impl<'a> Processors<'a> {
 
     /// Returns whether the next token must be EOS because it is the last one within the limit.
     fn must_end(&self, ids: &[u32], request: &Request) -> bool {
-        self.search.at_limit != AtLimit::Cut && ids.len() + 1 == request.max_len
+        self.search.at_limit.forces_eos() && ids.len() + 1 == request.max_len
     }
 
     /// Runs the model on the last token of each row, and returns the processed prediction.

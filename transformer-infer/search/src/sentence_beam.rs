@@ -6,7 +6,7 @@ use super::candidates::{Chosen, Likeliest};
 use super::hypothesis::{Prefix, Step};
 use super::phrase_beam::{PhraseBeam, n_phrases_met};
 use super::predicted::Predicted;
-use super::{Hypothesis, Request, ScoredToken, Search, StopRule};
+use super::{AtLimit, Hypothesis, Request, ScoredToken, Search, StopRule};
 
 /// Returns the number of continuations that a step ranks for each sentence.
 pub(super) fn n_candidates(search: &Search) -> usize {
@@ -180,10 +180,21 @@ impl Beam {
         let at_limit = self.n_tokens == self.request.max_len;
         let cut = self.beam.into_iter().map(|prefix| prefix.cut(search));
         let mut cut: Vec<Hypothesis> = cut.filter(|_| at_limit).collect();
+        let mut all = self.finished;
+        if search.at_limit == AtLimit::Compete {
+            if self.phrases.is_none() {
+                // Only the best continuations of the last step compete, finished or not.
+                let n_ended = all.iter().filter(|it| it.ids.len() + 1 == self.n_tokens);
+                cut.truncate(search.beam_size.max(1).saturating_sub(n_ended.count()));
+            }
+            all.append(&mut cut);
+            all.sort_by(|a, b| b.score.total_cmp(&a.score));
+            all.truncate(search.beam_size.max(1));
+        }
         // The beam is in this order, except for the coverage penalty.
         cut.sort_by(|a, b| b.score.total_cmp(&a.score));
-        let all = self.finished.into_iter().chain(cut).chain(self.given_up);
-        let best = all.take(self.n_best);
+        let best = all.into_iter().chain(cut).chain(self.given_up);
+        let best = best.take(self.n_best);
         let phrases = &self.request.phrases;
         best.map(|hypothesis| Hypothesis {
             n_phrases_met: match phrases.is_empty() {

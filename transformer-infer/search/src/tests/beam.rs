@@ -73,7 +73,7 @@ fn by_sorting(
     let beam_size = search.beam_size;
     let mut finished = Vec::new();
     let mut beam = vec![Vec::new()];
-    for _ in 0..request.max_len {
+    for n_tokens in 1..=request.max_len {
         let mut candidates = Vec::new();
         for ids in &beam {
             for id in continuations(ids, vocab_size, request, search) {
@@ -85,15 +85,19 @@ fn by_sorting(
         candidates.sort_by(|a, b| b.0.total_cmp(&a.0));
         let best = candidates.iter().take(beam_size);
         finished.extend(best.map(|(_, _, it)| it.clone()).filter(|it| it.finished));
+        let competes = search.at_limit == AtLimit::Compete && n_tokens == request.max_len;
+        if competes {
+            candidates.truncate(beam_size);
+        }
         let grown = candidates.into_iter().filter(|(_, _, it)| !it.finished);
         beam = grown.take(beam_size).map(|(_, ids, _)| ids).collect();
-        if is_enough(finished.len()) {
+        if is_enough(finished.len()) && !competes {
             beam.clear();
         }
     }
     let cut = beam.iter();
     finished.extend(cut.map(|ids| hypothesis(table, ids, request, search)));
-    sort(&mut finished);
+    sort(&mut finished, search);
     finished.truncate(beam_size);
     finished
 }

@@ -11,8 +11,8 @@ use super::options::{VOCAB_SIZE, beam, requests, same, searches, token};
 use super::reference::{by_rules, exhaustive, most_tokens};
 use super::table::Table;
 use crate::{
-    AtLimit, Hypothesis, Phrase, Position, Request, Sampling, Search, SearchError, TokenEdges,
-    Variant, beam_search, greedy_search,
+    Hypothesis, Phrase, Position, Request, Sampling, Search, SearchError, TokenEdges, Variant,
+    beam_search, greedy_search,
 };
 
 /// Draws which tokens continue a word and can be continued; the first one begins a word.
@@ -89,7 +89,7 @@ proptest! {
         seed: u64, phrases in phrases(4, 2), slack in 0_usize..4, beam_size in 1_usize..5, search in searches(),
     ) {
         let n_required: usize = phrases.iter().map(n_tokens).sum();
-        let n_forced = usize::from(search.at_limit != AtLimit::Cut);
+        let n_forced = usize::from(search.at_limit.forces_eos());
         let request = Request { phrases: phrases.clone(), ..Request::up_to(n_required + n_forced + slack) };
         prop_assume!(request.max_len > 0);
         let search = beam(beam_size, search);

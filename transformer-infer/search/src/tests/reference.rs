@@ -1,5 +1,7 @@
 //! Reference searches, which are slow: they score every sequence from its definition, not incrementally.
 
+use std::cmp::Ordering;
+
 use transformer_text::{BOS, EOS};
 
 use super::contained::{least_required, most_met, required};
@@ -29,14 +31,17 @@ pub(super) fn exhaustive(
             }
         }
     }
-    sort(&mut all);
+    sort(&mut all, search);
     all
 }
 
-/// Sorts as searches do: finished hypotheses first, then by score.
-pub(super) fn sort(hypotheses: &mut [Hypothesis]) {
+/// Sorts as searches do: by score, and finished hypotheses first unless the others compete.
+pub(super) fn sort(hypotheses: &mut [Hypothesis], search: &Search) {
     hypotheses.sort_by(|a, b| {
-        let by_end = b.finished.cmp(&a.finished);
+        let by_end = match search.at_limit {
+            AtLimit::Compete => Ordering::Equal,
+            _ => b.finished.cmp(&a.finished),
+        };
         by_end.then(b.score.total_cmp(&a.score))
     });
 }
@@ -50,7 +55,7 @@ pub(super) fn continuations(
 ) -> Vec<u32> {
     let by_rules = by_rules(ids, vocab_size, request, search);
     let is_forced = ids.len() < request.prefix.len();
-    let must_end = search.at_limit != AtLimit::Cut && ids.len() + 1 == request.max_len;
+    let must_end = search.at_limit.forces_eos() && ids.len() + 1 == request.max_len;
     if request.phrases.is_empty() || is_forced || must_end {
         return by_rules;
     }
@@ -81,7 +86,7 @@ pub(super) fn continuations(
 /// Returns the length limit without an EOS that it forces.
 pub(super) fn most_tokens(request: &Request, search: &Search) -> usize {
     match search.at_limit {
-        AtLimit::Cut => request.max_len,
+        AtLimit::Cut | AtLimit::Compete => request.max_len,
         AtLimit::End | AtLimit::FreeEnd => request.max_len.saturating_sub(1),
     }
 }
@@ -96,7 +101,7 @@ pub(super) fn by_rules(
     if let Some(forced) = request.prefix.get(ids.len()) {
         return vec![*forced];
     }
-    if search.at_limit != AtLimit::Cut && ids.len() + 1 == request.max_len {
+    if search.at_limit.forces_eos() && ids.len() + 1 == request.max_len {
         return vec![EOS];
     }
     let tokens = (0..vocab_size).filter(|id| !NEVER_GENERATED.contains(id));

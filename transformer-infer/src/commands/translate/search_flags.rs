@@ -30,8 +30,9 @@ pub(super) struct SearchFlags {
     /// [default: the model's, or 1x+50].
     #[arg(long, value_name = "LIMIT")]
     pub(super) max_len: Option<LengthLimit>,
-    /// Rule for translations that reach this limit: cut (they rank after finished ones), end (their last token is EOS,
-    /// and they compete), free-end (like end, but EOS does not change the score) [default: the model's, or cut].
+    /// Rule for translations that reach this limit: cut (they rank after finished ones), compete (cut, but ranked by
+    /// score), end (their last token is EOS, and they compete), free-end (like end, but EOS does not change the score)
+    /// [default: the model's, or cut].
     #[arg(long, value_name = "RULE")]
     at_limit: Option<AtLimit>,
     /// Minimum number of tokens to generate, including EOS, in the same notation [default: the model's, or 0]. A

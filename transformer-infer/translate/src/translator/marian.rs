@@ -38,7 +38,7 @@ pub fn marian_search(generation: &Generation, tokenizers: &Tokenizers) -> Search
         },
         at_limit: match generation.forces_end {
             true => AtLimit::FreeEnd,
-            false => AtLimit::Cut,
+            false => AtLimit::Compete,
         },
         stop: match generation.early_stopping {
             EarlyStopping::Heuristic => StopRule::PresentLength,
