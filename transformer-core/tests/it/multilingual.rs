@@ -7,6 +7,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use transformer_core::import::Marian;
+use transformer_core::text::LanguageLayout;
 
 use crate::marian::{fixture, read};
 use crate::model::test_device;
@@ -124,6 +125,32 @@ fn a_forced_first_token_is_the_default_target() {
         Some("fr")
     );
     assert_eq!(languages.src, None);
+}
+
+#[test]
+fn the_class_of_the_tokenizer_tells_the_layout() {
+    use LanguageLayout::{SourceFirst, SourceLast, TargetFirst};
+    let config = "tokenizer_config.json";
+    let layout = |folder: &TempDir| {
+        let tokenizers = read(folder.path()).tokenizers;
+        tokenizers.src().languages().map(|it| it.layout())
+    };
+    let mbart = folder("mbart50");
+    for (class, expected) in [
+        (Value::Null, SourceFirst),
+        (json!("MBart50TokenizerFast"), SourceFirst),
+        (json!("MBartTokenizer"), SourceLast),
+        (json!("MBartTokenizerFast"), SourceLast),
+    ] {
+        set(mbart.path(), config, "tokenizer_class", class);
+        assert_eq!(layout(&mbart), Some(expected));
+    }
+    // Without its marker, SMALL-100 is the same as M2M-100.
+    let small = folder("small100");
+    fs::remove_file(small.path().join(config)).expect("the fixture has it");
+    assert_eq!(layout(&small), Some(SourceFirst));
+    fs::write(small.path().join("tokenization_small100.py"), "").expect("there is room");
+    assert_eq!(layout(&small), Some(TargetFirst));
 }
 
 #[test]

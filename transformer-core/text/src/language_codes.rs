@@ -232,17 +232,28 @@ pub fn base_language(code: &str) -> &str {
 /// if one code has none, 0 if they differ. A greater value is closer.
 pub type Closeness = (bool, u8, u8);
 
+/// Returns the code of a request, which may have underscores; `None` if it is not a code.
+pub fn requested(wanted: &str) -> Option<LanguageCode> {
+    wanted.replace('_', "-").parse().ok()
+}
+
 /// Returns the closeness of a code to the code of a request; `None` for another language.
-pub fn closeness(wanted: &str, code: &LanguageCode) -> Option<Closeness> {
-    let wanted: LanguageCode = wanted.replace('_', "-").parse().ok()?;
-    let (a, b) = (Parts::of(&wanted), Parts::of(code));
+pub fn closeness(wanted: &LanguageCode, code: &LanguageCode) -> Option<Closeness> {
+    let (a, b) = (Parts::of(wanted), Parts::of(code));
     let agreement = |a: Option<&str>, b: Option<&str>| match (a, b) {
         (a, b) if a == b => 2,
         (Some(_), Some(_)) => 0,
         _ => 1,
     };
     let (script, region) = (agreement(a.script, b.script), agreement(a.region, b.region));
-    (a.language == b.language).then_some((wanted == *code, script, region))
+    (a.language == b.language).then_some((wanted == code, script, region))
+}
+
+/// Returns true if both codes have a script, and not the same. Chinese is in the simplified script, except with a
+/// region where the traditional one is usual.
+pub(crate) fn have_different_scripts(a: &LanguageCode, b: &LanguageCode) -> bool {
+    let (a, b) = (Parts::of(a).script, Parts::of(b).script);
+    a.is_some() && b.is_some() && a != b
 }
 
 /// Returns the first of the codes that are closest to the code of a request.
@@ -250,7 +261,8 @@ pub fn closest<'a>(
     wanted: &str,
     codes: impl Iterator<Item = &'a LanguageCode>,
 ) -> Option<&'a LanguageCode> {
-    let close = codes.filter_map(|code| Some((Reverse(closeness(wanted, code)?), code)));
+    let wanted = requested(wanted)?;
+    let close = codes.filter_map(|code| Some((Reverse(closeness(&wanted, code)?), code)));
     let closest = close.min_by_key(|(closeness, _)| *closeness);
     closest.map(|(_, code)| code)
 }

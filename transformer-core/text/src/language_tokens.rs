@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::language_codes::{base_language, closest};
+use super::language_codes::{base_language, closest, have_different_scripts, requested};
 use super::{EOS, LanguageCode, Tokenizer};
 
 /// The places of the tokens of the languages.
@@ -136,18 +136,38 @@ impl LanguageTokens {
         self.layout
     }
 
-    /// Finds a language by its token, by the code in it, or else by the closest code of BCP 47.
+    /// Returns a language by its token, by the code in it, or else by the closest code of BCP 47 that is not in another
+    /// script.
+    pub fn get(&self, given: &str) -> Option<&LanguageToken> {
+        let is_own = |it: &&LanguageToken| it.token == given || bare(&it.token) == given;
+        if let Some(found) = self.tokens.iter().find(is_own) {
+            return Some(found);
+        }
+        let wanted = requested(given)?;
+        let fits = |it: &&LanguageToken| {
+            it.code == wanted
+                || code_of(&it.token).is_none_or(|own| !have_different_scripts(&wanted, &own))
+        };
+        self.closest(given, fits)
+    }
+
+    /// Returns the language with the closest code among those that fit.
+    fn closest(
+        &self,
+        given: &str,
+        fits: impl Fn(&&LanguageToken) -> bool,
+    ) -> Option<&LanguageToken> {
+        let closest = closest(given, self.tokens.iter().filter(fits).map(|it| &it.code))?;
+        self.tokens.iter().find(|it| it.code == *closest)
+    }
+
+    /// Finds a language as [`get`](Self::get) does.
     ///
     /// # Errors
     ///
     /// Returns [`DirectionError::Unknown`] with the nearest code.
     pub fn find(&self, given: &str) -> Result<&LanguageToken, DirectionError> {
-        let is_own = |it: &&LanguageToken| it.token == given || bare(&it.token) == given;
-        if let Some(found) = self.tokens.iter().find(is_own) {
-            return Ok(found);
-        }
-        let closest = closest(given, self.tokens.iter().map(|it| &it.code));
-        if let Some(found) = self.tokens.iter().find(|it| Some(&it.code) == closest) {
+        if let Some(found) = self.get(given) {
             return Ok(found);
         }
         let likeness = |it: &&LanguageToken| {
@@ -155,11 +175,12 @@ impl LanguageTokens {
             let likeness = names.map(|name| strsim::jaro_winkler(name, given));
             likeness[0].max(likeness[1])
         };
-        let nearest = self
-            .tokens
-            .iter()
-            .max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
-        match nearest {
+        let alike = || {
+            let tokens = self.tokens.iter();
+            tokens.max_by(|a, b| likeness(a).total_cmp(&likeness(b)))
+        };
+        // The same language in another script, or else the most similar spelling.
+        match self.closest(given, |_| true).or_else(alike) {
             Some(nearest) => Err(DirectionError::Unknown {
                 given: given.to_owned(),
                 nearest: nearest.code.clone(),
@@ -321,6 +342,37 @@ mod tests {
             message,
             "the model has no language `dee`; the nearest code is de"
         );
+    }
+
+    #[test]
+    fn a_language_in_another_script_is_refused() {
+        let m2m = table(&["__sr__", "__zh__"]);
+        let nllb = table(&["pan_Guru", "slv_Latn", "srp_Cyrl", "zho_Hans"]);
+        let mbart = table(&["en_XX", "zh_CN"]);
+        for (table, given, nearest) in [
+            (&m2m, "zh-Hant", "zh"),
+            (&m2m, "zh-TW", "zh"),
+            (&nllb, "sr-Latn", "sr"),
+            (&nllb, "pa-Arab", "pa"),
+            (&mbart, "zh_Hant", "zh"),
+        ] {
+            let message = table.find(given).expect_err(given).to_string();
+            let expected =
+                format!("the model has no language `{given}`; the nearest code is {nearest}");
+            assert_eq!(message, expected);
+        }
+        let traditional = table(&["zho_Hant"]);
+        for (table, given, expected) in [
+            (&m2m, "sr-Latn", "__sr__"),
+            (&m2m, "zh-CN", "__zh__"),
+            (&nllb, "sr-Cyrl-RS", "srp_Cyrl"),
+            (&nllb, "zh-Hans-SG", "zho_Hans"),
+            (&traditional, "zh", "zho_Hant"),
+            (&traditional, "zh-HK", "zho_Hant"),
+        ] {
+            let found = table.find(given).map(|it| it.token.as_str());
+            assert_eq!(found, Ok(expected), "{given}");
+        }
     }
 
     #[test]

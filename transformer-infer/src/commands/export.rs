@@ -9,8 +9,9 @@ use transformer_core::export::{
     ExportError, to_ctranslate2, to_marian, to_pegasus, to_safetensors,
 };
 use transformer_core::import::marian::{EarlyStopping, Generation};
+use transformer_core::text::{LanguageLayout, LanguageTokens};
 use transformer_core::{Transformer, device};
-use transformer_infer::search::{AtLimit, LengthLimit, LengthPenalty, Search, StopRule};
+use transformer_infer::search::{LengthLimit, LengthPenalty, Search, StopRule};
 use transformer_infer::{Translator, TranslatorError};
 
 use super::{CommandError, check_folder};
@@ -69,6 +70,10 @@ impl Export {
         let load = |directory: &ModelDirectory| Ok::<_, TranslatorError>(directory.load(&device)?);
         let (directory, model) = ModelDirectory::open_with(&self.model, load)?;
         undo_on_failure(&self.out, || self.write(&directory, &model))?;
+        if let Some(languages) = directory.tokenizers().tgt().languages() {
+            // A closed standard error does not make the export fail.
+            let _ = writeln!(io::stderr(), "note: {}", lost_languages(languages));
+        }
         writeln!(io::stdout(), "{}", self.out.display()).map_err(CommandError::output)
     }
 
@@ -91,6 +96,27 @@ impl Export {
         }
         Ok(())
     }
+}
+
+/// Returns a note about the tokens that a user of an exported multilingual model adds.
+fn lost_languages(languages: &LanguageTokens) -> String {
+    let example = languages.all().first().map(|it| it.token.as_str());
+    let begin = "begin each translation with that of the target language";
+    let tokens = match languages.layout() {
+        LanguageLayout::SourceFirst => {
+            format!("add that of the source language before each source, and {begin}")
+        }
+        LanguageLayout::SourceLast => {
+            format!("add that of the source language after the </s> of each source, and {begin}")
+        }
+        LanguageLayout::TargetFirst => {
+            "add that of the target language before each source".to_owned()
+        }
+    };
+    format!(
+        "the languages are not written, only their tokens, such as {}: {tokens}",
+        example.unwrap_or("__de__")
+    )
 }
 
 /// Writes a model with the generation settings of Hugging Face's Transformers, then prints the settings of its search
@@ -162,7 +188,7 @@ fn generation(search: &Search, tokenizers: &Tokenizers) -> Generation {
             LengthLimit { factor: 0.0, extra } => extra,
             LengthLimit { .. } => MOST_TOKENS,
         }),
-        forces_end: search.at_limit != AtLimit::Cut,
+        forces_end: search.at_limit.forces_eos(),
         length_penalty: match search.length_penalty {
             LengthPenalty::None => 0.0,
             LengthPenalty::Power { alpha } | LengthPenalty::Gnmt { alpha } => alpha,

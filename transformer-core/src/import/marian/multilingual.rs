@@ -172,8 +172,8 @@ fn added_tokens(folder: &Path, n_pieces: usize) -> Result<BTreeMap<usize, String
     Ok((n_pieces..).zip(list.filter_map(content)).collect())
 }
 
-/// Returns the places of the tokens of the languages, by the class of the tokenizer; that of mBART is `MBartTokenizer`
-/// by default.
+/// Returns the places of the tokens of the languages, by the class of the tokenizer; mBART's models without one are
+/// taken for mBART-50.
 fn layout(folder: &Path, settings: &Settings) -> Result<LanguageLayout, MarianError> {
     let config: Option<Value> = read_optional(&folder.join(TOKENIZER_CONFIG))?;
     let config = config.unwrap_or_default();
@@ -182,7 +182,8 @@ fn layout(folder: &Path, settings: &Settings) -> Result<LanguageLayout, MarianEr
         .or(settings.tokenizer_class.as_deref())
         .unwrap_or_default();
     let is_small_100 = class.eq_ignore_ascii_case("SMALL100Tokenizer");
-    let is_first_mbart = settings.family == Family::Mbart && !class.starts_with("MBart50");
+    let is_first_mbart = settings.family == Family::Mbart
+        && matches!(class, "MBartTokenizer" | "MBartTokenizerFast");
     Ok(if is_small_100 || folder.join(SMALL_100).exists() {
         LanguageLayout::TargetFirst
     } else if config["legacy_behaviour"] == true || is_first_mbart {

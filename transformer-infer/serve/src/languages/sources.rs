@@ -1,13 +1,12 @@
 //! [`sources`]: the source language of each text of a request.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
 
 use super::asked::{Asked, AskedFormat};
 use super::detection::{Detection, LanguageDetector};
-use super::pairs::pairs;
 use crate::http::ApiError;
 use crate::models::{Models, Selection};
+use transformer_core::text::LanguageCode;
 
 /// The language of a text.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,7 +21,7 @@ pub(super) struct Source {
 
 /// Returns the language of each text: the given one, or the detected one.
 pub(super) fn sources(models: &Models, asked: &Asked<'_>) -> Result<Vec<Source>, ApiError> {
-    if pairs(models).is_empty() {
+    if models.targets().is_empty() {
         // No language can be named or detected; the error says what to do.
         models.route(Selection {
             source: asked.source,
@@ -43,10 +42,7 @@ pub(super) fn sources(models: &Models, asked: &Asked<'_>) -> Result<Vec<Source>,
 
 /// Returns the detector of all languages of the models.
 pub(crate) fn detector(models: &Models) -> LanguageDetector {
-    let targets = pairs(models);
-    let codes = targets.keys().chain(targets.values().flatten());
-    let codes: BTreeSet<&str> = codes.copied().collect();
-    LanguageDetector::new(codes)
+    LanguageDetector::new(models.codes())
 }
 
 fn detected(models: &Models, asked: &Asked<'_>) -> Result<Vec<Source>, ApiError> {
@@ -57,17 +53,18 @@ fn detected(models: &Models, asked: &Asked<'_>) -> Result<Vec<Source>, ApiError>
     });
     let texts: Vec<Cow<'_, str>> = texts.collect();
     let texts: Vec<&str> = texts.iter().map(AsRef::as_ref).collect();
-    let targets = pairs(models);
-    let translated = |source: &str| targets.get(source).is_some_and(|it| it.contains(&target));
-    let of_target: Vec<&str> = targets
-        .keys()
-        .copied()
-        .filter(|it| translated(it))
-        .collect();
+    // Both lists are in the order of the codes.
+    let is_target = |targets: &[LanguageCode]| {
+        let place = targets.binary_search_by(|code| code.as_str().cmp(target));
+        place.is_ok()
+    };
+    let with_target = models.targets().iter().filter(|(_, all)| is_target(all));
+    let of_target: Vec<&str> = with_target.map(|(source, _)| source.as_str()).collect();
+    let translated = |source: &str| of_target.binary_search(&source).is_ok();
     let found = detector(models).detect_each(&texts);
     let likely = LanguageDetector::new(of_target.iter().copied()).detect_each(&texts);
-    let fallback = of_target.first().or(targets.keys().next());
-    let fallback = fallback.copied().unwrap_or("en");
+    let fallback = of_target.first().copied().or_else(|| models.first_source());
+    let fallback = fallback.unwrap_or("en");
     // A text to translate is in another language than the target, unless it surely is in that one.
     let choose = |(found, likely): (Option<Detection>, Option<Detection>)| match (found, likely) {
         (Some(found), Some(likely)) if !found.is_sure() && !translated(&found.code) => Some(likely),

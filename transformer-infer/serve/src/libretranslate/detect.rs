@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 
 use super::request::{admitted, missing};
 use crate::http::{ApiError, ErrorBody};
-use crate::languages::{Detection, detector, pairs};
+use crate::languages::{Detection, detector};
 use crate::parameters::{Parameters, Texts, text, texts};
 use crate::state::Shared;
 
@@ -87,12 +87,7 @@ pub(super) async fn detect(
     let models = shared.models()?;
     let found = detector(&models).detect(&texts.join("\n"));
     let Detection { code, confidence } = found.unwrap_or_else(|| Detection {
-        code: pairs(&models)
-            .keys()
-            .next()
-            .copied()
-            .unwrap_or("en")
-            .to_owned(),
+        code: models.first_source().unwrap_or("en").to_owned(),
         confidence: 0.0,
     });
     Ok(Json(vec![DetectedLanguage::new(code, confidence)]))

@@ -91,8 +91,8 @@ impl Served {
     /// closest one of the model.
     pub(super) fn pairs(&self, source: Option<&str>, target: Option<&str>) -> Vec<Pair<'_>> {
         let is_multilingual = self.table().is_some();
-        let targets = self.side(self.languages.tgt.as_ref(), target);
-        let sources = self.side(self.languages.src.as_ref(), source).into_iter();
+        let targets = self.targets(target);
+        let sources = self.sources(source).into_iter();
         let pairs = sources.flat_map(|source| {
             let pairs = targets.iter().map(move |target| (source, *target));
             pairs.filter(|(source, target)| !is_multilingual || source != target)
@@ -100,19 +100,36 @@ impl Served {
         pairs.collect()
     }
 
-    /// Returns the closest language of one side, or all of them.
+    /// Returns the source language closest to a given one, or all of them.
+    pub(super) fn sources(&self, wanted: Option<&str>) -> Vec<&LanguageCode> {
+        self.side(wanted, |languages| languages.src.as_ref())
+    }
+
+    /// Returns the target language closest to a given one, or all of them.
+    pub(super) fn targets(&self, wanted: Option<&str>) -> Vec<&LanguageCode> {
+        self.side(wanted, |languages| languages.tgt.as_ref())
+    }
+
     fn side<'a>(
         &'a self,
-        known: Option<&'a LanguageCode>,
         wanted: Option<&str>,
+        known: impl Fn(&'a Languages) -> Option<&'a LanguageCode>,
     ) -> Vec<&'a LanguageCode> {
-        let all: Vec<&LanguageCode> = match self.table() {
-            Some(table) => table.all().iter().map(|language| &language.code).collect(),
-            None => known.into_iter().collect(),
+        let Some(table) = self.table() else {
+            let is_pair = self.languages.src.is_some() && self.languages.tgt.is_some();
+            let known = known(&self.languages).filter(|_| is_pair);
+            return match wanted {
+                Some(wanted) => closest(wanted, known.into_iter()).into_iter().collect(),
+                None => known.into_iter().collect(),
+            };
         };
         match wanted {
-            Some(wanted) => closest(wanted, all.into_iter()).into_iter().collect(),
-            None => all,
+            Some(wanted) => table
+                .get(wanted)
+                .map(|found| &found.code)
+                .into_iter()
+                .collect(),
+            None => table.all().iter().map(|language| &language.code).collect(),
         }
     }
 
@@ -137,7 +154,7 @@ impl Served {
             .direction(source, target)
             .map_err(refused)?;
         let code = |given: Option<&str>, default: &Option<LanguageCode>| match given {
-            Some(given) => table.find(given).ok().map(|found| found.code.clone()),
+            Some(given) => table.get(given).map(|found| found.code.clone()),
             None => default.clone(),
         };
         Ok(Arc::new(Self {

@@ -1,12 +1,12 @@
 //! [`Models`]: all models, by name and by languages.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
 use transformer_core::text::LanguageCode;
-use transformer_core::text::language_codes::{Closeness, closeness, closest};
+use transformer_core::text::language_codes::{Closeness, closeness, closest, requested};
 
 use super::served::Pair;
 use super::{Route, Served};
@@ -18,7 +18,11 @@ use crate::http::ApiError;
 pub(crate) struct Models {
     all: Vec<Arc<Served>>,
     pivot: Option<LanguageCode>,
+    targets: Vec<SourceTargets>,
 }
+
+/// A source language with its targets, in the order of their codes.
+pub(crate) type SourceTargets = (LanguageCode, Vec<LanguageCode>);
 
 /// The names by which a request selects its models.
 #[derive(Clone, Copy, Debug, Default)]
@@ -45,26 +49,25 @@ impl Models {
                 check_pair(first, other)?;
             }
         }
-        let models = Self { all, pivot };
-        if let Some(pivot) = &models.pivot {
-            let language = || pivot.to_string();
-            let mut pairs = models.pairs();
-            if !pairs.clone().any(|(_, target)| target == pivot) {
-                let (direction, language) = ("into", language());
-                return Err(ServeError::Pivot {
-                    direction,
-                    language,
-                });
-            }
-            if !pairs.any(|(source, _)| source == pivot) {
-                let (direction, language) = ("from", language());
-                return Err(ServeError::Pivot {
-                    direction,
-                    language,
-                });
+        let targets = targets(&all, pivot.as_ref());
+        if let Some(pivot) = &pivot {
+            let is_target = targets.iter().any(|(_, targets)| targets.contains(pivot));
+            let is_source = targets.iter().any(|(source, _)| source == pivot);
+            for (direction, is_there) in [("into", is_target), ("from", is_source)] {
+                if !is_there {
+                    let language = pivot.to_string();
+                    return Err(ServeError::Pivot {
+                        direction,
+                        language,
+                    });
+                }
             }
         }
-        Ok(models)
+        Ok(Self {
+            all,
+            pivot,
+            targets,
+        })
     }
 
     /// Returns all models, in the order of the options.
@@ -72,31 +75,28 @@ impl Models {
         &self.all
     }
 
-    /// Returns the language pairs of the models with known languages.
-    fn pairs(&self) -> impl Iterator<Item = Pair<'_>> + Clone {
-        self.all.iter().flat_map(|served| served.pairs(None, None))
-    }
-
     /// Returns the source languages, each with the languages that it can be translated into, including by pivot, in the
     /// order of their codes.
-    pub(crate) fn targets(&self) -> Vec<(&LanguageCode, Vec<&LanguageCode>)> {
-        let mut all: BTreeMap<&str, (&LanguageCode, BTreeMap<&str, &LanguageCode>)> =
-            BTreeMap::new();
-        for (source, target) in self.pairs() {
-            let entry = all.entry(source.as_str());
-            let (_, targets) = entry.or_insert_with(|| (source, BTreeMap::new()));
-            targets.insert(target.as_str(), target);
-            if self.pivot.as_ref() == Some(target) {
-                let further = self
-                    .pairs()
-                    .filter(|(from, to)| *from == target && *to != source);
-                targets.extend(further.map(|(_, to)| (to.as_str(), to)));
-            }
-        }
-        let sources = all.into_values();
-        sources
-            .map(|(source, targets)| (source, targets.into_values().collect()))
-            .collect()
+    pub(crate) fn targets(&self) -> &[SourceTargets] {
+        &self.targets
+    }
+
+    /// Returns the code of the first source language.
+    pub(crate) fn first_source(&self) -> Option<&str> {
+        self.targets.first().map(|(source, _)| source.as_str())
+    }
+
+    /// Returns the codes of all languages, in their order.
+    pub(crate) fn codes(&self) -> BTreeSet<&str> {
+        let codes = self.codes_of(None).into_iter();
+        codes.map(LanguageCode::as_str).collect()
+    }
+
+    /// Returns the languages of both sides of each model, or those closest to a code.
+    fn codes_of(&self, code: Option<&str>) -> Vec<&LanguageCode> {
+        let models = self.all.iter();
+        let codes = models.flat_map(|served| [served.sources(code), served.targets(code)]);
+        codes.flatten().collect()
     }
 
     /// Returns the models for a request.
@@ -104,7 +104,8 @@ impl Models {
     /// A language is found by its code, such as `pt-BR`, or else by the closest code among those that a model
     /// translates between, such as `pt`, or `nb` for `no`. Without a source or target language, there must be only one
     /// possibility. A model with unknown languages is found by its name, or if it is the only model, and then only by
-    /// requests that name no language.
+    /// requests that name no language. Of several models of a pair, one of this pair alone goes before a multilingual
+    /// one, and then the first counts.
     pub(crate) fn route(&self, selection: Selection<'_>) -> Result<Route, ApiError> {
         let source = selection.source.filter(|code| *code != "auto");
         if let Some(name) = selection.model {
@@ -130,9 +131,9 @@ impl Models {
             .all
             .iter()
             .flat_map(|served| served.pairs(source, target));
-        match pairs.filter(fits).count() {
-            1 => direct(closest, Some(pair.0.as_str()), Some(pair.1.as_str())),
-            _ => Err(ApiError::request(
+        match pairs.filter(fits).all(|other| other == pair) {
+            true => direct(closest, Some(pair.0.as_str()), Some(pair.1.as_str())),
+            false => Err(ApiError::request(
                 "several models can translate this; give `source`, `target` or `model`",
             )),
         }
@@ -173,29 +174,56 @@ impl Models {
 
     /// Returns the code of a source or target language of a model, found as [`route`](Self::route) finds them.
     pub(crate) fn language(&self, code: &str) -> Result<&LanguageCode, ApiError> {
-        find(
-            code,
-            self.pairs().flat_map(|(source, target)| [source, target]),
-        )
+        find(code, self.codes_of(Some(code)).into_iter())
     }
 
     fn source(&self, code: &str) -> Result<&LanguageCode, ApiError> {
-        find(code, self.pairs().map(|(source, _)| source))
+        let models = self.all.iter();
+        find(code, models.flat_map(|served| served.sources(Some(code))))
     }
 
     fn target(&self, code: &str) -> Result<&LanguageCode, ApiError> {
-        find(code, self.pairs().map(|(_, target)| target))
+        let models = self.all.iter();
+        find(code, models.flat_map(|served| served.targets(Some(code))))
     }
 }
 
-/// Returns the first of the models with the closest language pair, and the pair; `None` matches any language.
+/// Returns the source languages of models with their targets.
+fn targets(models: &[Arc<Served>], pivot: Option<&LanguageCode>) -> Vec<SourceTargets> {
+    let pairs = || models.iter().flat_map(|served| served.pairs(None, None));
+    let from_pivot = pairs().filter(|(source, _)| Some(*source) == pivot);
+    let from_pivot: Vec<&LanguageCode> = from_pivot.map(|(_, target)| target).collect();
+    let mut all: BTreeMap<&str, (&LanguageCode, BTreeMap<&str, &LanguageCode>)> = BTreeMap::new();
+    for (source, target) in pairs() {
+        let entry = all.entry(source.as_str());
+        let (_, targets) = entry.or_insert_with(|| (source, BTreeMap::new()));
+        targets.insert(target.as_str(), target);
+        if pivot == Some(target) {
+            let further = from_pivot.iter().filter(|further| **further != source);
+            targets.extend(further.map(|further| (further.as_str(), *further)));
+        }
+    }
+    let all = all.into_values().map(|(source, targets)| {
+        let targets = targets.into_values().cloned().collect();
+        (source.clone(), targets)
+    });
+    all.collect()
+}
+
+/// Returns the model with the closest language pair, and the pair; `None` matches any language. Of several, it is the
+/// first of this pair alone, or else the first multilingual one.
 fn closest_model<'a>(
     models: &'a [Arc<Served>],
     is_possible: impl Fn(Pair<'a>) -> bool,
     source: Option<&str>,
     target: Option<&str>,
 ) -> Option<(&'a Arc<Served>, Pair<'a>)> {
-    let close = |wanted: Option<&str>, code| match wanted {
+    let code = |wanted: Option<&str>| match wanted {
+        Some(wanted) => requested(wanted).map(Some),
+        None => Some(None),
+    };
+    let (from, to) = (code(source)?, code(target)?);
+    let close = |wanted: Option<&LanguageCode>, code| match wanted {
         Some(wanted) => closeness(wanted, code),
         None => Some(Closeness::default()),
     };
@@ -204,8 +232,9 @@ fn closest_model<'a>(
         pairs.map(move |pair| (served, pair))
     });
     let ranked = pairs.filter_map(|(served, pair)| {
-        let rank = (close(source, pair.0)?, close(target, pair.1)?);
-        is_possible(pair).then_some((Reverse(rank), (served, pair)))
+        let rank = (close(from.as_ref(), pair.0)?, close(to.as_ref(), pair.1)?);
+        let rank = (Reverse(rank), served.table().is_some());
+        is_possible(pair).then_some((rank, (served, pair)))
     });
     let closest = ranked.min_by_key(|(rank, _)| *rank);
     closest.map(|(_, found)| found)
@@ -268,7 +297,7 @@ fn check_pair(first: &Served, other: &Served) -> Result<(), ServeError> {
             other: path(other),
         });
     }
-    // A multilingual model may have the pair of another model; requests then give the name of one.
+    // A multilingual model may have the pair of another model.
     if first.table().is_some() || other.table().is_some() {
         return Ok(());
     }

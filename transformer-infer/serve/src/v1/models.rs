@@ -75,10 +75,10 @@ pub(super) async fn models(
 ) -> Result<Json<ModelsReply>, ApiError> {
     shared.check_key(client.key.as_deref())?;
     let models = shared.models()?;
-    let languages = models.targets().into_iter();
+    let languages = models.targets().iter();
     let languages = languages.map(|(source, targets)| SourceReply {
         language: language(source),
-        targets: targets.into_iter().map(language).collect(),
+        targets: targets.iter().map(language).collect(),
     });
     Ok(Json(ModelsReply {
         languages: languages.collect(),

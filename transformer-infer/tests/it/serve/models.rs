@@ -265,6 +265,38 @@ fn a_multilingual_model_translates_between_all_its_languages() {
 }
 
 #[test]
+fn a_pair_of_several_models_is_translated_by_that_of_the_pair_then_by_the_first() {
+    let models = Models::new();
+    let (first, first_path) = imported("nllb", &[]);
+    let (_second, second_path) = imported("m2m100", &[]);
+    let pair = models.write("pair", Some(("en", "de")));
+    let server = Running::ready(options(&[first_path.into(), second_path.into(), pair]));
+    let first = first.path().file_name().expect("it has a name");
+    let first = first.to_string_lossy();
+    assert_eq!(model(&server, Some("en"), Some("de")), "pair");
+    assert_eq!(model(&server, Some("de"), Some("en")), first);
+    let request = json!({ "q": "A dog.", "source": "en", "target": "de" });
+    let reply = server.post("/translate", &request).json();
+    assert_eq!(reply["translatedText"], "A dog.", "{reply}");
+    let request = json!({ "text": ["A dog."], "source_lang": "DE", "target_lang": "EN-GB" });
+    let reply = server.post("/v2/translate", &request).json();
+    assert!(reply["translations"][0]["text"].is_string(), "{reply}");
+}
+
+#[test]
+fn a_language_in_another_script_is_not_translated_by_a_multilingual_model() {
+    let models = Models::new();
+    let (_folder, path) = imported("m2m100", &[]);
+    let pair = models.write("pair", Some(("en", "de")));
+    let server = Running::ready(options(&[path.into(), pair]));
+    let error = model(&server, Some("en"), Some("zh-Hant"));
+    assert!(error.contains("zh-Hant"), "{error}");
+    let request = json!({ "q": "a", "source": "en", "target": "zt" });
+    let reply = server.post("/translate", &request).json();
+    assert!(reply["error"].is_string(), "{reply}");
+}
+
+#[test]
 fn a_multilingual_model_is_listed_with_its_languages() {
     let (_folder, path) = imported("m2m100", &[]);
     let server = Running::ready(options(&[path.into()]));
