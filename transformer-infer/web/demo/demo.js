@@ -57,6 +57,7 @@ async function translate() {
       output.append(sentences.map(({ translations: [best] }) => `${best.text} `).join(""));
     };
     const { text } = await translator.translate(source.value, { signal, onSentences });
+    if (signal.aborted) return;
     output.textContent = text;
     output.classList.remove("is-old");
     if (source.value.trim()) say(`${Math.round(performance.now() - begin)} ms`);

@@ -13,11 +13,12 @@ addEventListener("install", (event) => {
 
 addEventListener("activate", (event) => event.waitUntil(clients.claim()));
 
-// The network first, so that a new version is seen at once; without it, what was kept. Manifests of models too.
+// Asks the server first, also for files in the browser's own cache, so that a new version is seen at once; without a
+// network it answers with what it kept. Manifests of models are kept, too.
 async function answer(request) {
   const cache = await caches.open(CACHE);
   try {
-    const response = await fetch(request);
+    const response = await fetch(request, { cache: "no-cache" });
     if (response.ok && (request.url.endsWith("manifest.json") || (await cache.match(request, { ignoreSearch: true }))))
       await cache.put(request.url.split("?")[0], response.clone());
     return response;

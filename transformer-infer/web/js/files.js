@@ -2,10 +2,13 @@
 
 const CACHE = "transformer-web";
 
-const hex = (buffer) => Array.from(new Uint8Array(buffer), (byte) => byte.toString(16).padStart(2, "0")).join("");
+async function hash(bytes) {
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
+  return Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
 
 async function checkHash(name, bytes, sha256) {
-  const found = hex(await crypto.subtle.digest("SHA-256", bytes));
+  const found = await hash(bytes);
   if (found !== sha256) throw new Error(`\`${name}\` has the SHA-256 ${found}, not ${sha256}; get the file again`);
 }
 
@@ -22,19 +25,53 @@ async function readBody(response, onProgress) {
   }
 }
 
+// Calls a function with the browser's cache; without one, or if it fails, as on a full disk, the result is undefined.
+async function withCache(call) {
+  try {
+    return globalThis.caches && (await call(await caches.open(CACHE)));
+  } catch {
+    return undefined;
+  }
+}
+
+const readKept = (key, sha256) =>
+  withCache(async (cache) => {
+    const response = await cache.match(key);
+    if (!response) return undefined;
+    const bytes = await readBody(response, () => {});
+    if ((await hash(bytes)) === sha256) return bytes;
+    await cache.delete(key);
+  });
+
+// Keeps a file, and no other version of it.
+const keep = (prefix, sha256, bytes) =>
+  withCache(async (cache) => {
+    const key = prefix + sha256;
+    await cache.put(key, new Response(bytes));
+    for (const { url } of await cache.keys()) {
+      if (url.startsWith(prefix) && url !== key) await cache.delete(url);
+    }
+  });
+
 // Files are in the cache under their address and hash, so that a new version is another entry.
 async function download(name, { url, sha256 }, signal, onProgress) {
-  const key = sha256 && `${new URL(url, globalThis.location?.href)}?sha256=${sha256}`;
-  const cache = key && globalThis.caches && (await caches.open(CACHE));
-  const cached = await cache?.match(key);
-  if (cached) return readBody(cached, onProgress);
+  const address = new URL(url, globalThis.location?.href);
+  address.hash = "";
+  const prefix = `${address}?sha256=`;
+  const kept = sha256 && (await readKept(prefix + sha256, sha256));
+  if (kept) {
+    onProgress(kept.length);
+    return kept;
+  }
   let bytes = await readBody(await fetch(url, { signal }), onProgress);
-  if (/\.gz$/.test(new URL(url, globalThis.location?.href).pathname) && bytes[0] === 0x1f && bytes[1] === 0x8b) {
+  if (address.pathname.endsWith(".gz") && bytes[0] === 0x1f && bytes[1] === 0x8b) {
     const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
     bytes = new Uint8Array(await new Response(stream).arrayBuffer());
   }
-  if (sha256) await checkHash(name, bytes, sha256);
-  await cache?.put(key, new Response(bytes));
+  if (sha256) {
+    await checkHash(name, bytes, sha256);
+    await keep(prefix, sha256, bytes);
+  }
   return bytes;
 }
 

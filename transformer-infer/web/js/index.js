@@ -17,6 +17,7 @@ async function startWorker() {
 /** Calls of one worker, which end with an error if it fails. */
 class Calls {
   #worker;
+  #failure;
   #waiting = new Map();
   #next = 0;
 
@@ -25,7 +26,9 @@ class Calls {
     const worker = (calls.#worker = await startWorker());
     const listen = (event, call) => (worker.on ? worker.on(event, call) : worker.addEventListener(event, call));
     listen("message", (message) => calls.#answer(message.data ?? message));
-    listen("error", (error) => calls.stop(new Error(`the worker failed: ${error.message}`)));
+    // The event of a script that cannot be loaded has no message.
+    const reason = ({ message }) => message || "its script cannot be loaded";
+    listen("error", (error) => calls.stop(new Error(`the worker failed: ${reason(error)}`)));
     return calls;
   }
 
@@ -34,7 +37,7 @@ class Calls {
   }
 
   call(method, ...args) {
-    if (this.isStopped) return Promise.reject(new Error("the translator was freed"));
+    if (this.isStopped) return Promise.reject(this.#failure);
     const id = this.#next++;
     return new Promise((resolve, reject) => {
       this.#waiting.set(id, { resolve, reject });
@@ -43,8 +46,10 @@ class Calls {
   }
 
   stop(error) {
-    this.#worker?.terminate();
+    if (this.isStopped) return;
+    this.#worker.terminate();
     this.#worker = undefined;
+    this.#failure = error;
     for (const { reject } of this.#waiting.values()) reject(error);
     this.#waiting.clear();
   }
@@ -119,6 +124,7 @@ export class Translator {
       for (let n = 1; ; n = SENTENCES_AT_ONCE) {
         signal?.throwIfAborted();
         const step = await calls.call("step", job, n);
+        signal?.throwIfAborted();
         if (step.text !== undefined) return { text: step.text, sentences };
         sentences.push(...step.sentences);
         onSentences?.(step.sentences);

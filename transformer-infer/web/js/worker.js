@@ -46,8 +46,9 @@ async function answer({ id, method, args }) {
   try {
     port.postMessage({ id, value: await methods[method](...args) });
   } catch (error) {
-    // A panic throws its message as a string; a trap is a RuntimeError, and an exhausted stack a RangeError.
-    const isPlain = error instanceof Error && !(error instanceof WebAssembly.RuntimeError || error instanceof RangeError);
+    // The module refuses with a plain Error. A panic throws its message as a string, a trap is a RuntimeError, and an
+    // exhausted stack a RangeError.
+    const isPlain = error?.constructor === Error;
     port.postMessage({ id, error: { message: error?.message ?? String(error), isFatal: !isPlain } });
   }
 }

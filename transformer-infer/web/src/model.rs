@@ -60,8 +60,15 @@ impl Model {
                 Translator::of_marian(marian, &options)
             }
         };
+        let translator = translator.map_err(refused)?;
+        if translator.direction(None, None).is_err() {
+            return Err(JsError::new(
+                "the model is multilingual, and has no languages of its own; give them to `import` with --src-lang \
+                 and --tgt-lang",
+            ));
+        }
         Ok(Self(Rc::new(Loaded {
-            translator: translator.map_err(refused)?,
+            translator,
             protection: Protection::placeholders(),
         })))
     }

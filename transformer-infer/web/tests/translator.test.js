@@ -9,9 +9,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { pathToFileURL } from "node:url";
+import { Worker } from "node:worker_threads";
 import { gunzipSync } from "node:zlib";
 
-const { Translator, modelDirectory } = await import(pathToFileURL(process.env.TRANSFORMER_WEB));
+const web = pathToFileURL(process.env.TRANSFORMER_WEB);
+const { Translator, modelDirectory } = await import(web);
+const { readAll } = await import(new URL("files.js", web));
 const program = process.env.TRANSFORMER_INFER;
 const fixtures = new URL("../../../transformer-core/tests/fixtures/marian/", import.meta.url);
 const nLines = Number(process.env.WEB_LINES ?? 200);
@@ -198,4 +201,150 @@ test("files come from a server, checked by the hashes of the manifest", async ()
   await assert.rejects(Translator.load(served), /has the SHA-256/);
   await assert.rejects(modelDirectory(`${address}/none`), /status 404/);
   server.close();
+});
+
+/** Replaces a global of the browser until the test ends. */
+function setGlobal(context, name, value) {
+  globalThis[name] = value;
+  context.after(() => delete globalThis[name]);
+}
+
+/** Replaces workers with one that answers calls with a function. */
+function fakeWorker(context, answer) {
+  class FakeWorker {
+    #listeners = {};
+    addEventListener(event, call) {
+      this.#listeners[event] = call;
+    }
+    postMessage({ id, method }) {
+      const fail = (event) => this.#listeners.error(event);
+      const value = answer(method, fail);
+      this.#listeners.message?.({ data: { id, value } });
+    }
+    terminate() {
+      this.#listeners = {};
+    }
+  }
+  setGlobal(context, "Worker", FakeWorker);
+}
+
+test("a signal cancels before sentences are handed over", async (context) => {
+  for (const last of [{ sentences: [{}] }, { text: "Bom dia." }]) {
+    const controller = new AbortController();
+    fakeWorker(context, (method) => {
+      if (method === "step") controller.abort();
+      return method === "step" ? last : 0;
+    });
+    const translator = await Translator.load({});
+    const onSentences = () => assert.fail("sentences came after the signal");
+    const options = { signal: controller.signal, onSentences };
+    await assert.rejects(translator.translate("Good morning.", options), { name: "AbortError" });
+  }
+});
+
+test("the error of a failed worker ends calls in progress and later ones", async (context) => {
+  for (const [event, expected] of [
+    [{ message: "out of memory" }, "the worker failed: out of memory"],
+    [{}, "the worker failed: its script cannot be loaded"],
+  ]) {
+    for (const failing of ["begin", "step"]) {
+      fakeWorker(context, (method, fail) => {
+        // After the answer: the worker fails between two calls.
+        if (method === "begin" && failing === "begin") queueMicrotask(() => fail(event));
+        if (method === failing && failing === "step") fail(event);
+        return method === "begin" ? 7 : 0;
+      });
+      const translator = await Translator.load({});
+      await assert.rejects(translator.translate("Good morning."), { message: expected });
+    }
+  }
+});
+
+test("only errors that the module returns leave the worker usable", async (context) => {
+  const worker = new Worker(new URL("worker.js", web));
+  context.after(() => worker.terminate());
+  const call = (message) => {
+    worker.postMessage(message);
+    return new Promise((resolve) => worker.once("message", resolve));
+  };
+  const refused = await call({ id: 0, method: "load", args: [{}, ""] });
+  assert.equal(refused.error.isFatal, false, refused.error.message);
+  const broken = await call({ id: 1, method: "step", args: [7, 1] });
+  assert.equal(broken.error.isFatal, true, broken.error.message);
+});
+
+describe("files in the browser's cache", () => {
+  const sha256 = (text) => createHash("sha256").update(text).digest("hex");
+  let server, address, content, count;
+
+  before(async () => {
+    server = createServer((_, response) => {
+      count += 1;
+      response.end(content);
+    });
+    await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+    address = `http://127.0.0.1:${server.address().port}/weights`;
+  });
+  after(() => server.close());
+
+  /** Replaces the cache with entries in memory. */
+  function fakeCache(context, faults = {}) {
+    [content, count] = ["one", 0];
+    const entries = new Map();
+    const cache = {
+      match: async (key) => entries.has(key) && new Response(entries.get(key)),
+      put: async (key, response) => entries.set(key, await response.text()),
+      delete: async (key) => entries.delete(key),
+      keys: async () => Array.from(entries.keys(), (url) => ({ url })),
+      ...faults,
+    };
+    setGlobal(context, "caches", { open: async () => cache, ...faults });
+    return entries;
+  }
+
+  async function get(url = address) {
+    let loaded = 0;
+    const files = { weights: { url, sha256: sha256(content) } };
+    const { weights } = await readAll(files, { onProgress: (progress) => (loaded = progress.loaded) });
+    assert.equal(loaded, weights.length);
+    return new TextDecoder().decode(weights);
+  }
+
+  test("are not downloaded again", async (context) => {
+    const entries = fakeCache(context);
+    assert.equal(await get(), "one");
+    assert.equal(await get(), "one");
+    assert.equal(await get(`${address}#part`), "one");
+    assert.equal(count, 1);
+    assert.deepEqual(Array.from(entries), [[`${address}?sha256=${sha256("one")}`, "one"]]);
+  });
+
+  test("are downloaded again if they are damaged", async (context) => {
+    const entries = fakeCache(context);
+    const key = `${address}?sha256=${sha256("one")}`;
+    entries.set(key, "damaged");
+    assert.equal(await get(), "one");
+    assert.equal(count, 1);
+    assert.equal(entries.get(key), "one");
+  });
+
+  test("replace their other versions, and no other file", async (context) => {
+    const entries = fakeCache(context);
+    entries.set(`${address}2?sha256=${sha256("one")}`, "one");
+    assert.equal(await get(), "one");
+    content = "two";
+    assert.equal(await get(), "two");
+    const keys = [`${address}2?sha256=${sha256("one")}`, `${address}?sha256=${sha256("two")}`];
+    assert.deepEqual(Array.from(entries.keys()), keys);
+  });
+
+  for (const method of ["open", "match", "put", "delete", "keys"]) {
+    test(`are downloaded if \`${method}\` of the cache fails`, async (context) => {
+      const fail = () => Promise.reject(new DOMException("the disk is full", "QuotaExceededError"));
+      const entries = fakeCache(context, { [method]: fail });
+      entries.set(`${address}?sha256=${sha256("one")}`, "damaged");
+      assert.equal(await get(), "one");
+      assert.equal(count, 1);
+    });
+  }
 });
