@@ -8,8 +8,12 @@ use crate::spaces::{Spaces, needs_space};
 use crate::{Mark, MarkKind, Notation, Passage, Raw};
 use transformer_text::is_without_spaces;
 
-/// Builds a passage from items without walls, and takes their contents.
-pub(super) fn build_passage(items: &mut [Item], notation: &Arc<dyn Notation>) -> Passage {
+/// Builds a passage from items without walls, and takes their contents. `trim` may move its edges.
+pub(super) fn build_passage(
+    items: &mut [Item],
+    notation: &Arc<dyn Notation>,
+    trim: impl FnOnce(Passage) -> Passage,
+) -> Passage {
     let source = items.iter().map(|item| item.source.as_str()).collect();
     move_spaces_into_marks(items);
     let next_chars = next_chars(items);
@@ -22,7 +26,7 @@ pub(super) fn build_passage(items: &mut [Item], notation: &Arc<dyn Notation>) ->
         marks: builder.marks,
         notation: Arc::clone(notation),
     };
-    with_source(passage, source)
+    with_source(trim(passage), source)
 }
 
 /// A passage under construction.

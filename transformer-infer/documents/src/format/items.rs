@@ -72,16 +72,19 @@ pub(super) fn join_atoms(items: Vec<Item>) -> Vec<Item> {
     joined
 }
 
-/// Joins points with nothing but such text between them, given as in the document.
-pub(super) fn join_points(items: Vec<Item>, is_between: impl Fn(&str) -> bool) -> Vec<Item> {
-    let mut joined: Vec<Item> = Vec::with_capacity(items.len());
+/// Joins points with nothing but such text between them.
+pub(super) fn join_points(
+    items: impl IntoIterator<Item = Item>,
+    is_between: impl Fn(&Item) -> bool,
+) -> Vec<Item> {
+    let mut joined: Vec<Item> = Vec::new();
     for item in items {
         let is_point = item.kind == ItemKind::Point;
         if is_point
             && let [.., point, text] = &joined[..]
             && point.kind == ItemKind::Point
             && matches!(text.kind, ItemKind::Text(_))
-            && is_between(&text.source)
+            && is_between(text)
             && let Some(text) = joined.pop()
             && let Some(point) = joined.last_mut()
         {
@@ -149,6 +152,11 @@ impl Item {
             true => self.raw.0,
             false => vec![Part::Verbatim(self.source)],
         }
+    }
+
+    /// Returns whether the document spells the item as whitespace alone.
+    pub(super) fn is_spelled_blank(&self) -> bool {
+        matches!(self.kind, ItemKind::Text(_)) && self.source.bytes().all(is_space)
     }
 
     /// Returns whether the item belongs to no sentence if it is at the edge of a passage.

@@ -1,28 +1,42 @@
 //! [`push_items`]: divides items into passages and copied text.
 
+use std::convert::identity;
 use std::ops::Range;
 use std::sync::Arc;
 
 use super::build::build_passage;
 use super::items::{Item, ItemKind, NAMED};
 use super::parts::PartQueue;
-use crate::Notation;
+use crate::{Notation, Passage};
+
+/// The rules of a format for its passages. Most have a [`Notation`] alone.
+pub(super) trait PassageRules {
+    /// Returns whether an item belongs to no sentence if it is at the edge of a passage.
+    fn is_blank(&self, item: &Item) -> bool {
+        item.is_blank()
+    }
+
+    /// Builds a passage from items without walls, and takes their contents.
+    fn build(&self, items: &mut [Item]) -> Passage;
+}
+
+impl PassageRules for Arc<dyn Notation> {
+    fn build(&self, items: &mut [Item]) -> Passage {
+        build_passage(items, self, identity)
+    }
+}
 
 /// Adds items to the queue: as passages between walls, and verbatim where there is nothing to translate.
 ///
-/// Markup that is not closed, or that encloses a wall, becomes a wall. `notation` returns that of a passage.
-pub(super) fn push_items(
-    mut items: Vec<Item>,
-    notation: impl Fn(&[Item]) -> Arc<dyn Notation>,
-    parts: &mut PartQueue,
-) {
+/// Markup that is not closed, or that encloses a wall, becomes a wall.
+pub(super) fn push_items(mut items: Vec<Item>, rules: &impl PassageRules, parts: &mut PartQueue) {
     let ends = match_pairs(&mut items);
     let mut start = 0;
     for end in 0..=items.len() {
         if end < items.len() && items[end].kind != ItemKind::Wall {
             continue;
         }
-        push_segment(&mut items, &ends, start..end, &notation, parts);
+        push_segment(&mut items, &ends, start..end, rules, parts);
         if let Some(wall) = items.get(end) {
             parts.extend(wall.clone().into_parts());
         }
@@ -73,15 +87,15 @@ fn push_segment(
     items: &mut [Item],
     ends: &[Option<usize>],
     range: Range<usize>,
-    notation: &impl Fn(&[Item]) -> Arc<dyn Notation>,
+    rules: &impl PassageRules,
     parts: &mut PartQueue,
 ) {
     let (mut start, mut end) = (range.start, range.end);
     // Pairs and whitespace around the whole text are not translated.
     loop {
-        if start < end && items[start].is_blank() {
+        if start < end && rules.is_blank(&items[start]) {
             start += 1;
-        } else if start < end && items[end - 1].is_blank() {
+        } else if start < end && rules.is_blank(&items[end - 1]) {
             end -= 1;
         } else if start < end
             && ends[start].is_some_and(|last| last + 1 == end)
@@ -107,8 +121,7 @@ fn push_segment(
     if start < end {
         let after = items[end - 1].split_trailing_space();
         parts.push_verbatim(&items[start].split_leading_space());
-        let notation = notation(&items[start..end]);
-        parts.push_passage(build_passage(&mut items[start..end], &notation));
+        parts.push_passage(rules.build(&mut items[start..end]));
         parts.push_verbatim(&after);
     }
     copy(&items[end..range.end], parts);

@@ -90,7 +90,7 @@ impl Value {
             Some(html) => Arc::new(WithEntities::new(html, &self.text, notation)),
             None => Arc::clone(notation),
         };
-        push_items(join_atoms(items), |_| Arc::clone(&notation), parts);
+        push_items(join_atoms(items), &notation, parts);
     }
 
     /// Returns the kind and length of a line end, including the whitespace around it and a list mark after it.

@@ -6,10 +6,44 @@ use htmlize::Context;
 
 use super::entity::pieces;
 use super::notation::{HtmlNotation, Position};
+use crate::format::build::build_passage;
 use crate::format::items::{Item, ItemKind, is_space, join_points};
 use crate::format::parts::PartQueue;
-use crate::format::segments::push_items;
-use crate::{Mark, MarkKind, Notation, Part, Passage};
+use crate::format::segments::{PassageRules, push_items};
+use crate::{Mark, MarkKind, Notation, Passage};
+
+/// The rules for passages at a position of a page.
+struct HtmlPassages {
+    position: Position,
+    context: Context,
+}
+
+impl PassageRules for HtmlPassages {
+    /// Entities such as `&nbsp;` are text, also at the edges.
+    fn is_blank(&self, item: &Item) -> bool {
+        match item.kind {
+            ItemKind::Text(_) => item.is_spelled_blank(),
+            _ => item.is_blank(),
+        }
+    }
+
+    fn build(&self, items: &mut [Item]) -> Passage {
+        // Not before: images at the edges are copied, but not between words of code.
+        let mut items = join_points(items.iter().cloned(), Item::is_spelled_blank);
+        let mut notation = HtmlNotation::new(self.position);
+        let texts = items
+            .iter()
+            .filter(|item| matches!(item.kind, ItemKind::Text(_)));
+        for piece in texts.flat_map(|item| pieces(&item.source, self.context)) {
+            match piece.is_entity {
+                true => notation.learn_entity(piece.source, &piece.text),
+                false => notation.learn_text(piece.source),
+            }
+        }
+        let notation: Arc<dyn Notation> = Arc::new(notation);
+        build_passage(&mut items, &notation, with_trimmed_edges)
+    }
+}
 
 /// Adds text, given as in the file, and markup as passages and copied text.
 ///
@@ -26,30 +60,8 @@ pub(super) fn push_inline(mut items: Vec<Item>, position: Position, parts: &mut 
                 .collect();
         }
     }
-    let notation = |items: &[Item]| -> Arc<dyn Notation> {
-        let mut notation = HtmlNotation::new(position);
-        let texts = items
-            .iter()
-            .filter(|item| matches!(item.kind, ItemKind::Text(_)));
-        for piece in texts.flat_map(|item| pieces(&item.source, context)) {
-            match piece.is_entity {
-                true => notation.learn_entity(piece.source, &piece.text),
-                false => notation.learn_text(piece.source),
-            }
-        }
-        Arc::new(notation)
-    };
-    let is_blank = |text: &str| text.bytes().all(is_space);
-    let mut found = PartQueue::default();
-    push_items(
-        join_points(join_empty_pairs(items), is_blank),
-        notation,
-        &mut found,
-    );
-    parts.extend(found.into_parts().into_iter().map(|part| match part {
-        Part::Passage(passage) => Part::Passage(with_trimmed_edges(passage)),
-        copied @ Part::Verbatim(_) => copied,
-    }));
+    let rules = HtmlPassages { position, context };
+    push_items(join_empty_pairs(items), &rules, parts);
 }
 
 /// Turns pairs without text, such as anchors and icons, and the marks of footnotes into points.
@@ -60,7 +72,7 @@ fn join_empty_pairs(items: Vec<Item>) -> Vec<Item> {
     for item in items {
         match &item.kind {
             ItemKind::Text(text) => {
-                n_texts += usize::from(!item.source.bytes().all(is_space));
+                n_texts += usize::from(!item.is_spelled_blank());
                 n_words += usize::from(text.contains(char::is_alphabetic));
             }
             ItemKind::Open(name) => open.push((joined.len(), n_texts, n_words, name == "sup")),
@@ -85,8 +97,7 @@ fn joined_pair(content: Vec<Item>, close: Item) -> Item {
     let mut pair = Item::of_parts(ItemKind::Point, Vec::new());
     let inside = content.iter().filter(|item| item.kind == ItemKind::Point);
     let is_word = inside.clone().any(|point| point.is_word);
-    let has_text =
-        |item: &Item| matches!(item.kind, ItemKind::Text(_)) && !item.source.bytes().all(is_space);
+    let has_text = |item: &Item| matches!(item.kind, ItemKind::Text(_)) && !item.is_spelled_blank();
     let is_visible = inside.clone().any(|point| point.is_visible) || content.iter().any(has_text);
     for item in content.into_iter().chain([close]) {
         pair.append(item);

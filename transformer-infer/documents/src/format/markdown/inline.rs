@@ -117,7 +117,7 @@ impl<'a> Inline<'a> {
             item.raw = enclosed(item).into();
         }
         let notation: Arc<dyn Notation> = Arc::new(MarkdownText { is_cell, links });
-        push_items(items, |_| Arc::clone(&notation), parts);
+        push_items(items, &notation, parts);
     }
 
     /// Adds the source that the parser skipped before an event: the indentation of a line, or a backslash.
@@ -280,8 +280,9 @@ fn start_with_escape(text: &str, at: usize, event: &Event<'_>, start: usize) -> 
 }
 
 /// Returns whether there are no words between points that are joined, as in `` `-x`/`--exec` ``.
-fn is_between(text: &str) -> bool {
-    !text.contains(|c: char| c.is_alphanumeric() || c.is_whitespace())
+fn is_between(item: &Item) -> bool {
+    let is_in_word = |c: char| c.is_alphanumeric() || c.is_whitespace();
+    matches!(&item.kind, ItemKind::Text(text) if !text.contains(is_in_word))
 }
 
 /// Returns the links with their content.

@@ -104,7 +104,7 @@ impl CuePassages {
         self.divide_pairs();
         self.divide_titles();
         let items = std::mem::take(&mut self.items);
-        push_items(items, |_| Arc::clone(&self.notation), parts);
+        push_items(items, &self.notation, parts);
         parts.push_verbatim(&std::mem::take(&mut self.gap));
         self.n_cues = 0;
         self.n_bytes = 0;

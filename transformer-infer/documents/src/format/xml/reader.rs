@@ -84,7 +84,7 @@ pub fn xml_parts(text: &str, options: &XmlOptions) -> Vec<Part> {
     }
     let notation: Arc<dyn Notation> = Arc::new(XmlText);
     let mut parts = PartQueue::default();
-    push_items(items, |_| Arc::clone(&notation), &mut parts);
+    push_items(items, &notation, &mut parts);
     parts.into_parts()
 }
 

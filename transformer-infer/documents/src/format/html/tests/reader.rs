@@ -104,6 +104,39 @@ fn a_point_before_a_full_stop_needs_no_space() {
 }
 
 #[test]
+fn images_at_the_edges_do_not_move_with_code_beside_them() {
+    assert_eq!(
+        marks("<p>See <code>foo</code> <img src=a></p>"),
+        "See|3..3  <code>foo</code>"
+    );
+    assert_eq!(
+        marks("<p><!-- c --> <code>foo</code> runs</p>"),
+        "runs|0..0 <code>foo</code> "
+    );
+}
+
+#[test]
+fn a_no_break_space_at_an_edge_is_text() {
+    assert_eq!(
+        marks("<p>&nbsp;<b>Note</b> Close it.</p>"),
+        "\u{a0}Note Close it.|2..6 <b>…</b>"
+    );
+}
+
+#[test]
+fn whitespace_that_moves_into_tags_changes_no_byte() {
+    for source in [
+        "<p>Read <b>Q & </b></p>",
+        "<p><b>&#13;foo</b> bar</p>",
+        "<p>a <i> <b> x </b></i></p>",
+    ] {
+        let parts = read(source, HtmlOptions::default());
+        let written: String = parts.iter().map(Part::source).collect();
+        assert_eq!(written, source);
+    }
+}
+
+#[test]
 fn points_side_by_side_are_one() {
     assert_eq!(marks("a <img> <!-- c --> b"), "a b|1..2  <img> <!-- c --> ");
 }

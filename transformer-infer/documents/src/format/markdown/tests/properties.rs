@@ -185,6 +185,10 @@ fn code_spans_stay_apart() {
         translated("A man `-x`/`--exec` runs `a` or `b`.\n"),
         "OR `b` RUNS `a` MAN `-x`/`--exec` A.\n"
     );
+    assert_eq!(
+        translated("A man `begin`&ndash;`end` runs.\n"),
+        "RUNS MAN `begin`&ndash;`end` A.\n"
+    );
 }
 
 #[test]
