@@ -263,6 +263,21 @@ fn keys_go_from_word_to_word() {
 }
 
 #[test]
+fn a_word_keeps_the_focus_when_the_width_changes() {
+    let Some(mut page) = Page::open("19_translator.md", 900, "light") else {
+        return;
+    };
+    page.value("(document.querySelectorAll('.keys button')[1]).focus()");
+    let word = page.value("(window.before = document.activeElement).textContent");
+    let screen = json!({"width": 500, "height": 900, "deviceScaleFactor": 1, "mobile": false});
+    page.browser.call("Emulation.setDeviceMetricsOverride", &screen);
+    page.browser.wait_until("!window.before.isConnected");
+    let focused = "document.activeElement === document.querySelectorAll('.keys button')[1]";
+    assert_eq!(page.value(focused), true);
+    assert_eq!(page.value("document.activeElement.textContent"), word);
+}
+
+#[test]
 fn every_row_of_recorded_attention_is_a_distribution() {
     let Some(mut page) = Page::open("19_translator.md", 900, "light") else {
         return;

@@ -143,7 +143,10 @@ book.shows.attention = (root) => {
     });
     legend.replaceChildren(shown.length === 1 ? ""
       : book.legend(shown.map(([, color], index) => [color, `head ${index + 1}`])));
+    const focused = [".queries", ".keys"].map((side) => [side, [...words.querySelectorAll(`${side} button`)]])
+      .map(([side, buttons]) => [side, buttons.indexOf(document.activeElement)]).find(([, at]) => at >= 0);
     words.replaceChildren(column("queries", rows, left), svg, column("keys", columns, right));
+    if (focused) [...words.querySelectorAll(`${focused[0]} button`)].at(focused[1])?.focus();
     // The captions may take two lines; the lines begin below them.
     const caption = Math.max(...[...words.querySelectorAll(".caption")].map((it) => it.offsetHeight));
     for (const it of words.querySelectorAll(".caption")) it.style.height = `${caption - 4}px`;
