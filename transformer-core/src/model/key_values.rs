@@ -48,3 +48,32 @@ impl KeyValues {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use burn::tensor::TensorData;
+
+    use super::*;
+    use crate::device;
+
+    /// Returns a different value in each place, of a batch of 2 in 3 heads.
+    fn values(len: usize, d: usize) -> Tensor<4> {
+        let (_, device) = device::choose(None).expect("tests are built with a backend");
+        let values: Vec<f32> = (0..2 * 3 * len * d).map(|index| index as f32).collect();
+        Tensor::from_data(TensorData::new(values, [2, 3, len, d]), &device)
+    }
+
+    #[test]
+    fn appending_in_any_pieces_gives_the_same_tokens() {
+        let (keys, stored) = (values(40, 4), values(40, 5));
+        let piece = |start: usize, len: usize| KeyValues {
+            keys: keys.clone().narrow(2, start, len),
+            values: stored.clone().narrow(2, start, len),
+        };
+        let pieces = [piece(1, 1), piece(2, 20), piece(22, 18)];
+        let cache = pieces.into_iter().fold(piece(0, 1), KeyValues::append);
+        assert_eq!(cache.len(), 40);
+        assert_eq!(cache.keys.into_data(), keys.into_data());
+        assert_eq!(cache.values.into_data(), stored.into_data());
+    }
+}

@@ -138,6 +138,35 @@ mod tests {
     }
 
     #[test]
+    fn scores_that_overflow_make_weights_nan_unless_all_keys_are_hidden() {
+        let hidden = [[[[false, false], [true, true]]]];
+        let mask = Mask::hidden(Tensor::<4, Bool>::from_data(hidden, &device()));
+        let scores = Tensor::full([1, 1, 2, 2], f32::NEG_INFINITY, &device());
+        let weights: Vec<f32> = masked_softmax(scores, Some(&mask))
+            .into_data()
+            .iter::<f32>()
+            .collect();
+        assert!(weights[..2].iter().all(|weight| weight.is_nan()));
+        assert_eq!(weights[2..], [0.0, 0.0]);
+    }
+
+    #[test]
+    fn a_nan_score_makes_the_weights_of_its_query_and_head_nan() {
+        for mask in [
+            None,
+            Some(Mask::additive(Tensor::zeros([1, 1, 1, 3], &device()))),
+        ] {
+            let scores = Tensor::<4>::zeros([2, 2, 2, 3], &device());
+            let scores = scores.slice_fill([1..2, 0..1, 1..2, 2..3], f32::NAN);
+            let weights = masked_softmax(scores, mask.as_ref()).into_data();
+            let is_nan: Vec<bool> = weights.iter::<f32>().map(f32::is_nan).collect();
+            // The second query of the first head of the second row.
+            let expected: Vec<bool> = (0..24).map(|index| (15..18).contains(&index)).collect();
+            assert_eq!(is_nan, expected);
+        }
+    }
+
+    #[test]
     fn a_key_with_the_lowest_bias_still_weighs_more_than_a_hidden_one() {
         let bias = [f32::MIN, f32::MIN, f32::NEG_INFINITY];
         let mask = Mask::additive(Tensor::<4>::from_floats([[[bias]]], &device()));

@@ -28,7 +28,8 @@ pub enum AtLimit {
     #[default]
     Cut,
     /// The output is cut after this token, and competes with the others by its score: the rule of CTranslate2, and of
-    /// Hugging Face's Transformers for models without `forced_eos_token_id`.
+    /// Hugging Face's Transformers for models without `forced_eos_token_id`. Of a beam, only the `beam_size` likeliest
+    /// continuations of the last token compete, finished or not; with phrases, the whole beam does, which is wider.
     Compete,
     /// The token is EOS, with the log-probability that the model gives it, so that outputs that reach the limit compete
     /// with those that ended earlier: fairseq's rule. With [`Search::renormalize`](super::Search) EOS is the only token

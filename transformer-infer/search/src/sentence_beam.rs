@@ -27,6 +27,8 @@ pub(super) struct Beam {
     phrases: Option<PhraseBeam>,
     /// The best finished hypotheses, the best first; at most `beam_size`.
     finished: Vec<Hypothesis>,
+    /// Number of hypotheses that the last step finished.
+    n_just_finished: usize,
     /// Set if no prefix has an allowed continuation and no hypothesis is finished.
     given_up: Option<Hypothesis>,
 }
@@ -39,6 +41,7 @@ impl Beam {
             beam: vec![Prefix::default()],
             phrases: PhraseBeam::new(&request, search),
             finished: Vec::new(),
+            n_just_finished: 0,
             given_up: None,
             request,
         }
@@ -64,6 +67,7 @@ impl Beam {
     ) -> Vec<usize> {
         let position = self.n_tokens;
         self.n_tokens += 1;
+        self.n_just_finished = 0;
         let Predicted::All(prediction) = predicted else {
             return self.branch(predicted, first_row, search);
         };
@@ -93,6 +97,7 @@ impl Beam {
             }
             _ => self.choose(predicted, first_row, search),
         };
+        self.n_just_finished = finished.len();
         for candidate in finished {
             let hypothesis = self.beam[candidate.parent].finish(candidate.step, search);
             let index = self
@@ -182,10 +187,10 @@ impl Beam {
         let mut cut: Vec<Hypothesis> = cut.filter(|_| at_limit).collect();
         let mut all = self.finished;
         if search.at_limit == AtLimit::Compete {
+            // With phrases, all of the wider beam competes.
             if self.phrases.is_none() {
                 // Only the best continuations of the last step compete, finished or not.
-                let n_ended = all.iter().filter(|it| it.ids.len() + 1 == self.n_tokens);
-                cut.truncate(search.beam_size.max(1).saturating_sub(n_ended.count()));
+                cut.truncate(search.beam_size.max(1).saturating_sub(self.n_just_finished));
             }
             all.append(&mut cut);
             all.sort_by(|a, b| b.score.total_cmp(&a.score));

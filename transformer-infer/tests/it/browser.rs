@@ -5,6 +5,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use serde_json::json;
 use transformer_infer::attention::{Attention, Selection, Token, View, page};
 
 use crate::chromium::Browser;
@@ -71,6 +72,22 @@ fn clicks_and_keys_change_the_figure() {
 
     browser.click("[data-view=lines]");
     assert!(picture(&mut browser).starts_with("<svg"));
+}
+
+#[test]
+fn a_token_keeps_the_focus_when_the_width_changes() {
+    let Some(mut browser) = Browser::start() else {
+        return;
+    };
+    let folder = tempfile::tempdir().expect("the system has temporary directories");
+    open(&mut browser, &write_page(folder.path()));
+    browser.click("[data-view=lines]");
+    browser.value("(window.before = document.querySelectorAll('.keys .token')[2]).focus()");
+    let screen = json!({"width": 500, "height": 900, "deviceScaleFactor": 1, "mobile": false});
+    browser.call("Emulation.setDeviceMetricsOverride", &screen);
+    browser.wait_until("!window.before.isConnected");
+    let focused = "document.activeElement === document.querySelectorAll('.keys .token')[2]";
+    assert_eq!(browser.value(focused), true);
 }
 
 #[test]

@@ -114,6 +114,10 @@ fn penalties() -> impl Strategy<Value = LengthPenalty> {
     ]
 }
 
+fn coverage_penalties() -> impl Strategy<Value = f64> {
+    prop_oneof![Just(0.0), 0.1..3.0]
+}
+
 fn limit_rules() -> impl Strategy<Value = AtLimit> {
     proptest::sample::select(AtLimit::ALL.to_vec())
 }
@@ -248,10 +252,10 @@ proptest! {
     #[test]
     fn the_rule_never_loses_nothing_with_any_penalty(
         seed: u64, beam_size in 2_usize..5, max_len in 1_usize..12, penalty in penalties(),
-        at_limit in limit_rules(),
+        at_limit in limit_rules(), coverage_penalty in coverage_penalties(),
     ) {
         let table = Table::random(seed, &[0], 7);
-        let search = Search { stop: StopRule::Never, at_limit, ..search(beam_size, penalty) };
+        let search = Search { stop: StopRule::Never, at_limit, coverage_penalty, ..search(beam_size, penalty) };
         let found = beam_search(&mut table.clone(), &up_to(&[max_len]), &search).concat();
         let request = Request::up_to(max_len);
         prop_assert_eq!(found, by_sorting(&table, 7, &request, &search, |_| false));
@@ -260,10 +264,10 @@ proptest! {
     #[test]
     fn the_rule_beam_finished_stops_at_beam_size_finished_hypotheses(
         seed: u64, beam_size in 2_usize..5, max_len in 1_usize..12, penalty in penalties(),
-        at_limit in limit_rules(),
+        at_limit in limit_rules(), coverage_penalty in coverage_penalties(),
     ) {
         let table = Table::random(seed, &[0], 7);
-        let search = Search { stop: StopRule::BeamFinished, at_limit, ..search(beam_size, penalty) };
+        let search = Search { stop: StopRule::BeamFinished, at_limit, coverage_penalty, ..search(beam_size, penalty) };
         let found = beam_search(&mut table.clone(), &up_to(&[max_len]), &search).concat();
         let request = Request::up_to(max_len);
         let expected = by_sorting(&table, 7, &request, &search, |n| n >= beam_size);

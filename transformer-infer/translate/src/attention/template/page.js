@@ -218,8 +218,11 @@
     byId("unit").textContent = "";
     byId("swatches").replaceChildren();
     const figure = byId("figure");
+    const parts = () => [...figure.querySelectorAll("[tabindex]")];
+    const focused = parts().indexOf(document.activeElement);
     figure.replaceChildren();
     view = (shown.view === "map" ? drawMap : drawLines)(figure, kind, map);
+    parts()[focused]?.focus();
     check(byId("kinds"), ({ kind }) => kind === shown.kind);
     check(byId("views"), ({ view }) => view === shown.view);
     check(byId("overview"), ({ layer, head }) => Number(layer) === shown.layer && Number(head) === shown.head);
