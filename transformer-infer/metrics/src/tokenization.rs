@@ -1,5 +1,6 @@
 //! [`Tokenization`]: the words of a line for BLEU.
 
+use std::ops::RangeInclusive;
 use std::sync::LazyLock;
 
 use regex::Regex;
@@ -19,6 +20,8 @@ pub enum Tokenization {
     V13a,
     /// The rules of `mteval-v14.pl`: punctuation and symbols of all scripts are separate.
     Intl,
+    /// Chinese characters, symbols and punctuation are words, and the rest is split as by `13a`.
+    Zh,
     /// Every character is a word.
     Char,
     /// The line is split at white space only.
@@ -50,6 +53,26 @@ static INTL: LazyLock<[Rule; 3]> = LazyLock::new(|| {
     ]
 });
 
+/// The characters that are words of their own in `zh`: Chinese, and the punctuation and symbols beside it.
+///
+/// sacreBLEU writes two of its ranges, those of rare characters beyond U+FFFF, with four digits and a fifth character, so
+/// that it compares with other characters: U+2001 to U+2A6D and U+2F81 to U+2FA1. All its scores are made that way.
+const CHINESE: [RangeInclusive<char>; 13] = [
+    '\u{2001}'..='\u{2a6d}',
+    '\u{2e80}'..='\u{2fdf}',
+    '\u{2ff0}'..='\u{303f}',
+    '\u{3100}'..='\u{312f}',
+    '\u{31a0}'..='\u{31ef}',
+    '\u{3200}'..='\u{4db5}',
+    '\u{4e00}'..='\u{9fbb}',
+    '\u{f900}'..='\u{fa2d}',
+    '\u{fa30}'..='\u{fa6a}',
+    '\u{fa70}'..='\u{fad9}',
+    '\u{fe10}'..='\u{fe1f}',
+    '\u{fe30}'..='\u{fe4f}',
+    '\u{ff00}'..='\u{ffef}',
+];
+
 fn rule(expression: &str, replacement: &'static str) -> Rule {
     (pattern(expression), replacement)
 }
@@ -61,13 +84,14 @@ pub(super) fn pattern(expression: &str) -> Regex {
 
 impl Tokenization {
     /// All tokenizations.
-    pub const ALL: [Self; 4] = [Self::V13a, Self::Intl, Self::Char, Self::None];
+    pub const ALL: [Self; 5] = [Self::V13a, Self::Intl, Self::Zh, Self::Char, Self::None];
 
     /// Returns the name in sacreBLEU's options and signatures.
     pub fn name(self) -> &'static str {
         match self {
             Self::V13a => "13a",
             Self::Intl => "intl",
+            Self::Zh => "zh",
             Self::Char => "char",
             Self::None => "none",
         }
@@ -80,6 +104,7 @@ impl Tokenization {
         match self {
             Self::V13a => owned(&apply(&*V13A, format!(" {} ", unescape(line)))),
             Self::Intl => owned(&apply(&*INTL, line.to_owned())),
+            Self::Zh => owned(&apply(&*V13A, with_chinese_apart(line))),
             Self::Char => line
                 .chars()
                 .filter(|&character| !python::is_space(character))
@@ -88,6 +113,19 @@ impl Tokenization {
             Self::None => owned(line),
         }
     }
+}
+
+/// Puts spaces around the characters that are words of their own in Chinese text.
+fn with_chinese_apart(line: &str) -> String {
+    let is_word = |character: char| CHINESE.iter().any(|range| range.contains(&character));
+    let mut apart = String::with_capacity(2 * line.len());
+    for character in line.trim_start_matches(python::is_space).chars() {
+        match is_word(character) {
+            true => apart.extend([' ', character, ' ']),
+            false => apart.push(character),
+        }
+    }
+    apart
 }
 
 /// Applies rules in order.
@@ -135,6 +173,14 @@ mod tests {
     #[test]
     fn characters_are_words_but_not_spaces() {
         assert_eq!(Tokenization::Char.words("a bä "), ["a", "b", "ä"]);
+    }
+
+    #[test]
+    fn chinese_characters_are_words_and_other_words_stay_whole() {
+        assert_eq!(
+            Tokenization::Zh.words("他有3.5元，yes."),
+            ["他", "有", "3.5", "元", "，", "yes", "."]
+        );
     }
 
     #[test]

@@ -39,7 +39,7 @@ impl BleuCommand {
         let mut rows = ParallelLines::open(&paths, "reference", self.lines)?;
         let chrfs = [Chrf::default(), Chrf::plus_plus()];
         let chrfs = if self.chrf { &chrfs[..] } else { &[] };
-        let mut scores = Scores::new(options.metrics(chrfs));
+        let mut scores = Scores::new(options.metrics(chrfs)?);
         while let Some(row) = rows.next_row()? {
             scores.add(&row[0], &row[1..]);
         }

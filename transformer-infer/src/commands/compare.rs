@@ -83,7 +83,7 @@ impl Compare {
         let paths = self.hypotheses.iter().chain(&self.references);
         let paths: Vec<&Path> = paths.map(PathBuf::as_path).collect();
         let mut rows = ParallelLines::open(&paths, "counterpart", self.lines)?;
-        let metrics = options.metrics(&[Chrf::default()]);
+        let metrics = options.metrics(&[Chrf::default()])?;
         // The counts of every sentence for each system, by metric, suffice for the tests.
         let n_systems = self.hypotheses.len();
         let mut counts = vec![vec![CorpusCounts::default(); n_systems]; metrics.len()];

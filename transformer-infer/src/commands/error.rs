@@ -159,6 +159,35 @@ pub(crate) enum CommandError {
         "`--smooth-value` applies only to `--smooth floor` and `--smooth add-k`; give one of these"
     )]
     SmoothValue,
+    /// A tokenization by a model, without the model.
+    #[error(
+        "`--tokenize {name}` splits lines by a SentencePiece model; give its file by `--tokenize-model FILE`"
+    )]
+    NoTokenizeModel {
+        /// The tokenization.
+        name: &'static str,
+    },
+    /// A model for a tokenization that needs none.
+    #[error(
+        "`--tokenize-model` applies only to `--tokenize flores101` and `flores200`; give one of these"
+    )]
+    TokenizeModel,
+    /// The model of a tokenization cannot be read.
+    #[error("the tokenizer `{}` cannot be read: {source}", path.display())]
+    ReadTokenizeModel {
+        /// The given path.
+        path: PathBuf,
+        /// The cause.
+        source: io::Error,
+    },
+    /// The model of a tokenization does not fit.
+    #[error("`{}` is not a model for `--tokenize flores101` or `flores200`: {problem}", path.display())]
+    WrongTokenizeModel {
+        /// The given path.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: String,
+    },
     /// The file to score is empty.
     #[error("`{}` has no line to score", path.display())]
     NothingToScore {
@@ -244,6 +273,8 @@ impl CommandError {
             | Self::Ban { .. }
             | Self::BanToken { .. }
             | Self::SmoothValue
+            | Self::NoTokenizeModel { .. }
+            | Self::TokenizeModel
             | Self::OneSystem
             | Self::OutputPath(_)
             | Self::OutIsDash

@@ -93,7 +93,7 @@ impl Evaluate {
         let search = self.search(translator.search());
         search.validate()?;
         search.check_lengths(self.max_src_len)?;
-        let mut scores = Scores::new(self.options.metrics(&[Chrf::default()]));
+        let mut scores = Scores::new(self.options.metrics(&[Chrf::default()])?);
         let mut warnings = Vec::new();
         let mut n_tokens = 0;
         let progress = Progress::new(n_rows, !self.quiet);

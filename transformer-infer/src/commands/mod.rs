@@ -16,6 +16,7 @@ mod open_translator;
 mod output_path;
 mod parallel;
 mod picture;
+mod piece_bleu;
 mod progress;
 mod quantize;
 mod score;

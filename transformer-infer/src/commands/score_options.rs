@@ -1,11 +1,14 @@
 //! The flags for metrics, shared by `bleu`, `evaluate` and `compare`.
 
+use std::path::PathBuf;
+
 use clap::{Args, ValueEnum};
 use transformer_infer::metrics::{
     Bleu, Case, Chrf, Metric, Normalization, Punctuation, Scripts, Smoothing, Ter, Tokenization,
 };
 
 use super::CommandError;
+use super::piece_bleu::PieceBleu;
 
 /// Settings of the metrics, with sacreBLEU's defaults.
 #[derive(Clone, Debug, Args)]
@@ -13,6 +16,9 @@ pub(crate) struct ScoreOptions {
     /// Splitting of lines into words for BLEU.
     #[arg(long, value_name = "KIND", value_enum, default_value_t = TokenizeName::V13a)]
     tokenize: TokenizeName,
+    /// SentencePiece model that splits lines for `--tokenize flores101` and `flores200`.
+    #[arg(long, value_name = "FILE")]
+    tokenize_model: Option<PathBuf>,
     /// Smoothing of n-gram orders without a match, in BLEU.
     #[arg(long, value_name = "KIND", value_enum, default_value_t = SmoothName::Exp)]
     smooth: SmoothName,
@@ -60,6 +66,12 @@ enum TokenizeName {
     V13a,
     /// Punctuation and symbols of all scripts are separate
     Intl,
+    /// Chinese characters are words, the rest as 13a
+    Zh,
+    /// Pieces of the SentencePiece model of FLORES-101: spBLEU
+    Flores101,
+    /// Pieces of the SentencePiece model of FLORES-200: spBLEU
+    Flores200,
     /// Every character is a word
     Char,
     /// At white space only
@@ -92,12 +104,20 @@ impl ScoreOptions {
         if self.smooth_value.is_some() && !has_value {
             return Err(CommandError::SmoothValue);
         }
-        Ok(())
+        match (self.flores(), &self.tokenize_model) {
+            (Some(name), None) => Err(CommandError::NoTokenizeModel { name }),
+            (None, Some(_)) => Err(CommandError::TokenizeModel),
+            _ => Ok(()),
+        }
     }
 
     /// Returns BLEU, these kinds of chrF, and TER with `--ter`.
-    pub(crate) fn metrics(&self, chrfs: &[Chrf]) -> Vec<Box<dyn Metric>> {
-        let mut metrics: Vec<Box<dyn Metric>> = vec![Box::new(self.bleu())];
+    pub(crate) fn metrics(&self, chrfs: &[Chrf]) -> Result<Vec<Box<dyn Metric>>, CommandError> {
+        let bleu: Box<dyn Metric> = match (self.flores(), &self.tokenize_model) {
+            (Some(name), Some(path)) => Box::new(PieceBleu::open(name, path, self.bleu())?),
+            _ => Box::new(self.bleu()),
+        };
+        let mut metrics = vec![bleu];
         for chrf in chrfs {
             let case = self.case();
             metrics.push(Box::new(Chrf { case, ..*chrf }));
@@ -105,7 +125,16 @@ impl ScoreOptions {
         if self.ter {
             metrics.push(Box::new(self.ter()));
         }
-        metrics
+        Ok(metrics)
+    }
+
+    /// Returns sacreBLEU's name of the tokenization, if it is one by a SentencePiece model.
+    fn flores(&self) -> Option<&'static str> {
+        match self.tokenize {
+            TokenizeName::Flores101 => Some("flores101"),
+            TokenizeName::Flores200 => Some("flores200"),
+            _ => None,
+        }
     }
 
     fn bleu(&self) -> Bleu {
@@ -113,8 +142,11 @@ impl ScoreOptions {
             tokenization: match self.tokenize {
                 TokenizeName::V13a => Tokenization::V13a,
                 TokenizeName::Intl => Tokenization::Intl,
+                TokenizeName::Zh => Tokenization::Zh,
                 TokenizeName::Char => Tokenization::Char,
-                TokenizeName::None => Tokenization::None,
+                TokenizeName::Flores101 | TokenizeName::Flores200 | TokenizeName::None => {
+                    Tokenization::None
+                }
             },
             smoothing: match self.smooth {
                 SmoothName::Exp => Smoothing::Exp,

@@ -312,3 +312,48 @@ fn bleu_refuses_to_read_standard_input_twice() {
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).starts_with("error: `-` is standard input"));
 }
+
+#[test]
+fn bleu_of_pieces_is_printed_as_by_sacrebleu() {
+    let golden: serde_json::Value = serde_json::from_str(include_str!("../fixtures/spbleu.json"))
+        .expect("the generator writes JSON");
+    let golden = &golden[0];
+    let text = |value: &serde_json::Value| value.as_str().expect("it is text").to_owned();
+    let lines = |name: &str| -> String {
+        let lines = golden[name].as_array().expect("it is a list of lines");
+        lines.iter().map(|line| text(line) + "\n").collect()
+    };
+    let model = include_bytes!(
+        "../../../transformer-core/tests/fixtures/ctranslate2/imports/sentencepiece.model"
+    );
+    let (hyp, reference) = (lines("hypotheses"), lines("references"));
+    let files = [
+        ("hyp", hyp.as_bytes()),
+        ("ref", reference.as_bytes()),
+        ("model", model),
+    ];
+    for score in golden["scores"].as_array().expect("it is a list of scores") {
+        let tokenize = text(&score["tokenize"]);
+        let mut flags = vec!["--hyp", "hyp", "--ref", "ref", "--width", "2"];
+        flags.extend(["--tokenize", &tokenize, "--tokenize-model", "model"]);
+        if score["lowercase"] == true {
+            flags.push("--lowercase");
+        }
+        let expected = format!(
+            "BLEU|{} = {}",
+            text(&score["signature"]),
+            text(&score["printed"])
+        );
+        assert_eq!(stdout(&bleu(&files, &flags)), [expected]);
+    }
+    let output = bleu(
+        &files,
+        &["--hyp", "hyp", "--ref", "ref", "--tokenize", "flores200"],
+    );
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(
+        stderr(&output),
+        "error: `--tokenize flores200` splits lines by a SentencePiece model; give its file by \
+         `--tokenize-model FILE`\n"
+    );
+}

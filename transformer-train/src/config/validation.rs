@@ -29,9 +29,9 @@ pub struct ValidationSettings {
     /// Maximum length of a translation beyond the length of its source, in tokens. Default 50
     /// (§6.1).
     pub max_extra_len: usize,
-    /// Tokenization for BLEU, by sacreBLEU's names: `13a`, `intl`, `char` (for languages without
-    /// spaces, such as Chinese and Japanese), or `none` for text that is already tokenized.
-    /// Default: `13a`.
+    /// Tokenization for BLEU, by sacreBLEU's names: `13a`, `intl`, `zh` (Chinese), `char` (other languages
+    /// without spaces, such as Japanese), or `none` for text that is already tokenized. Default:
+    /// `13a`.
     pub tokenize: Tokenization,
     /// Number of validation pairs whose translations are printed, at each validation and at the
     /// end. Default 2.

@@ -43,7 +43,8 @@ const ON_TWO: &str = "infer evaluate --model MODEL --src a --ref b --out out MET
     | train SETTINGS --dry-run | train SETTINGS --updates 2
     | train SETTINGS --updates 2 --set embeddings.src_word_vectors=b
     | train SETTINGS --updates 2 --valid-src a --valid-tgt b";
-const TOKENIZE: &str = "| --tokenize 13a | --tokenize intl | --tokenize char | --tokenize none";
+const TOKENIZE: &str =
+    "| --tokenize 13a | --tokenize intl | --tokenize zh | --tokenize char | --tokenize none";
 const SMOOTH: &str = "| --smooth exp | --smooth floor | --smooth add-k | --smooth none";
 const CASE: &str = "| --lowercase | --ter | --ter --ter-normalized | --ter --ter-case-sensitive
     | --ter --ter-no-punct";
