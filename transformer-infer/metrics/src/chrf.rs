@@ -1,5 +1,6 @@
 //! chrF and chrF++ (Popović 2015 and 2017, <https://aclanthology.org/W15-3049/>).
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::hash::Hash;
 use std::iter::Sum;
@@ -148,6 +149,27 @@ impl Chrf {
         best
     }
 
+    /// Returns for each candidate the mean of its scores with all candidates as references, in percent: its expected
+    /// score, if each candidate is as likely to be the right one. Candidates that occur twice count twice.
+    ///
+    /// Minimum Bayes risk decoding chooses the candidate with the highest one: Eikema and Aziz, "Sampling-Based
+    /// Approximations to Minimum Bayes Risk Decoding", Eq. 5: <https://arxiv.org/abs/2108.04718>.
+    pub fn expected_scores<S: AsRef<str>>(&self, candidates: &[S]) -> Vec<f64> {
+        let mut weights: BTreeMap<&str, f64> = BTreeMap::new();
+        for candidate in candidates {
+            *weights.entry(candidate.as_ref()).or_default() += 1.0 / candidates.len() as f64;
+        }
+        let expected = |candidate: &str| {
+            let score = |reference: &str| self.corpus_score([(candidate, [reference])]).score;
+            weights
+                .iter()
+                .map(|(reference, weight)| weight * score(reference))
+                .sum()
+        };
+        let scores: BTreeMap<&str, f64> = weights.keys().map(|it| (*it, expected(it))).collect();
+        candidates.iter().map(|it| scores[it.as_ref()]).collect()
+    }
+
     fn pair_statistics(&self, hypothesis: &str, reference: &str) -> ChrfStatistics {
         let characters = |line: &str| python::split(line).flat_map(str::chars).collect::<Vec<_>>();
         let mut orders = Vec::new();
@@ -293,6 +315,17 @@ mod tests {
         // Precision 1/2, recall 1: 5·0.5·1 / (4·0.5 + 1).
         let score = chrf.corpus_score([("ab", ["a"])]).score;
         assert!((score - 100.0 * 2.5 / 3.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn the_candidate_that_is_like_the_others_has_the_highest_expected_score() {
+        let scores =
+            Chrf::default().expected_scores(&["a cat sat", "a cat sits", "dogs", "a cat sat"]);
+        let pair = |a: &str, b: &str| Chrf::default().corpus_score([(a, [b])]).score;
+        let expected =
+            (2.0 * 100.0 + pair("a cat sat", "a cat sits") + pair("a cat sat", "dogs")) / 4.0;
+        assert!((scores[0] - expected).abs() < 1e-9 && scores[3] == scores[0]);
+        assert!(scores[0] > scores[1] && scores[1] > scores[2]);
     }
 
     #[test]

@@ -185,7 +185,7 @@ pub(crate) enum CommandError {
     WrongTokenizeModel {
         /// The given path.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
     },
     /// The file to score is empty.

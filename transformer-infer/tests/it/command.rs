@@ -5,6 +5,8 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+use transformer_infer::metrics::Chrf;
+
 use crate::model::{LINES, write_model, write_model_of};
 
 /// Runs `translate` on a model, with text on standard input.
@@ -264,6 +266,35 @@ fn a_closed_output_is_no_error() {
     drop(stdin);
     let output = child.wait_with_output().expect("the program ends");
     assert_eq!((output.status.code(), stderr(&output)), (Some(0), ""));
+}
+
+#[test]
+fn minimum_bayes_risk_prints_the_candidate_that_is_most_like_all_of_them() {
+    let model = model();
+    for flags in [&[][..], &["--sample", "--seed", "3"]] {
+        let run = |more: &[&str]| {
+            let output = translate(model.path(), &[flags, more].concat(), LINES[0].as_bytes());
+            stdout(&output).join("\n")
+        };
+        let candidates = run(&["--n-best", "6"]);
+        let candidates: Vec<&str> = candidates.split('\n').collect();
+        let mean = |candidate: &str| {
+            let scores = candidates.iter().map(|reference| {
+                Chrf::default()
+                    .corpus_score([(candidate, [reference])])
+                    .score
+            });
+            scores.sum::<f64>()
+        };
+        let best = run(&["--mbr", "6"]);
+        let highest = candidates.iter().map(|it| mean(it)).fold(0.0, f64::max);
+        assert!(candidates.contains(&best.as_str()));
+        assert!((mean(&best) - highest).abs() < 1e-6);
+        let json: serde_json::Value =
+            serde_json::from_str(&run(&["--mbr", "6", "--json"])).expect("the line is JSON");
+        assert_eq!(json["translations"].as_array().map(Vec::len), Some(1));
+        assert_eq!(json["translations"][0]["text"], best);
+    }
 }
 
 /// Runs `bleu` on files of a temporary directory.

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use transformer_core::text::N_SPECIAL;
 use transformer_core::text::special::byte_of;
+use transformer_infer::metrics::Chrf;
 use transformer_infer::search::{Search, SearchError};
-use transformer_infer::{BatchLimits, Glossary, Input, Translation, Translator};
+use transformer_infer::{BatchLimits, Candidate, Glossary, Input, Translation, Translator};
 
 use super::alignment_flags::AlignmentFlags;
 use super::document::{Document, Means};
@@ -276,6 +277,12 @@ impl Session<'_> {
                 return Err(error.with_line(|line| n_before + line).into());
             }
         };
+        if self.command.search.mbr.is_some() {
+            for translation in &mut translations {
+                sort_by_expected_score(translation);
+                translation.candidates.truncate(self.command.search.n_best);
+            }
+        }
         let texts: Vec<&str> = inputs.iter().map(|input| input.text).collect();
         let flags = &self.command.alignments;
         let alignments = flags.align(self.translator, &texts, &translations)?;
@@ -294,7 +301,7 @@ impl Session<'_> {
                     .map(|alignments| alignments[index].as_slice()),
             };
             let tokenizer = self.translator.tokenizers().tgt();
-            let (flags, n_best) = (&self.command.output, self.search.n_best);
+            let (flags, n_best) = (&self.command.output, self.command.search.n_best);
             flags
                 .write(&answer, n_best, tokenizer, output)
                 .map_err(CommandError::output)?;
@@ -340,6 +347,16 @@ fn has_letters(translator: &Translator) -> bool {
     let tokens = (N_SPECIAL..tokenizer.vocab_size()).filter_map(|id| tokenizer.token(id as u32));
     let mut tokens = tokens.filter(|token| byte_of(token).is_none());
     tokens.any(|token| token.contains(char::is_alphabetic))
+}
+
+/// Sorts candidates by minimum Bayes risk; equal ones keep their order.
+fn sort_by_expected_score(translation: &mut Translation) {
+    let candidates = std::mem::take(&mut translation.candidates);
+    let texts: Vec<&str> = candidates.iter().map(|it| it.text.as_str()).collect();
+    let scores = Chrf::default().expected_scores(&texts);
+    let mut scored: Vec<(f64, Candidate)> = scores.into_iter().zip(candidates).collect();
+    scored.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+    translation.candidates = scored.into_iter().map(|(_, candidate)| candidate).collect();
 }
 
 /// Sets the translations of copied lines to the lines themselves.

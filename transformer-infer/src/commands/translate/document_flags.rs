@@ -14,7 +14,7 @@ use transformer_infer::document::{Protection, Split};
 use crate::commands::{CommandError, at_least_one};
 
 /// The flags for lines of text, which do not apply to documents.
-const OF_LINES: [&str; 14] = [
+const OF_LINES: [&str; 15] = [
     "text",
     "prefix",
     "prefixes",
@@ -25,6 +25,7 @@ const OF_LINES: [&str; 14] = [
     "alignment_layer",
     "alignment_head",
     "n_best",
+    "mbr",
     "sample",
     "max_line_bytes",
     "max_src_len",

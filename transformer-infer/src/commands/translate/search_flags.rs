@@ -6,7 +6,7 @@ use transformer_infer::search::{
     AtLimit, EnsembleMean, LengthLimit, LengthPenalty, Sampling, Search, StopRule,
 };
 
-use crate::commands::CommandError;
+use crate::commands::{CommandError, at_least_one};
 
 #[derive(Debug, Args)]
 pub(super) struct SearchFlags {
@@ -43,7 +43,11 @@ pub(super) struct SearchFlags {
     /// Number of translations of each line, best first: always N output lines per input line, the last ones empty
     /// if there are fewer. With --json, one list per input line.
     #[arg(long, value_name = "N", default_value_t = 1)]
-    n_best: usize,
+    pub(super) n_best: usize,
+    /// Choose by minimum Bayes risk: the translation that is most like all of N by chrF2. These are the best of a beam
+    /// of at least N, or samples with --sample.
+    #[arg(long, value_name = "N", value_parser = at_least_one())]
+    pub(super) mbr: Option<usize>,
     /// Forbid that a sequence of N tokens occurs twice in a translation [default: the model's].
     #[arg(long, value_name = "N")]
     no_repeat_ngram: Option<usize>,
@@ -86,11 +90,12 @@ pub(super) struct SearchFlags {
 impl SearchFlags {
     /// Returns the search of the flags, without their bans, which need a tokenizer; `defaults` apply to missing flags.
     pub(super) fn search(&self, defaults: &Search) -> Search {
-        let at_least = self.n_best.min(Search::MOST_HYPOTHESES);
+        let n_best = self.n_best.max(self.mbr.unwrap_or(0));
+        let at_least = n_best.min(Search::MOST_HYPOTHESES);
         Search {
             beam_size: self.beam.unwrap_or(defaults.beam_size.max(at_least)),
             length_penalty: self.length_penalty.unwrap_or(defaults.length_penalty),
-            n_best: self.n_best,
+            n_best,
             max_len: self.max_len.unwrap_or(defaults.max_len),
             at_limit: self.at_limit.unwrap_or(defaults.at_limit),
             min_len: self.min_len.unwrap_or(defaults.min_len),
