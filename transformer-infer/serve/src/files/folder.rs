@@ -27,8 +27,12 @@ impl PrivateFolder {
         loop {
             let mut builder = Builder::new();
             builder.prefix(PREFIX).rand_bytes(N_RANDOM);
-            let folder = system::private_folder(&mut builder, parent)?;
+            let folder = system::new_folder(&mut builder, parent)?;
             // A server that starts at this moment may hold or have removed the folder as an abandoned one.
+            match system::make_private(folder.path(), 0o700) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                made => made?,
+            }
             if let Some(lock) = system::lock(folder.path())? {
                 return Ok(Self {
                     folder,
@@ -79,12 +83,10 @@ mod system {
     use tempfile::{Builder, TempDir};
 
     /// Makes a temporary folder that other users can never open.
-    pub(super) fn private_folder(builder: &mut Builder, parent: &Path) -> io::Result<TempDir> {
-        let folder = builder
+    pub(super) fn new_folder(builder: &mut Builder, parent: &Path) -> io::Result<TempDir> {
+        builder
             .permissions(Permissions::from_mode(0o700))
-            .tempdir_in(parent)?;
-        make_private(folder.path(), 0o700)?;
-        Ok(folder)
+            .tempdir_in(parent)
     }
 
     /// Gives the owner the rights that the umask may have taken.
@@ -119,7 +121,7 @@ mod system {
     }
 
     impl Lock {
-        /// Returns whether the folder has the owner of `own` and the rights that [`private_folder`] gives.
+        /// Returns whether the folder has the owner of `own` and the rights that [`new_folder`] and [`make_private`] give.
         pub(super) fn is_private(&self, own: &File) -> io::Result<bool> {
             let folder = self.0.metadata()?;
             Ok(folder.uid() == own.metadata()?.uid() && folder.mode() & 0o7777 == 0o700)
@@ -136,7 +138,7 @@ mod system {
 
     use tempfile::{Builder, TempDir};
 
-    pub(super) fn private_folder(builder: &mut Builder, parent: &Path) -> io::Result<TempDir> {
+    pub(super) fn new_folder(builder: &mut Builder, parent: &Path) -> io::Result<TempDir> {
         builder.tempdir_in(parent)
     }
 
@@ -175,6 +177,24 @@ mod tests {
         let folder = PrivateFolder::new_in(parent.path()).expect("the parent is writable");
         let file = folder.make_file().expect("the folder is writable");
         assert_eq!((mode(folder.path()), mode(file.path())), (0o700, 0o600));
+    }
+
+    #[test]
+    fn a_server_that_starts_beside_another_takes_no_folder_from_it() {
+        let parent = tempfile::tempdir().expect("the system has temporary directories");
+        let parent = parent.path();
+        std::thread::scope(|scope| {
+            let make = || {
+                for _ in 0..3000 {
+                    let folder = PrivateFolder::new_in(parent).expect("the parent is writable");
+                    folder.make_file().expect("the folder is still there");
+                }
+            };
+            let servers = [scope.spawn(make), scope.spawn(make)];
+            while !servers.iter().all(|server| server.is_finished()) {
+                PrivateFolder::remove_abandoned(parent).expect("the parent is readable");
+            }
+        });
     }
 
     #[test]

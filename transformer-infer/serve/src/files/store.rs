@@ -291,13 +291,17 @@ fn random_name() -> String {
 
 #[cfg(test)]
 mod tests {
+    use tempfile::TempDir;
+
     use super::*;
 
-    fn store(limits: FileLimits) -> Arc<FileStore> {
-        Arc::new(FileStore {
+    fn store(limits: FileLimits) -> (TempDir, Arc<FileStore>) {
+        let parent = tempfile::tempdir().expect("the system has temporary directories");
+        let store = FileStore {
             limits,
-            ..FileStore::new(std::env::temp_dir())
-        })
+            ..FileStore::new(parent.path().to_owned())
+        };
+        (parent, Arc::new(store))
     }
 
     fn stored(store: &Arc<FileStore>, bytes: &[u8]) -> String {
@@ -322,7 +326,7 @@ mod tests {
 
     #[test]
     fn a_file_is_pending_and_then_ready() {
-        let store = store(FileLimits::default());
+        let (_parent, store) = store(FileLimits::default());
         let file = store.accept(1, "a.txt").expect("nothing is pending");
         let state = store.state(&file.id, Some(&file.key));
         assert!(state.is_some_and(|state| state.is_pending()));
@@ -333,14 +337,14 @@ mod tests {
 
     #[test]
     fn another_key_does_not_open_a_file() {
-        let store = store(FileLimits::default());
+        let (_parent, store) = store(FileLimits::default());
         let file = store.accept(1, "a.txt").expect("nothing is pending");
         assert!(store.state(&file.id, Some("")).is_none());
     }
 
     #[test]
     fn the_oldest_file_goes_if_there_are_too_many() {
-        let store = store(FileLimits {
+        let (_parent, store) = store(FileLimits {
             max_files: 2,
             ..FileLimits::default()
         });
@@ -352,7 +356,7 @@ mod tests {
 
     #[test]
     fn the_oldest_file_goes_if_they_are_too_large() {
-        let store = store(FileLimits {
+        let (_parent, store) = store(FileLimits {
             max_bytes: 5,
             ..FileLimits::default()
         });
@@ -363,7 +367,7 @@ mod tests {
 
     #[test]
     fn a_file_that_is_too_old_is_removed() {
-        let store = store(FileLimits {
+        let (_parent, store) = store(FileLimits {
             max_age: Duration::ZERO,
             ..FileLimits::default()
         });
@@ -374,7 +378,7 @@ mod tests {
 
     #[test]
     fn no_more_files_are_pending_than_allowed() {
-        let store = store(FileLimits {
+        let (_parent, store) = store(FileLimits {
             max_pending: 1,
             ..FileLimits::default()
         });
@@ -391,7 +395,7 @@ mod tests {
 
     #[test]
     fn a_caller_takes_a_part_of_the_places_only() {
-        let store = store(FileLimits {
+        let (_parent, store) = store(FileLimits {
             max_pending_of_caller: 1,
             ..FileLimits::default()
         });
@@ -402,7 +406,7 @@ mod tests {
 
     #[test]
     fn a_late_failure_is_seen() {
-        let store = store(FileLimits {
+        let (_parent, store) = store(FileLimits {
             max_age: Duration::from_secs(1),
             ..FileLimits::default()
         });
@@ -415,14 +419,14 @@ mod tests {
 
     #[test]
     fn a_file_that_is_given_up_leaves_nothing() {
-        let store = store(FileLimits::default());
+        let (_parent, store) = store(FileLimits::default());
         drop(store.accept(1, "a.txt").expect("nothing is pending"));
         assert!(store.lock().is_empty());
     }
 
     #[test]
     fn the_folder_is_removed_with_the_store() {
-        let store = store(FileLimits::default());
+        let (_parent, store) = store(FileLimits::default());
         stored(&store, b"a");
         let folder = store.folder.get().expect("a file was stored");
         let folder = folder.path().to_owned();
