@@ -22,7 +22,8 @@ impl MemoryUse {
         }
     }
 
-    /// Fills in the peak memory of this process, and its GPU memory, which is a peak too: allocators keep what they had.
+    /// Fills in the peak memory of this process, and its GPU memory, which is a peak too: allocators keep what they
+    /// had.
     pub(crate) fn peak(&self, figures: &mut Figures) {
         figures.peak_memory_mib = of_process_mib("VmHWM:");
         figures.gpu_memory_mib = self.of_gpu_mib();

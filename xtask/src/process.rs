@@ -48,8 +48,8 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Runs a program until it ends or `limit` is over, and adds what it prints to a file. Returns its exit status, `None` if
-/// it was stopped, and what it printed.
+/// Runs a program until it ends or `limit` is over, and adds what it prints to a file. Returns its exit status, `None`
+/// if it was stopped, and what it printed.
 pub(crate) fn run_until(
     command: &mut Command,
     limit: Duration,

@@ -288,7 +288,8 @@ fn every_row_of_recorded_attention_is_a_distribution() {
     assert!(page.number(script) <= 10.0);
 }
 
-/// Asserts that nothing of a chapter's parts is wider than the window, and that no script failed or asked for a network.
+/// Asserts that nothing of a chapter's parts is wider than the window, and that no script failed or asked for a
+/// network.
 fn assert_fits(chapter: &str, width: u32, scheme: &str) {
     let Some(mut page) = Page::open(chapter, width, scheme) else {
         return;

@@ -40,8 +40,8 @@ pub struct Mask {
 pub struct AttentionMasks {
     /// For the encoder's self-attention: `[batch or 1, n_heads or 1, src_len or 1, src_len]`.
     pub encoder: Option<Mask>,
-    /// For the decoder's self-attention: `[batch or 1, n_heads or 1, len or 1, n_decoded]`. A decoder with a recurrence in
-    /// its place panics.
+    /// For the decoder's self-attention: `[batch or 1, n_heads or 1, len or 1, n_decoded]`. A decoder with a recurrence
+    /// in its place panics.
     pub decoder: Option<Mask>,
     /// For the attention from the decoder to the memory:
     /// `[batch or 1, n_heads or 1, len or 1, src_len]`.

@@ -7,7 +7,8 @@ use burn::tensor::{Device, Int, Tensor, TensorData};
 use super::key_values::KeyValues;
 use super::mask::Mask;
 
-/// The keys and values of the tokens decoded so far, or the cells of a recurrence, and the keys and values of the memory.
+/// The keys and values of the tokens decoded so far, or the cells of a recurrence, and the keys and values of the
+/// memory.
 ///
 /// [`Transformer::begin`](crate::Transformer::begin) creates it, and every
 /// [`Transformer::decode`](crate::Transformer::decode) appends to it. Clones are independent.

@@ -137,8 +137,8 @@ impl Transformer {
         &self.decoder
     }
 
-    /// Returns the vectors that the encoder gets for source tokens: the sum of embedding and position, normalized if the
-    /// config has `embedding_norm`, after dropout (§3.4, §3.5, §5.4).
+    /// Returns the vectors that the encoder gets for source tokens: the sum of embedding and position, normalized if
+    /// the config has `embedding_norm`, after dropout (§3.4, §3.5, §5.4).
     ///
     /// # Shapes
     ///

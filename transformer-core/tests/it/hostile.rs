@@ -15,8 +15,8 @@ use transformer_core::lines::LineReader;
 use transformer_core::text::sentencepiece::SentencePiece;
 use transformer_core::text::{Tokenizer, TokenizerConfig, TokenizerKind};
 
-/// Time of a processor within which any of these small files must be read: on a busy machine it takes longer, and is not
-/// more.
+/// Time of a processor within which any of these small files must be read: on a busy machine it takes longer, and is
+/// not more.
 const SOON: Duration = Duration::from_secs(10);
 
 /// Address space that reading them may add: a length in a file must not be allocated unchecked. Other tests run at the
@@ -247,7 +247,8 @@ proptest! {
     fn changed_models_of_ctranslate2_are_read_or_refused(changes in changes()) {
         let valid = fixture("ctranslate2/imports/opennmt_i8/model.bin");
         read_ctranslate2(&changed(&valid, &changes));
-        // Most changes of the whole file are in the values; these are in the names, shapes and sizes, or in the aliases.
+        // Most changes of the whole file are in the values; these are in the names, shapes and sizes, or in the
+        // aliases.
         let (start, rest) = valid.split_at(256);
         read_ctranslate2(&[&changed(start, &changes), rest].concat());
         let (rest, end) = valid.split_at(valid.len() - 256);

@@ -79,7 +79,8 @@ fn xavier_matrices_are_uniform_within_the_bound_of_glorot_and_bengio() {
         .iter()
         .fold(0.0, |max: f32, it| max.max(it.abs()));
     assert!(f64::from(largest) <= bound, "{largest}");
-    // The standard deviation of a uniform distribution; that of 4608 values is within seven standard errors, 0.66% each.
+    // The standard deviation of a uniform distribution; that of 4608 values is within seven standard errors, 0.66%
+    // each.
     let (_, found) = mean_and_std(&inner.values);
     let expected = bound / 3.0_f64.sqrt();
     assert!((found / expected - 1.0).abs() < 0.05, "{found}");

@@ -1,4 +1,5 @@
-//! Models and tensors of random values that no other test can change; parameters of a model by name, and their gradients.
+//! Models and tensors of random values that no other test can change; parameters of a model by name, and their
+//! gradients.
 //!
 //! Initial weights are drawn from a generator that all threads of a process share, so in a test they are others in each
 //! run. The unit tests of all crates, too, take theirs from here.
@@ -40,8 +41,8 @@ pub(crate) fn random_model(config: &TransformerConfig, device: &Device, seed: u3
     }
 }
 
-/// Replaces all weights by random values, which depend on their names and the seed alone: gains between 0.5 and 1.5, the
-/// others between −0.5 and 0.5.
+/// Replaces all weights by random values, which depend on their names and the seed alone: gains between 0.5 and 1.5,
+/// the others between −0.5 and 0.5.
 pub(crate) fn fill<M: Module>(model: M, seed: u32) -> M {
     rewrite(model, |name, entry| {
         let seed_of_name = |seed, byte| hash(seed, u64::from(byte));

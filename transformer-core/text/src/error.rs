@@ -32,6 +32,7 @@ pub enum TokenizerError {
     /// A text cannot be a user-defined symbol.
     #[error("{symbol:?} cannot be a user-defined symbol: {reason}")]
     UserSymbol {
+        /// The text, or its beginning.
         symbol: String,
         reason: &'static str,
     },

@@ -32,6 +32,7 @@ pub enum LineError {
     #[error("cannot read {name} after line {line}: {error}; check the disk and the file")]
     Read {
         name: String,
+        /// Number of lines read before.
         line: u64,
         error: io::Error,
     },
@@ -54,11 +55,16 @@ pub enum LineError {
     },
     /// A gzip file is incomplete.
     #[error("{name} is truncated after line {line}: the gzip stream is incomplete; copy it again")]
-    GzipTruncated { name: String, line: u64 },
+    GzipTruncated {
+        name: String,
+        /// Number of lines read before.
+        line: u64,
+    },
     /// A gzip file cannot be decompressed.
     #[error("{name} is damaged after line {line}: {error}; check it with `gzip -t`, copy it again")]
     GzipDamaged {
         name: String,
+        /// Number of lines read before.
         line: u64,
         error: io::Error,
     },

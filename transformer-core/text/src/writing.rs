@@ -1,7 +1,7 @@
 //! Writing systems.
 
-/// Returns whether a character is of a writing system that does not separate words by spaces: Thai, Lao, Burmese, Khmer;
-/// Han, Hiragana, Katakana, their marks and punctuation, and punctuation of full width.
+/// Returns whether a character is of a writing system that does not separate words by spaces: Thai, Lao, Burmese,
+/// Khmer; Han, Hiragana, Katakana, their marks and punctuation, and punctuation of full width.
 pub fn is_without_spaces(c: char) -> bool {
     let is_full_width_letter = matches!(c,
         '\u{FF10}'..='\u{FF19}' | '\u{FF21}'..='\u{FF3A}' | '\u{FF41}'..='\u{FF5A}' | '\u{FFA0}'..='\u{FFDC}'

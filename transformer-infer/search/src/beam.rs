@@ -12,8 +12,8 @@ use super::{Hypothesis, NextToken, Request, Search};
 ///
 /// A sentence ends by the [`StopRule`](super::StopRule) of the search, and its rows leave the model. A sentence that
 /// reaches its limit (`requests[i].max_len` generated tokens, including EOS) also returns its unfinished prefixes,
-/// after the finished hypotheses; by [`AtLimit`](super::AtLimit) they compete, or EOS is their last token. A prefix without any
-/// allowed continuation is dropped; if that leaves no hypothesis, the best such prefix is returned, cut.
+/// after the finished hypotheses; by [`AtLimit`](super::AtLimit) they compete, or EOS is their last token. A prefix
+/// without any allowed continuation is dropped; if that leaves no hypothesis, the best such prefix is returned, cut.
 ///
 /// If the output of a sentence must contain [phrases](Request::phrases), its beam is wider by two prefixes for each
 /// token of them, at most by 32: it also keeps the best prefix for every number of tokens that are still required. An

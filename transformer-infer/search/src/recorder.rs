@@ -152,7 +152,8 @@ mod tests {
             let (model, found) = recorded(seed);
             let prefixes = prefixes(model.steps());
             for hypothesis in found.iter().flatten() {
-                // A finished one ends with EOS, which no row grew by; one that was cut lacks the step after its last token.
+                // A finished one ends with EOS, which no row grew by; one that was cut lacks the step after its last
+                // token.
                 let n_steps = hypothesis.ids.len() + usize::from(hypothesis.finished);
                 for (n_tokens, rows) in prefixes.iter().enumerate().take(n_steps) {
                     let prefix = hypothesis.ids[..n_tokens].to_vec();

@@ -9,8 +9,8 @@ use super::{Hypothesis, NextToken, Request, Sampling, Search};
 ///
 /// # Panics
 ///
-/// Panics if the search is not [valid](Search::validate), if a request has [phrases](Request::phrases), if the number of
-/// requests is not the number of rows, or if a prefix has an id that is not in the vocabulary.
+/// Panics if the search is not [valid](Search::validate), if a request has [phrases](Request::phrases), if the number
+/// of requests is not the number of rows, or if a prefix has an id that is not in the vocabulary.
 pub fn sample(
     model: &mut impl NextToken,
     requests: &[Request],

@@ -86,11 +86,21 @@ pub enum CheckpointError {
         "the run has already done {done} updates and cannot be shortened; give --updates {done} or more, or another \
          folder with --out"
     )]
-    TooManyUpdates { done: u64, requested: u64 },
+    TooManyUpdates {
+        /// Number of updates done.
+        done: u64,
+        /// Number of updates requested, in all.
+        requested: u64,
+    },
     /// The run ended within an interval and has no checkpoint at the end of one.
     #[error(
         "the run ended after {done} updates, which is not a multiple of `validation_interval` ({interval}), so it \
          cannot be extended; train in another folder with --out, or replace the run with --overwrite"
     )]
-    WithinInterval { done: u64, interval: u64 },
+    WithinInterval {
+        /// Number of updates done.
+        done: u64,
+        /// Number of updates in an interval.
+        interval: u64,
+    },
 }

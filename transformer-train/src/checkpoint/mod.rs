@@ -21,4 +21,4 @@ pub(crate) use publisher::{ModelCheckpointer, OnPublish, Publisher};
 pub(crate) use resume_point::ResumePoint;
 pub(crate) use retention::Retention;
 pub(crate) use state::{SavedState, SettingChange, checkpoints_with_intact_weights};
-pub(crate) use writer::{CheckpointWriter, PartCheckpointer};
+pub(crate) use writer::{CheckpointWriter, PartCheckpointer, PartReader};

@@ -1,5 +1,5 @@
-//! The JSON Schema of a file of settings, from the types that serde reads. Its descriptions are their doc comments, which
-//! editors and the documented settings show.
+//! The JSON Schema of a file of settings, from the types that serde reads. Its descriptions are their doc comments,
+//! which editors and the documented settings show.
 
 use schemars::generate::SchemaSettings;
 use schemars::transform::RecursiveTransform;

@@ -50,6 +50,7 @@ pub enum CorpusError {
     )]
     EmptySide {
         file: String,
+        /// Number of the pair, from 1: that of its line.
         pair: u64,
         /// The side that is blank: `source` or `target`.
         side: &'static str,

@@ -23,7 +23,7 @@ use super::update_lines::lines_of_update;
 use crate::batching::{ShardSpec, TrainLoader, UpdateGate};
 use crate::checkpoint::{
     CheckpointWriter, EarlyStop, FollowStop, MODEL, ModelCheckpointer, OPTIMIZER, OnPublish, PARTS,
-    PartCheckpointer, Publisher, ResumePoint, Retention, SCHEDULER, checkpoints_with,
+    PartCheckpointer, PartReader, Publisher, ResumePoint, Retention, SCHEDULER, checkpoints_with,
 };
 use crate::config::{Experiment, TensorBoard};
 use crate::optim::{Adam, Schedule};
@@ -117,15 +117,7 @@ impl Learning<'_> {
         let training = &self.experiment.training;
         let train = self.train_loader(&shared.gate);
         let next_update = train.next_update();
-        let writer = Arc::new(CheckpointWriter {
-            checkpoints: self.folder.checkpoints.clone(),
-            start: self.start.state.clone(),
-            training: training.clone(),
-            history: shared.history.clone(),
-            plan: train.plan(),
-            started: Instant::now(),
-            written: Mutex::default(),
-        });
+        let plan = train.plan();
         let valid = Arc::new(self.valid_loader(shared));
         let supervised = Training::new(&self.folder.checkpoints, Arc::new(train), valid)
             .with_application_logger(None)
@@ -142,6 +134,15 @@ impl Learning<'_> {
                 };
                 let supervised = self.with_metrics(supervised, &shared.watch, next_update);
                 let (csv_log, on_publish) = self.csv_log(shared)?;
+                let writer = Arc::new(CheckpointWriter {
+                    checkpoints: self.folder.checkpoints.clone(),
+                    start: self.start.state.clone(),
+                    training: training.clone(),
+                    history: shared.history.clone(),
+                    plan,
+                    started: Instant::now(),
+                    written: Mutex::default(),
+                });
                 let model = ModelCheckpointer {
                     part: PartCheckpointer {
                         part: MODEL,
@@ -155,7 +156,7 @@ impl Learning<'_> {
                 };
                 self.leading(supervised.with_metric_logger(csv_log), model, shared)
             }
-            None => self.following(supervised, &writer, shared),
+            None => self.following(supervised, shared),
         };
         Ok(match self.resumed_interval() {
             Some(interval) => supervised.checkpoint(interval),
@@ -195,15 +196,11 @@ impl Learning<'_> {
 
     /// Adds the parts for a process other than rank 0, which shows nothing, reads a checkpoint if the run is resumed,
     /// and saves none.
-    fn following(
-        &self,
-        supervised: Training,
-        writer: &Arc<CheckpointWriter>,
-        shared: &Shared,
-    ) -> Training {
-        let part = |part| PartCheckpointer {
+    fn following(&self, supervised: Training, shared: &Shared) -> Training {
+        let part = |part| PartReader {
             part,
-            writer: Arc::clone(writer),
+            checkpoints: self.folder.checkpoints.clone(),
+            training: self.experiment.training.clone(),
         };
         let stop = FollowStop {
             interrupt: self.environment.interrupt.clone(),

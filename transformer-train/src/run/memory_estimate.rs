@@ -24,8 +24,8 @@ const CHUNKS_ON_CPU: f64 = 1.0;
 /// product with them. Fitted to nine runs on flex, from a time when flex computed the loss this way.
 const CHUNKS_ON_DEVICE: f64 = 3.0;
 
-/// Values per token and feature that the backward pass of a recurrence needs: the gate, its complement, the candidate, the
-/// output, and those of the scan. Fitted to runs on flex with 2 and 6 layers of 256 features.
+/// Values per token and feature that the backward pass of a recurrence needs: the gate, its complement, the candidate,
+/// the output, and those of the scan. Fitted to runs on flex with 2 and 6 layers of 256 features.
 const RECURRENCE: f64 = 12.0;
 
 /// Returns the memory of the machine or container in bytes, if the system reports it in files (Linux).
@@ -210,8 +210,8 @@ fn activations(
     BYTES_PER_VALUE * (layers + ends)
 }
 
-/// Returns the bytes of the cached keys and values of all layers, for the largest batch at its maximum length; or of the
-/// vectors of a recurrence.
+/// Returns the bytes of the cached keys and values of all layers, for the largest batch at its maximum length; or of
+/// the vectors of a recurrence.
 fn translation(experiment: &Experiment, config: &TransformerConfig, sizes: &Sizes) -> f64 {
     let validation = &experiment.validation;
     let budget = BatchLimits::for_model(config).batch_tokens as f64;

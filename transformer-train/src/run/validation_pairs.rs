@@ -14,7 +14,8 @@ pub(crate) struct ValidationPairs {
     pub(super) pairs: Vec<SentencePair>,
     /// The text of each pair, without the tag of its target.
     pub(super) text: Vec<(String, String)>,
-    /// The index of each pair's corpus in `numbers`; 0 if there are none. Corpora alternate, so that the first pairs include every corpus.
+    /// The index of each pair's corpus in `numbers`; 0 if there are none. Corpora alternate, so that the first pairs
+    /// include every corpus.
     pub(super) corpora: Vec<usize>,
     /// The numbers of the training corpora that are validated separately, from 1.
     pub(super) numbers: Vec<usize>,

@@ -20,8 +20,8 @@ use crate::workplace::{Ended, Workplace, test_device};
 /// Number of batches per update, on all devices together.
 const N_BATCHES: u64 = 4;
 
-/// The folder from which every run resumes, after one interval on one device. It is of another process: here, other tests
-/// draw from the same generator of initial weights.
+/// The folder from which every run resumes, after one interval on one device. It is of another process: here, other
+/// tests draw from the same generator of initial weights.
 const START: &str = "start";
 
 /// The number of threads, on which results depend.

@@ -29,8 +29,8 @@ pub(crate) struct Plan {
     /// A Python with the packages of benchmarks/bench_peers.txt, to measure PyTorch and CTranslate2 too.
     #[arg(long, value_name = "PYTHON")]
     pub(crate) peers: Option<PathBuf>,
-    /// Folder for table.md, results.json and chart.svg; until then so-far.json is there. [default: bench-backends in the
-    /// target folder]
+    /// Folder for table.md, results.json and chart.svg; until then so-far.json is there. [default: bench-backends in
+    /// the target folder]
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// A folder with the benchmark of `cargo xtask gpu --pack`, which is run instead of a new build.

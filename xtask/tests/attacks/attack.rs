@@ -51,8 +51,8 @@ impl Attack {
         })
     }
 
-    /// Checks that a class finds the fault of a script, which can show in several ways, separated by `|`. The script has
-    /// the path of the real program in `$real`.
+    /// Checks that a class finds the fault of a script, which can show in several ways, separated by `|`. The script
+    /// has the path of the real program in `$real`.
     pub(crate) fn fault(class: fn(&Self) -> Result<()>, script: &str, fault: &str) -> Result<()> {
         let Some(lab) = Lab::shared()? else {
             return Ok(());

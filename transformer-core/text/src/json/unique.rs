@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 #[derive(Debug)]
 pub struct Unique<const KEEP: bool>(pub(super) Value);
 
-/// Any JSON in which no object has a duplicate key, without its values.
+/// JSON in which no object has a duplicate key; only numbers and booleans are kept.
 pub type UniqueKeys = Unique<false>;
 
 impl<'de, const KEEP: bool> Deserialize<'de> for Unique<KEEP> {

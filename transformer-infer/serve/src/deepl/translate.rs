@@ -28,7 +28,8 @@ pub(super) struct TranslateRequest {
     /// `html` or `xml`, if the texts have tags.
     #[serde(default, deserialize_with = "text")]
     tag_handling: Option<String>,
-    /// `0`: texts are not split into sentences, as far as the model allows. `1` and `nonewlines`: they are; the default.
+    /// `0`: texts are not split into sentences, as far as the model allows. `1` and `nonewlines`: they are; the
+    /// default.
     #[serde(default, deserialize_with = "text")]
     split_sentences: Option<String>,
     /// For XML: elements that are not translated.

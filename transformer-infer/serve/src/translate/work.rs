@@ -57,8 +57,8 @@ pub(super) async fn compute_step<T: Send + 'static>(
     on_thread(permit(&STEPS).await?, work).await
 }
 
-/// Waits for the permit of a document, or refuses it if the model's queue is full. A file needs none: it has a slot, and
-/// is never refused once it is accepted.
+/// Waits for the permit of a document, or refuses it if the model's queue is full. A file needs none: it has a slot,
+/// and is never refused once it is accepted.
 pub(super) async fn document_permit(
     served: &Served,
     caller: &Caller,

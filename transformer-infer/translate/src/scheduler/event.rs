@@ -9,8 +9,8 @@ pub enum JobEvent {
     /// The translation of a line has more tokens: one more, or several in a [`JobStream`](super::JobStream) that is
     /// read more slowly. The number of tokens of a line only grows.
     ///
-    /// Reported for greedy search, and for sampling with [`n_best`](transformer_search::Search::n_best) 1: with a beam, no
-    /// token is certain before its end. Lines with terms, and models that are not on a CPU, report only their ends.
+    /// Reported for greedy search, and for sampling with [`n_best`](transformer_search::Search::n_best) 1: with a beam,
+    /// no token is certain before its end. Lines with terms, and models that are not on a CPU, report only their ends.
     Growing {
         /// Index of the line in the job.
         line: usize,

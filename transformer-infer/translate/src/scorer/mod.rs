@@ -1,5 +1,5 @@
-//! The Transformer as a [`NextToken`](transformer_search::NextToken) model: one decoder state per row, which grows by one
-//! token at each step.
+//! The Transformer as a [`NextToken`](transformer_search::NextToken) model: one decoder state per row, which grows by
+//! one token at each step.
 
 mod cpu;
 mod device;

@@ -3,7 +3,8 @@
 use transformer_core::cpu::LogitSummary;
 use transformer_search::{NEVER_GENERATED, ScoredToken};
 
-/// Returns the `k` likeliest tokens of a row in the order of [`NextToken::top_k`](transformer_search::NextToken::top_k), given its logits and their summary.
+/// Returns the `k` likeliest tokens of a row in the order of
+/// [`NextToken::top_k`](transformer_search::NextToken::top_k), given its logits and their summary.
 pub(crate) fn top_k_of_row(logits: &[f32], summary: &LogitSummary, k: usize) -> Vec<ScoredToken> {
     let mut best: Vec<ScoredToken> = Vec::with_capacity(k.min(logits.len()) + 1);
     if k == 0 {

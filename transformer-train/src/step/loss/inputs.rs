@@ -64,7 +64,8 @@ pub(super) enum Weight {
 }
 
 impl Projection {
-    /// Creates a projection from its matrix, `[vocab, d_model]`, and the bias of the logits, `[vocab]`, if there is one.
+    /// Creates a projection from its matrix, `[vocab, d_model]`, and the bias of the logits, `[vocab]`, if there is
+    /// one.
     pub fn new(weight: Tensor<2>, bias: Option<Tensor<1>>) -> Self {
         let weight = Weight::Whole(Box::new(weight));
         Self { weight, bias }
@@ -120,9 +121,9 @@ pub(super) struct LossInputs {
 impl LossInputs {
     /// Returns the inputs, and the tensors that the gradients of the features and of the trained part belong to.
     ///
-    /// A low-rank adapter becomes columns of features and matrix: `h·(W + a·b)ᵀ = [h, h·bᵀ]·[W, a]ᵀ`. In this matrix the
-    /// columns of `a` are trained, and the gradient of `b` follows from that of `h·bᵀ`. The gradient of the sum, as large
-    /// as `W`, is never computed.
+    /// A low-rank adapter becomes columns of features and matrix: `h·(W + a·b)ᵀ = [h, h·bᵀ]·[W, a]ᵀ`. In this matrix
+    /// the columns of `a` are trained, and the gradient of `b` follows from that of `h·bᵀ`. The gradient of the sum, as
+    /// large as `W`, is never computed.
     pub(super) fn new(
         features: Tensor<2>,
         projection: Projection,

@@ -20,8 +20,8 @@ use crate::validation::text_scores::TextMetrics;
 /// Called with the update and the value of a metric that is NaN or infinite.
 pub(crate) type OnNonFinite = Arc<dyn Fn(u64, f64) + Send + Sync>;
 
-/// A metric over an interval: of all batches, of one of several validation corpora, or the mean over these, so that each
-/// counts the same regardless of size.
+/// A metric over an interval: of all batches, of one of several validation corpora, or the mean over these, so that
+/// each counts the same regardless of size.
 #[derive(Clone)]
 pub(crate) struct IntervalMetric {
     name: Arc<String>,
