@@ -54,7 +54,6 @@ pub use transformer_translate::{
     translate_packed, translate_sources,
 };
 pub use transformer_translate::{
-    Candidate, Glossary, GlossaryError, Input, OpenOptions, PairScore, Scorer, Term, Translation,
-    Translator, TranslatorError, Warning, allocator, attention, scheduler, score_ids,
-    translate_ids,
+    Candidate, Glossary, Input, OpenOptions, PairScore, Scorer, Term, Translation, Translator,
+    TranslatorError, Warning, allocator, attention, scheduler, score_ids, translate_ids,
 };

@@ -3,6 +3,7 @@
 /// Error of an invalid search, with the value to choose instead.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "a field's name says what it holds")]
 pub enum SearchError {
     /// The beam size is 0.
     #[error("`beam_size` is 0; choose at least 1 (1 is greedy search)")]
@@ -11,20 +12,12 @@ pub enum SearchError {
     #[error(
         "`n_best` is {n_best} with a beam of {beam_size}; choose 1 to {beam_size}, or a larger beam"
     )]
-    NBest {
-        /// The number of hypotheses to return.
-        n_best: usize,
-        /// The size of the beam.
-        beam_size: usize,
-    },
+    NBest { n_best: usize, beam_size: usize },
     /// A number of hypotheses is above [`Search::MOST_HYPOTHESES`](super::Search::MOST_HYPOTHESES).
     #[error("`{field}` is {size}; choose at most {most}")]
     TooMany {
-        /// The field's name.
         field: &'static str,
-        /// The given value.
         size: usize,
-        /// The largest value allowed.
         most: usize,
     },
     /// The number of samples is 0.
@@ -32,91 +25,51 @@ pub enum SearchError {
     NoSample,
     /// The exponent of the length penalty is negative or not finite.
     #[error("alpha of the length penalty is {alpha}; choose a number of at least 0")]
-    Alpha {
-        /// The given exponent.
-        alpha: f64,
-    },
+    Alpha { alpha: f64 },
     /// The text is not a length penalty.
     #[error(
         "`{text}` is not a valid length penalty; write none, gnmt:0.6 or power:1, where the number is alpha"
     )]
-    UnknownPenalty {
-        /// The given text.
-        text: String,
-    },
+    UnknownPenalty { text: String },
     /// The factor of a length limit is negative or not finite.
     #[error("the factor of the length limit is {factor}; choose a number of at least 0")]
-    Factor {
-        /// The given factor.
-        factor: f64,
-    },
+    Factor { factor: f64 },
     /// The length limit is so large that a search might never reach it.
     #[error("the length limit `{limit}` is too large; choose numbers of at most {most}")]
-    NoEnd {
-        /// The given limit.
-        limit: String,
-        /// The largest number allowed in it.
-        most: usize,
-    },
+    NoEnd { limit: String, most: usize },
     /// The minimum length is above the maximum length for every source.
     #[error(
         "`min_len` is {min_len} and `max_len` is {max_len}, so no length is allowed; lower `min_len`, or raise \
          `max_len`"
     )]
-    Lengths {
-        /// The minimum length.
-        min_len: String,
-        /// The maximum length.
-        max_len: String,
-    },
+    Lengths { min_len: String, max_len: String },
     /// The maximum length allows no token, or only EOS, for every source.
     #[error(
         "`max_len` is {max_len}, so every translation is empty; raise it: EOS counts as a token"
     )]
-    NoWords {
-        /// The maximum length.
-        max_len: String,
-    },
+    NoWords { max_len: String },
     /// The text is not a length limit.
     #[error(
         "`{text}` is not a valid length limit; write 100, 2x or 1x+50, where x is the number of source tokens"
     )]
-    UnknownLimit {
-        /// The given text.
-        text: String,
-    },
+    UnknownLimit { text: String },
     /// The text is not a stop rule.
     #[error("`{text}` is not a valid stop rule; write present-length, beam-finished or never")]
-    UnknownStopRule {
-        /// The given text.
-        text: String,
-    },
+    UnknownStopRule { text: String },
     /// The text is not a rule for the length limit.
     #[error("`{text}` is not a valid `at_limit`; write cut, compete, end or free-end")]
-    UnknownAtLimit {
-        /// The given text.
-        text: String,
-    },
+    UnknownAtLimit { text: String },
     /// The text is not a kind of mean.
     #[error("`{text}` is not a valid ensemble mean; write probs or log-probs")]
-    UnknownMean {
-        /// The given text.
-        text: String,
-    },
+    UnknownMean { text: String },
     /// The weight of the coverage penalty is negative or not finite.
     #[error("`coverage_penalty` is {beta}; choose a number of at least 0, for example 0.2")]
-    Coverage {
-        /// The given weight.
-        beta: f64,
-    },
+    Coverage { beta: f64 },
     /// The repetition penalty is not positive or not finite.
     #[error(
         "`repetition_penalty` is {theta}; choose a number above 0: 1 changes nothing, 1.2 repeats less"
     )]
-    Repetition {
-        /// The given factor.
-        theta: f64,
-    },
+    Repetition { theta: f64 },
     /// The length of n-grams is 0.
     #[error("`no_repeat_ngram` is 0; choose at least 1 (3 is usual), or leave it out")]
     NoNgram,
@@ -142,20 +95,14 @@ pub enum SearchError {
     SampledPhrases,
     /// The temperature is not positive or not finite.
     #[error(
-        "`temperature` is {temperature}; choose a number above 0: 1 is the model's distribution, \
-         and greedy search is the limit at 0"
+        "`temperature` is {temperature}; choose a number above 0: 1 is the model's distribution, and greedy search is \
+         the limit at 0"
     )]
-    Temperature {
-        /// The given temperature.
-        temperature: f64,
-    },
+    Temperature { temperature: f64 },
     /// The number of tokens to draw from is 0.
     #[error("`top_k` is 0; choose at least 1, or leave it out")]
     NoTopK,
     /// The share of the probability is not above 0 and at most 1.
     #[error("`top_p` is {top_p}; choose a number above 0 and at most 1 (1 leaves nothing out)")]
-    TopP {
-        /// The given share.
-        top_p: f64,
-    },
+    TopP { top_p: f64 },
 }

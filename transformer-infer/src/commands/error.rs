@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use transformer_infer::TranslatorError;
 
 use burn::store::RecordError;
 use transformer_core::QuantizeError;
@@ -11,11 +12,9 @@ use transformer_core::directory::{DirectoryError, ExtendVocabularyError};
 use transformer_core::export::ExportError;
 use transformer_core::import::MarianError;
 use transformer_core::lines::LineError;
-use transformer_infer::attention::AttentionError;
 use transformer_infer::document::format::{Format, FormatError};
 use transformer_infer::document::{DocumentError, ProtectionError};
 use transformer_infer::search::SearchError;
-use transformer_infer::{GlossaryError, TranslatorError};
 use transformer_program::{OutputError, ThreadsError};
 
 use super::{OutputPathError, PictureError};
@@ -35,15 +34,12 @@ pub(crate) enum CommandError {
          text as arguments"
     )]
     InputThread(#[source] io::Error),
-    /// The model cannot be loaded, or computes NaN.
+    /// The model cannot be loaded, computes NaN, or lacks a layer or head; or the glossary cannot be read.
     #[error(transparent)]
     Translator(#[from] TranslatorError),
     /// The flags contradict each other.
     #[error(transparent)]
     Usage(#[from] SearchError),
-    /// Attention cannot be recorded or selected.
-    #[error(transparent)]
-    Attention(#[from] AttentionError),
     /// The file of `attention` cannot be written.
     #[error(transparent)]
     Picture(#[from] PictureError),
@@ -64,55 +60,41 @@ pub(crate) enum CommandError {
     Piece {
         /// The place where it was given.
         origin: String,
-        /// The reason why it cannot be added.
         source: ExtendVocabularyError,
     },
     /// More pieces are given than any vocabulary needs.
     #[error("more than {max} pieces to add; give only the most frequent ones")]
-    TooManyPieces {
-        /// Maximum number of pieces.
-        max: usize,
-    },
+    TooManyPieces { max: usize },
     /// A Marian model cannot be imported.
     #[error(transparent)]
     Marian(#[from] MarianError),
     /// The generation settings of a Marian model are not a valid search.
     #[error(
         "the generation settings of the model in `{}` are not a valid search; correct its generation_config.json, or \
-         config.json",
-        from.display()
+         config.json", from.display()
     )]
-    Generation {
-        /// The folder of the model.
-        from: PathBuf,
-        /// The setting at fault.
-        source: SearchError,
-    },
+    Generation { from: PathBuf, source: SearchError },
     /// A model cannot be exported.
     #[error(transparent)]
     Export(#[from] ExportError),
     /// Weights cannot be serialized.
     #[error("the weights cannot be serialized")]
     Record(#[from] RecordError),
-    /// The glossary cannot be read.
-    #[error(transparent)]
-    Glossary(#[from] GlossaryError),
     /// A text file or standard input cannot be read.
     #[error(transparent)]
     Lines(#[from] LineError),
     /// Parallel files have different numbers of lines.
     #[error(
         "`{}` has {n_first} lines and `{}` has {n_other}; every line needs its {counterpart}",
-        first.display(), other.display()
+        first.display(),
+        other.display()
     )]
     LineCounts {
         /// The file that was read first.
         first: PathBuf,
-        /// Its number of lines.
         n_first: u64,
         /// The file that differs.
         other: PathBuf,
-        /// Its number of lines.
         n_other: u64,
         /// The counterpart that a line lacks.
         counterpart: &'static str,
@@ -125,31 +107,23 @@ pub(crate) enum CommandError {
     DashAmongText,
     /// The text to ban cannot be tokenized.
     #[error(
-        "`{text}` of `--ban` is blank or has characters that the vocabulary lacks, so it is never generated; \
-         leave it out"
+        "`{text}` of `--ban` is blank or has characters that the vocabulary lacks, so it is never generated; leave it \
+         out"
     )]
-    Ban {
-        /// The text.
-        text: String,
-    },
+    Ban { text: String },
     /// The token to ban is not in the vocabulary.
     #[error(
-        "`{token}` of `--ban-token` is not in the vocabulary; ban text with `--ban`, or see tokens with \
-         `--json --token-scores`"
+        "`{token}` of `--ban-token` is not in the vocabulary; ban text with `--ban`, or see tokens with `--json \
+         --token-scores`"
     )]
-    BanToken {
-        /// The given token.
-        token: String,
-    },
+    BanToken { token: String },
     /// The numbers of prefixes and lines differ.
     #[error(
-        "`{}` has {n_prefixes} lines, but the text has {}; give each line a prefix, or a blank line for none",
-        path.display(), if *has_more { "fewer" } else { "more" }
+        "`{path}` has {n_prefixes} lines, but the text has {}; give each line a prefix, or a blank line for none",
+        if *has_more { "fewer" } else { "more" }
     )]
     Prefixes {
-        /// The file with the prefixes.
         path: PathBuf,
-        /// Its number of lines.
         n_prefixes: u64,
         /// True if it has more lines than the text.
         has_more: bool,
@@ -189,7 +163,7 @@ pub(crate) enum CommandError {
         problem: String,
     },
     /// The file to score is empty.
-    #[error("`{}` has no line to score", path.display())]
+    #[error("`{path}` has no line to score")]
     NothingToScore {
         /// The file without lines.
         path: PathBuf,
@@ -198,13 +172,8 @@ pub(crate) enum CommandError {
     #[error("only one translation to compare; give `--hyp` at least twice")]
     OneSystem,
     /// A file cannot be written.
-    #[error("cannot write `{}`", path.display())]
-    WriteFile {
-        /// The file.
-        path: PathBuf,
-        /// The error of the operating system.
-        source: io::Error,
-    },
+    #[error("cannot write `{path}`")]
+    WriteFile { path: PathBuf, source: io::Error },
     /// Translations and scores would both go to standard output.
     #[error(
         "`--out -` would mix translations with scores; give it a file, or use `translate` and then `bleu`"
@@ -218,12 +187,7 @@ pub(crate) enum CommandError {
     Format(#[from] FormatError),
     /// A flag for another format was given.
     #[error("`{flag}` does not apply to documents in the format {format}; leave it out")]
-    FormatFlag {
-        /// The flag.
-        flag: &'static str,
-        /// The format of the document.
-        format: Format,
-    },
+    FormatFlag { flag: &'static str, format: Format },
     /// The text to protect is not a valid pattern.
     #[error(transparent)]
     Protection(#[from] ProtectionError),
@@ -231,19 +195,11 @@ pub(crate) enum CommandError {
     #[error(transparent)]
     Document(#[from] DocumentError),
     /// A file cannot be opened.
-    #[error("cannot open `{}`; check the path", path.display())]
-    OpenFile {
-        /// The file.
-        path: PathBuf,
-        /// The error of the operating system.
-        source: io::Error,
-    },
+    #[error("cannot open `{path}`; check the path")]
+    OpenFile { path: PathBuf, source: io::Error },
     /// The output file is one of the inputs.
-    #[error("`{}` is both input and output; write to another file with --out", path.display())]
-    OutIsInput {
-        /// The file.
-        path: PathBuf,
-    },
+    #[error("`{path}` is both input and output; write to another file with --out")]
+    OutIsInput { path: PathBuf },
     /// The server cannot start.
     #[cfg(feature = "serve")]
     #[error(transparent)]
@@ -283,7 +239,7 @@ impl CommandError {
             | Self::FormatFlag { .. }
             | Self::Protection(_)
             | Self::OutIsInput { .. } => ExitCode::from(2),
-            Self::Attention(AttentionError::NoLayer { .. } | AttentionError::NoHead { .. })
+            Self::Translator(TranslatorError::NoLayer { .. } | TranslatorError::NoHead { .. })
             | Self::Picture(PictureError::Ending { .. })
             | Self::Reduce(
                 QuantizeError::AlreadyQuantized { .. }

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 use std::path::PathBuf;
+use transformer_infer::TranslatorError;
 
 use clap::{Args, ValueEnum};
 use transformer_core::directory::{ModelDirectory, Tokenizers, undo_on_failure};
@@ -11,8 +12,8 @@ use transformer_core::export::{
 use transformer_core::import::marian::{EarlyStopping, Generation};
 use transformer_core::text::{LanguageLayout, LanguageTokens};
 use transformer_core::{Transformer, device};
+use transformer_infer::Translator;
 use transformer_infer::search::{LengthLimit, LengthPenalty, Search, StopRule};
-use transformer_infer::{Translator, TranslatorError};
 
 use super::{CommandError, check_folder};
 

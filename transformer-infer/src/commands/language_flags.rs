@@ -1,7 +1,8 @@
 //! [`LanguageFlags`]: the languages between which a multilingual model translates.
 
 use clap::Args;
-use transformer_infer::{Translator, TranslatorError};
+use transformer_infer::Translator;
+use transformer_infer::TranslatorError;
 
 use super::CommandError;
 

@@ -10,66 +10,32 @@ use transformer_core::directory::{belongs_to_a_run, check_link};
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum OutputPathError {
     /// The path of a folder is a file.
-    #[error("`{}` is a file; give --out a folder", path.display())]
-    IsFile {
-        /// The given path.
-        path: PathBuf,
-    },
+    #[error("`{path}` is a file; give --out a folder")]
+    IsFile { path: PathBuf },
     /// The path of a file is a folder.
-    #[error("`{}` is a folder; give --out a file", path.display())]
-    IsFolder {
-        /// The given path.
-        path: PathBuf,
-    },
+    #[error("`{path}` is a folder; give --out a file")]
+    IsFolder { path: PathBuf },
     /// The folder of a file does not exist.
     #[error("the folder `{}` does not exist; create it first", folder.display())]
-    NoFolder {
-        /// The folder.
-        folder: PathBuf,
-    },
+    NoFolder { folder: PathBuf },
     /// The folder belongs to a training run.
-    #[error("`{}` is a folder of a training run; choose another folder", path.display())]
-    Run {
-        /// The given path.
-        path: PathBuf,
-    },
+    #[error("`{path}` is a folder of a training run; choose another folder")]
+    Run { path: PathBuf },
     /// The folder has files, which could be lost.
-    #[error(
-        "`{}` is not empty; choose another folder, or replace its files with --overwrite",
-        path.display()
-    )]
-    NotEmpty {
-        /// The given path.
-        path: PathBuf,
-    },
+    #[error("`{path}` is not empty; choose another folder, or replace its files with --overwrite")]
+    NotEmpty { path: PathBuf },
     /// The path is a pipe or a device.
-    #[error("`{}` is not a regular file; leave --out out, and redirect standard output to it", path.display())]
-    NotAFile {
-        /// The given path.
-        path: PathBuf,
-    },
+    #[error("`{path}` is not a regular file; leave --out out, and redirect standard output to it")]
+    NotAFile { path: PathBuf },
     /// The file has content, which could be lost.
-    #[error("`{}` exists; choose another name, or replace it with --overwrite", path.display())]
-    Exists {
-        /// The given path.
-        path: PathBuf,
-    },
+    #[error("`{path}` exists; choose another name, or replace it with --overwrite")]
+    Exists { path: PathBuf },
     /// The path is a link to a missing target.
-    #[error("cannot write `{}`", path.display())]
-    Link {
-        /// The given path.
-        path: PathBuf,
-        /// The error, which names the target of the link.
-        source: io::Error,
-    },
+    #[error("cannot write `{path}`")]
+    Link { path: PathBuf, source: io::Error },
     /// The folder cannot be read.
-    #[error("cannot read `{}`", path.display())]
-    Read {
-        /// The given path.
-        path: PathBuf,
-        /// The error of the operating system.
-        source: io::Error,
-    },
+    #[error("cannot read `{path}`")]
+    Read { path: PathBuf, source: io::Error },
 }
 
 /// Checks that a file can be written: the path is not a folder, and its folder exists.

@@ -36,39 +36,23 @@ pub(super) struct Picture {
 pub(crate) enum PictureError {
     /// The extension is not known.
     #[error(
-        "`{}` has no known extension; use .html for a page, .svg for a figure or .json for data",
-        path.display()
+        "`{path}` has no known extension; use .html for a page, .svg for a figure or .json for data"
     )]
-    Ending {
-        /// The given path.
-        path: PathBuf,
-    },
+    Ending { path: PathBuf },
     /// The file exists, and another program wrote it.
     #[error(
-        "`{}` exists and was not written by this command; remove it, or choose another name",
-        path.display()
+        "`{path}` exists and was not written by this command; remove it, or choose another name"
     )]
-    Foreign {
-        /// The given path.
-        path: PathBuf,
-    },
+    Foreign { path: PathBuf },
     /// The path is a folder or a device.
-    #[error("`{}` is not a file; choose another name", path.display())]
-    NotAFile {
-        /// The given path.
-        path: PathBuf,
-    },
+    #[error("`{path}` is not a file; choose another name")]
+    NotAFile { path: PathBuf },
     /// The path cannot be used.
     #[error(transparent)]
     OutputPath(#[from] OutputPathError),
     /// The file cannot be read or written.
-    #[error("cannot write `{}`", path.display())]
-    Write {
-        /// The given path.
-        path: PathBuf,
-        /// The error of the operating system.
-        source: io::Error,
-    },
+    #[error("cannot write `{path}`")]
+    Write { path: PathBuf, source: io::Error },
 }
 
 impl Picture {

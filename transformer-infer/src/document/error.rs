@@ -1,10 +1,9 @@
 //! [`DocumentError`]: the reason why a document cannot be translated, and the remedy.
 
 use std::io;
+use transformer_translate::TranslatorError;
 
 use super::ReadError;
-use crate::attention::AttentionError;
-use transformer_translate::TranslatorError;
 
 /// The reason why a document cannot be read or translated, and the remedy.
 #[derive(Debug, thiserror::Error)]
@@ -16,10 +15,7 @@ pub enum DocumentError {
     /// The output cannot be written.
     #[error("cannot write the translation; check the disk and the rights")]
     Write(#[source] io::Error),
-    /// The translation failed.
+    /// The translation or its word alignment failed.
     #[error(transparent)]
     Translator(#[from] TranslatorError),
-    /// The word alignments failed.
-    #[error(transparent)]
-    Alignment(#[from] AttentionError),
 }

@@ -1,6 +1,7 @@
 //! The word alignments of many lines are those of each line alone.
 
-use transformer_infer::attention::{Alignment, AttentionError, Head, LayerHead};
+use transformer_infer::TranslatorError;
+use transformer_infer::attention::{Alignment, Head, LayerHead};
 use transformer_infer::search::{LengthLimit, Sampling, Search};
 use transformer_infer::{BatchLimits, Input, Translation, Translator};
 
@@ -159,7 +160,7 @@ fn words_beyond_the_length_limit_have_no_pair() {
 fn a_model_that_computes_nan_aligns_nothing() {
     let translations = translated(&beam(1));
     let refused = ruined_translator().alignments(&LINES, &translations, LayerHead::default());
-    assert_eq!(refused, Err(AttentionError::NotANumber));
+    assert_eq!(refused, Err(TranslatorError::AttentionNotANumber));
 }
 
 #[test]

@@ -4,7 +4,8 @@ use burn::module::Module;
 use burn::tensor::{Int, Tensor, TensorData};
 use transformer_core::text::{BOS, EOS};
 use transformer_core::{AttentionMaps, AttentionMasks, Padded};
-use transformer_infer::attention::{Attention, AttentionError, Map};
+use transformer_infer::TranslatorError;
+use transformer_infer::attention::{Attention, Map};
 use transformer_infer::search::{Hypothesis, LengthLimit, Search};
 use transformer_infer::{BatchLimits, Translator};
 
@@ -209,7 +210,7 @@ fn a_cut_output_has_no_eos() {
 fn blank_text_is_refused() {
     for line in ["", " \t"] {
         let refused = translator().forced_attention(line, "bad");
-        assert_eq!(refused, Err(AttentionError::BlankSource));
+        assert_eq!(refused, Err(TranslatorError::BlankSource));
     }
 }
 
@@ -226,12 +227,12 @@ fn text_beyond_the_positions_of_the_model_is_refused() {
     let (n_tokens, limit) = (5, 4);
     assert_eq!(
         long_source,
-        Err(AttentionError::LongSource { n_tokens, limit })
+        Err(TranslatorError::LongSource { n_tokens, limit })
     );
     let (n_tokens, limit) = (4, 3);
     assert_eq!(
         long_target,
-        Err(AttentionError::LongTarget { n_tokens, limit })
+        Err(TranslatorError::LongTarget { n_tokens, limit })
     );
 }
 
@@ -249,7 +250,7 @@ fn a_given_target_beyond_the_limit_of_sources_is_refused() {
     let (n_tokens, limit) = (7, 5);
     assert_eq!(
         translator.forced_attention("a", "bad ab"),
-        Err(AttentionError::LongTarget { n_tokens, limit })
+        Err(TranslatorError::LongTarget { n_tokens, limit })
     );
 }
 
@@ -261,7 +262,7 @@ fn a_model_that_computes_nan_is_an_error() {
         .expect("the tokenizers are the model's");
     assert_eq!(
         translator.forced_attention("a", "d"),
-        Err(AttentionError::NotANumber)
+        Err(TranslatorError::AttentionNotANumber)
     );
 }
 

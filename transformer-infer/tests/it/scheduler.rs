@@ -4,15 +4,14 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::{Arc, mpsc};
 use std::thread;
+use transformer_infer::TranslatorError;
 
 use proptest::prelude::*;
 use transformer_core::ComputePrecision;
 use transformer_core::device::is_cpu_memory;
-use transformer_infer::scheduler::{
-    Job, JobLine, Scheduler, SchedulerError, SchedulerOptions, Ticket,
-};
+use transformer_infer::scheduler::{Job, JobLine, Scheduler, SchedulerOptions, Ticket};
 use transformer_infer::search::{LengthLimit, Sampling, Search};
-use transformer_infer::{Input, OpenOptions, Translation, Translator, TranslatorError};
+use transformer_infer::{Input, OpenOptions, Translation, Translator};
 
 use crate::model::{random_model, ruined_translator, test_device, tokenizers, write_model};
 
@@ -59,7 +58,7 @@ fn job(lines: &[&str], search: &Search) -> Job {
 fn submit(
     scheduler: &Scheduler,
     job: Job,
-) -> Result<(Ticket, mpsc::Receiver<(usize, LineResult)>), SchedulerError> {
+) -> Result<(Ticket, mpsc::Receiver<(usize, LineResult)>), TranslatorError> {
     let (sender, results) = mpsc::channel();
     let ticket = scheduler.submit(job, move |index, result| {
         let _ = sender.send((index, result));
@@ -340,7 +339,7 @@ fn shutting_down_finishes_what_was_accepted_and_refuses_the_rest() {
     assert_eq!(translated.try_iter().count(), 200);
     assert_eq!(scheduler.stats().totals.n_translated, 200);
     let refused = submit(&scheduler, job(&["a"], &Search::greedy())).map(|_| ());
-    assert!(matches!(refused, Err(SchedulerError::ShutDown)));
+    assert!(matches!(refused, Err(TranslatorError::ShutDown)));
 }
 
 #[test]

@@ -1,13 +1,10 @@
 //! What threads can share: checked by the compiler.
 
+use transformer_infer::TranslatorError;
 use transformer_infer::document::{ModelLines, Protection, Splitter};
-use transformer_infer::scheduler::{
-    Job, JobEvent, JobStream, Scheduler, SchedulerError, SchedulerStats, Ticket,
-};
+use transformer_infer::scheduler::{Job, JobEvent, JobStream, Scheduler, SchedulerStats, Ticket};
 use transformer_infer::search::{Hypothesis, Search};
-use transformer_infer::{
-    BatchLimits, Glossary, PackedScorer, Scorer, Translation, Translator, TranslatorError,
-};
+use transformer_infer::{BatchLimits, Glossary, PackedScorer, Scorer, Translation, Translator};
 
 /// Compiles for types that threads can share by reference, and send to each other.
 const fn is_shared<T: Send + Sync>() {}
@@ -31,7 +28,7 @@ fn threads_can_share_schedulers_and_tickets() {
     is_shared::<Job>();
     is_shared::<JobEvent>();
     is_shared::<SchedulerStats>();
-    is_shared::<SchedulerError>();
+    is_shared::<TranslatorError>();
 }
 
 #[test]

@@ -7,6 +7,7 @@ pub mod attention;
 pub mod scheduler;
 
 mod batch;
+mod error;
 mod scorer;
 mod translator;
 #[cfg(test)]
@@ -18,11 +19,14 @@ pub use batch::translate_ids;
 #[doc(hidden)]
 pub use batch::{BatchLimits, Source, batches_within, translate_packed, translate_sources};
 #[doc(hidden)]
+pub use error::ModelOrigin;
+pub use error::TranslatorError;
+#[doc(hidden)]
 pub use scorer::PackedScorer;
 pub use scorer::Scorer;
 pub use translator::{
-    Candidate, Glossary, GlossaryError, Input, OpenOptions, PairScore, Term, Translation,
-    Translator, TranslatorError, Warning, score_ids,
+    Candidate, Glossary, Input, OpenOptions, PairScore, Term, Translation, Translator, Warning,
+    score_ids,
 };
 #[doc(hidden)]
-pub use translator::{ModelOrigin, TotalScore, marian_search};
+pub use translator::{TotalScore, marian_search};

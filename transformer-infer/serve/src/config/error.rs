@@ -3,23 +3,19 @@
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-
 use transformer_translate::TranslatorError;
-use transformer_translate::attention::AttentionError;
-use transformer_translate::scheduler::SchedulerError;
 
 /// Error at the start of the server, with its remedy.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "a field's name says what it holds")]
 pub enum ServeError {
     /// The address cannot be listened on.
     #[error(
         "cannot listen on {address}; choose another --port, or stop the program that listens there"
     )]
     Listen {
-        /// The address.
         address: SocketAddr,
-        /// The system's error.
         source: io::Error,
     },
     /// The asynchronous runtime, or the handler of signals, cannot be started.
@@ -30,44 +26,30 @@ pub enum ServeError {
     /// No model was given.
     #[error("no model to serve; give at least one --model")]
     NoModel,
-    /// A model cannot be loaded.
+    /// A model cannot be loaded, its attention cannot be read, or the threads that translate cannot be started.
     #[error(transparent)]
     Translator(#[from] TranslatorError),
     /// The program panicked while it loaded a model.
     #[error("loading a model panicked; report the message above with the model")]
     Panic,
-    /// The attention of a model cannot be read.
-    #[error(transparent)]
-    Attention(#[from] AttentionError),
-    /// The threads that translate cannot be started.
-    #[error(transparent)]
-    Scheduler(#[from] SchedulerError),
     /// Two models are in folders of the same name.
-    #[error(
-        "`{}` and `{}` have the same name, `{name}`; rename one of the folders",
-        first.display(), other.display()
-    )]
+    #[error("`{}` and `{}` have the same name, `{name}`; rename one of the folders", first.display(), other.display())]
     SameName {
-        /// The name.
         name: String,
         /// The folder of the first model.
         first: PathBuf,
-        /// The folder of the second model.
         other: PathBuf,
     },
     /// Two models translate between the same languages.
     #[error(
-        "`{first}` and `{other}` both translate from {source_language} to {target}; serve one of them, or \
-         start a second server"
+        "`{first}` and `{other}` both translate from {source_language} to {target}; serve one of them, or start a \
+         second server"
     )]
     SamePair {
         /// The name of the first model.
         first: String,
-        /// The name of the second model.
         other: String,
-        /// The source language.
         source_language: String,
-        /// The target language.
         target: String,
     },
     /// No model translates from or into the third language.
@@ -77,21 +59,14 @@ pub enum ServeError {
     Pivot {
         /// `from` or `into`.
         direction: &'static str,
-        /// The language.
         language: String,
     },
     /// The file of API keys cannot be read.
-    #[error("cannot read the API keys in `{}`; check its path and permissions", path.display())]
-    ReadKeys {
-        /// The file.
-        path: PathBuf,
-        /// The system's error.
-        source: io::Error,
-    },
+    #[error("cannot read the API keys in `{path}`; check its path and permissions")]
+    ReadKeys { path: PathBuf, source: io::Error },
     /// A line of the file of API keys is wrong.
-    #[error("`{}`, line {line}: {problem}", path.display())]
+    #[error("`{path}`, line {line}: {problem}")]
     Keys {
-        /// The file.
         path: PathBuf,
         /// Number of the line, from 1.
         line: usize,
@@ -102,8 +77,5 @@ pub enum ServeError {
     #[error(
         "invalid origin `{origin}`; give `*`, or a scheme and a host such as https://example.org"
     )]
-    Origin {
-        /// The given text.
-        origin: String,
-    },
+    Origin { origin: String },
 }

@@ -15,43 +15,24 @@ use utoipa::ToSchema;
 pub(crate) enum ApiError {
     /// The interface does not accept the request.
     #[error("{text}")]
-    Request {
-        /// The given and the expected value.
-        text: String,
-    },
+    Request { text: String },
     /// The body has another content type.
     #[error("expected a JSON body with `Content-Type: application/json`")]
     MediaType,
     /// No model knows the language.
     #[error("{code} is not supported")]
-    Language {
-        /// The given code.
-        code: String,
-    },
+    Language { code: String },
     /// The models do not translate between the two languages.
     #[error("{target} is not available as a target language from {source_code}")]
-    Pair {
-        /// The code of the source language.
-        source_code: String,
-        /// The code of the target language.
-        target: String,
-    },
+    Pair { source_code: String, target: String },
     /// There is no such model.
     #[error("there is no model `{name}`; GET /v1/models lists the models")]
-    Model {
-        /// The given name.
-        name: String,
-    },
+    Model { name: String },
     /// The texts are too long.
     #[error(
         "the request has {n_chars} characters, more than the limit of {limit}; send it in parts"
     )]
-    TooLong {
-        /// Number of characters of all texts.
-        n_chars: usize,
-        /// Maximum number of characters.
-        limit: usize,
-    },
+    TooLong { n_chars: usize, limit: usize },
     /// The texts have more tokens than can wait.
     #[error("the request has {n_tokens} tokens, more than the limit of {limit}; send it in parts")]
     TooManyTokens {
@@ -62,12 +43,7 @@ pub(crate) enum ApiError {
     },
     /// There are too many texts.
     #[error("the request has {n_texts} texts, more than the limit of {limit}; send them in parts")]
-    TooManyTexts {
-        /// Number of texts.
-        n_texts: usize,
-        /// Maximum number of texts.
-        limit: usize,
-    },
+    TooManyTexts { n_texts: usize, limit: usize },
     /// The body is too large.
     #[error("the body has more than {limit} bytes; send it in parts")]
     BodyTooLarge {
@@ -76,10 +52,7 @@ pub(crate) enum ApiError {
     },
     /// The body did not arrive in time.
     #[error("the body took more than {seconds} seconds to arrive; send it faster, or in parts")]
-    SlowBody {
-        /// The limit.
-        seconds: u64,
-    },
+    SlowBody { seconds: u64 },
     /// The connection ended before the body.
     #[error("the connection ended before the whole body arrived")]
     BrokenBody,
@@ -91,18 +64,10 @@ pub(crate) enum ApiError {
     WrongKey,
     /// The client sends too many requests.
     #[error("more than {limit} requests per minute; try again in {retry_after} seconds")]
-    TooManyRequests {
-        /// Maximum number of requests per minute.
-        limit: u32,
-        /// Seconds until the next request is accepted.
-        retry_after: u64,
-    },
+    TooManyRequests { limit: u32, retry_after: u64 },
     /// Too much work is waiting.
     #[error("the server is busy; try again in {retry_after} seconds")]
-    Busy {
-        /// Seconds until the load is probably lower.
-        retry_after: u64,
-    },
+    Busy { retry_after: u64 },
     /// The models are not loaded yet.
     #[error("the models are still loading; try again in a few seconds")]
     Loading,
@@ -113,22 +78,13 @@ pub(crate) enum ApiError {
     #[error(
         "the translation took more than {seconds} seconds; send less text at a time, or try again later"
     )]
-    Timeout {
-        /// The limit.
-        seconds: u64,
-    },
+    Timeout { seconds: u64 },
     /// The request names another server.
     #[error("unknown host `{host}`; allow it with --allow-host")]
-    Host {
-        /// The given name.
-        host: String,
-    },
+    Host { host: String },
     /// A page of another origin called.
     #[error("pages from {origin} may not call this server; allow them with --cors-origin")]
-    Origin {
-        /// The origin.
-        origin: String,
-    },
+    Origin { origin: String },
     /// There is nothing at this path.
     #[error("not found")]
     NotFound,

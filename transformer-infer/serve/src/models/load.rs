@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
+use transformer_translate::TranslatorError;
 
 use burn::tensor::Device;
 use transformer_core::ModelDirectory;
@@ -10,8 +11,8 @@ use transformer_core::directory::DirectoryError;
 use super::{ModelFacts, Models, Served};
 use crate::config::{ServeError, ServeOptions};
 use transformer_core::text::one_line;
+use transformer_translate::Translator;
 use transformer_translate::scheduler::{Scheduler, SchedulerOptions};
-use transformer_translate::{Translator, TranslatorError};
 
 /// Loads the models of the options onto a device.
 #[derive(Debug)]

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::time::Duration;
+use transformer_translate::TranslatorError;
 
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
@@ -17,8 +18,8 @@ use transformer_documents::{
     DocumentLine, DocumentRules, Part, ReadError, Splitter, TokenLimits, TranslatedLine, Window,
 };
 use transformer_search::Search;
-use transformer_translate::scheduler::{Job, JobLine, SchedulerError, Ticket};
-use transformer_translate::{Glossary, Translation, Translator, TranslatorError};
+use transformer_translate::scheduler::{Job, JobLine, Ticket};
+use transformer_translate::{Glossary, Translation, Translator};
 
 /// Time that a request in progress waits before it asks for room in the queue again.
 pub(super) const WAIT: Duration = Duration::from_millis(20);
@@ -135,7 +136,7 @@ impl ServedDocument {
                     self.has_begun = true;
                     return Ok(submitted);
                 }
-                Err(SchedulerError::QueueFull { .. }) if self.has_begun => {}
+                Err(TranslatorError::QueueFull { .. }) if self.has_begun => {}
                 Err(error) => return Err(of_scheduler(error, &self.work.served)),
             }
             tokio::time::sleep(WAIT).await;
@@ -201,7 +202,7 @@ impl Work {
         }
     }
 
-    fn submit(&self, lines: Vec<JobLine>) -> Result<Submitted, SchedulerError> {
+    fn submit(&self, lines: Vec<JobLine>) -> Result<Submitted, TranslatorError> {
         let n_lines = lines.len();
         let job = Job {
             caller: self.caller.id,

@@ -4,24 +4,19 @@ use crate::http::ApiError;
 use crate::models::Served;
 use transformer_core::text::one_line;
 use transformer_translate::TranslatorError;
-use transformer_translate::scheduler::SchedulerError;
 
 /// Maximum number of seconds in a `Retry-After` header.
 const MAX_SECONDS: f64 = 60.0;
 
 /// Returns the refusal of lines.
-pub(super) fn of_scheduler(error: SchedulerError, served: &Served) -> ApiError {
+pub(super) fn of_scheduler(error: TranslatorError, served: &Served) -> ApiError {
     match error {
-        SchedulerError::QueueFull { .. } => busy(served),
-        SchedulerError::ShutDown => ApiError::Stopping,
-        SchedulerError::Translator(error) => of_translator(&error),
-        SchedulerError::JobTooLarge { n_tokens, limit } => {
+        TranslatorError::QueueFull { .. } => busy(served),
+        TranslatorError::ShutDown => ApiError::Stopping,
+        TranslatorError::JobTooLarge { n_tokens, limit } => {
             ApiError::TooManyTokens { n_tokens, limit }
         }
-        error => {
-            tracing::error!(error = one_line(&error), "lines were refused");
-            ApiError::Internal
-        }
+        error => of_translator(&error),
     }
 }
 

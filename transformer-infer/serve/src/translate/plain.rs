@@ -1,6 +1,7 @@
 //! Plain text: sentence by sentence, each with its alternatives and alignments.
 
 use std::sync::Arc;
+use transformer_translate::TranslatorError;
 
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
@@ -14,8 +15,8 @@ use crate::models::Served;
 use crate::state::Caller;
 use transformer_documents::{DocumentRules, DraftSentence, Form};
 use transformer_search::Search;
-use transformer_translate::scheduler::{Job, JobLine, SchedulerError, Ticket};
-use transformer_translate::{Translation, TranslatorError};
+use transformer_translate::Translation;
+use transformer_translate::scheduler::{Job, JobLine, Ticket};
 
 /// Maximum number of sentences that are finished together.
 const MAX_AT_ONCE: usize = 64;
@@ -148,7 +149,7 @@ impl Round {
         lines: Vec<(usize, Form)>,
         drafts: &[&DraftSentence],
         terms: &[Vec<String>],
-    ) -> Result<Self, SchedulerError> {
+    ) -> Result<Self, TranslatorError> {
         let samples = search.sampling.is_some();
         let job_line = |(index, form): &(usize, Form)| {
             let (draft, terms) = (drafts[*index], terms[*index].iter());
@@ -342,7 +343,7 @@ async fn next_round(
             &drafts,
             &finisher.terms,
         ) {
-            Err(SchedulerError::QueueFull { .. }) => {}
+            Err(TranslatorError::QueueFull { .. }) => {}
             round => return round.map_err(|error| of_scheduler(error, served)),
         }
         tokio::time::sleep(WAIT).await;

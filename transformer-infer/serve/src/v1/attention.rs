@@ -1,6 +1,7 @@
 //! `POST /v1/attention`.
 
 use std::sync::Arc;
+use transformer_translate::TranslatorError;
 
 use axum::body::Body;
 use axum::extract::{Query, State};
@@ -16,7 +17,7 @@ use crate::models::{self, Route, Served};
 use crate::state::Shared;
 use crate::translate::{MAX_ATTENTION_TOKENS, check_texts, translate_line};
 use transformer_core::text::one_line;
-use transformer_translate::attention::{Attention, AttentionError, Selection, page, page_data};
+use transformer_translate::attention::{Attention, Selection, page, page_data};
 
 /// The policy of the attention page: it may run its own script, and nothing else.
 const POLICY: &str = "sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline'; \
@@ -110,7 +111,7 @@ pub(super) async fn attention(
             (None, Some((direction, best))) => {
                 translator.attention_in(direction, &source, &best.hypothesis)
             }
-            (None, None) => Err(AttentionError::BlankSource),
+            (None, None) => Err(TranslatorError::BlankSource),
         };
         attention.and_then(|attention| written(&attention, query.format))
     };
@@ -140,7 +141,7 @@ fn check_length(served: &Served, request: &AttentionRequest) -> Result<(), ApiEr
     Ok(())
 }
 
-fn written(attention: &Attention, format: AttentionFormat) -> Result<Response, AttentionError> {
+fn written(attention: &Attention, format: AttentionFormat) -> Result<Response, TranslatorError> {
     let selection = Selection::default();
     Ok(match format {
         AttentionFormat::Json => {
@@ -157,12 +158,12 @@ fn written(attention: &Attention, format: AttentionFormat) -> Result<Response, A
     })
 }
 
-fn refusal(error: &AttentionError) -> ApiError {
+fn refusal(error: &TranslatorError) -> ApiError {
     match error {
-        AttentionError::BlankSource
-        | AttentionError::Direction(_)
-        | AttentionError::LongSource { .. }
-        | AttentionError::LongTarget { .. } => ApiError::request(error.to_string()),
+        TranslatorError::BlankSource
+        | TranslatorError::Direction(_)
+        | TranslatorError::LongSource { .. }
+        | TranslatorError::LongTarget { .. } => ApiError::request(error.to_string()),
         error => {
             tracing::error!(error = one_line(error), "attention failed");
             ApiError::Internal

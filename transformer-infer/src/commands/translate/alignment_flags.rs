@@ -1,8 +1,9 @@
 //! The flags of `translate` for word alignments.
 
 use clap::Args;
+use transformer_infer::TranslatorError;
 use transformer_infer::attention::{Alignment, Head, Kind, LayerHead};
-use transformer_infer::{Translation, Translator, TranslatorError};
+use transformer_infer::{Translation, Translator};
 
 use crate::commands::CommandError;
 

@@ -1,5 +1,6 @@
 //! Word alignments of many translations: one forward pass per batch.
 
+use crate::TranslatorError;
 use std::cmp::Reverse;
 use std::ops::Range;
 
@@ -8,7 +9,7 @@ use transformer_core::text::BOS;
 use transformer_core::{Padded, Transformer};
 
 use super::record::words_of;
-use super::{Alignment, AttentionError, Head, Kind, LayerHead, Link};
+use super::{Alignment, Head, Kind, LayerHead, Link};
 use crate::batch::batches_within;
 use crate::scorer::{assert_in_vocabulary, without_autodiff};
 use crate::translator::{Candidate, Translation, Translator};
@@ -24,7 +25,7 @@ impl Translator {
     ///
     /// # Errors
     ///
-    /// Returns an [`AttentionError`] if the layer or the head does not exist, or if the model computes NaN.
+    /// Returns a [`TranslatorError`] if the layer or the head does not exist, or if the model computes NaN.
     ///
     /// # Panics
     ///
@@ -51,7 +52,7 @@ impl Translator {
         lines: &[T],
         translations: &[Translation],
         layer_head: LayerHead,
-    ) -> Result<Vec<Vec<Alignment>>, AttentionError> {
+    ) -> Result<Vec<Vec<Alignment>>, TranslatorError> {
         self.align(lines, translations, layer_head, |line, target, map| {
             let src_words = words_of(&line.src_spans, &line.text);
             let tgt_words = words_of(&target.spans, &target.text);
@@ -76,7 +77,7 @@ impl Translator {
         lines: &[T],
         translations: &[Translation],
         layer_head: LayerHead,
-    ) -> Result<Vec<Vec<Vec<Link>>>, AttentionError> {
+    ) -> Result<Vec<Vec<Vec<Link>>>, TranslatorError> {
         self.align(lines, translations, layer_head, |line, target, map| {
             let rows = target.spans.iter().zip(map.chunks(line.row_len));
             let link = |(tgt, row): (&Range<usize>, &[f32])| {
@@ -97,7 +98,7 @@ impl Translator {
         &self,
         lines: &[Option<&str>],
         translations: &[Translation],
-    ) -> Result<Vec<Vec<Link>>, AttentionError> {
+    ) -> Result<Vec<Vec<Link>>, TranslatorError> {
         let pairs = lines.iter().zip(translations);
         let pairs = pairs.filter_map(|(line, it)| Some(((*line)?, it.clone())));
         let (texts, best): (Vec<&str>, Vec<Translation>) = pairs.unzip();
@@ -118,7 +119,7 @@ impl Translator {
         translations: &[Translation],
         layer_head: LayerHead,
         read: impl Fn(&Line, &Target, &[f32]) -> A,
-    ) -> Result<Vec<Vec<A>>, AttentionError> {
+    ) -> Result<Vec<Vec<A>>, TranslatorError> {
         assert_eq!(
             lines.len(),
             translations.len(),
@@ -267,11 +268,11 @@ impl Weights {
     }
 
     /// Returns the attention of the translation in a row to the tokens of its line, `[tgt_len, row_len]`.
-    fn map(&self, row: usize, target: &Target, line: &Line) -> Result<Vec<f32>, AttentionError> {
+    fn map(&self, row: usize, target: &Target, line: &Line) -> Result<Vec<f32>, TranslatorError> {
         let n_cells = self.tgt_len * self.src_len;
         let map = &self.weights[row * n_cells..][..target.spans.len() * self.src_len];
         if map.iter().any(|weight| !weight.is_finite()) {
-            return Err(AttentionError::NotANumber);
+            return Err(TranslatorError::AttentionNotANumber);
         }
         let rows = map.chunks(self.src_len);
         Ok(rows.flat_map(|row| &row[..line.row_len]).copied().collect())

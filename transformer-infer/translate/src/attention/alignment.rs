@@ -1,8 +1,9 @@
 //! [`Alignment`]: for each word of the output, the source word with the highest attention.
 
+use crate::TranslatorError;
 use std::fmt;
 
-use super::{Attention, AttentionError, Kind, LayerHead, Token};
+use super::{Attention, Kind, LayerHead, Token};
 
 /// The index of each token's word, if it is part of one.
 pub(super) type Words = [Option<usize>];
@@ -34,8 +35,8 @@ impl Attention {
     ///
     /// # Errors
     ///
-    /// Returns an [`AttentionError`] if there is no such layer or no such head.
-    pub fn alignment(&self, layer_head: LayerHead) -> Result<Alignment, AttentionError> {
+    /// Returns a [`TranslatorError`] if there is no such layer or no such head.
+    pub fn alignment(&self, layer_head: LayerHead) -> Result<Alignment, TranslatorError> {
         let map = layer_head.map(self, Kind::Cross)?;
         let words = |tokens: &[Token]| tokens.iter().map(|token| token.word).collect::<Vec<_>>();
         Ok(Alignment::between(

@@ -1,11 +1,10 @@
 //! One map as an SVG figure, for papers and slides.
 
+use crate::TranslatorError;
 use unicode_width::UnicodeWidthStr;
 
 use super::drawing::{Drawing, GAP, MARGIN, ROW};
-use super::{
-    Attention, AttentionError, ColorScale, Head, Kind, Map, Selection, Token, View, colors,
-};
+use super::{Attention, ColorScale, Head, Kind, Map, Selection, Token, View, colors};
 use transformer_core::text::escape_xml;
 
 /// Estimated width of a character, in pixels; a little wide, because the reader's font is unknown.
@@ -33,8 +32,8 @@ const FAINT: f32 = 0.01;
 ///
 /// # Errors
 ///
-/// Returns an [`AttentionError`] if there is no such layer or no such head.
-pub fn figure(attention: &Attention, selection: Selection) -> Result<String, AttentionError> {
+/// Returns a [`TranslatorError`] if there is no such layer or no such head.
+pub fn figure(attention: &Attention, selection: Selection) -> Result<String, TranslatorError> {
     let (kind, layer_head) = (selection.kind, selection.layer_head);
     let map = layer_head.map(attention, kind)?;
     let layer = layer_head.layer_of(attention, kind)?;

@@ -1,9 +1,10 @@
 //! [`LayerHead`]: a layer, and one of its heads or their mean.
 
+use crate::TranslatorError;
 use transformer_core::TransformerConfig;
 use transformer_core::config::Mixing;
 
-use super::{Attention, AttentionError, Head, Kind, Map};
+use super::{Attention, Head, Kind, Map};
 
 /// The map to use of a kind of attention: a layer, and a head or the mean of all.
 ///
@@ -22,8 +23,8 @@ impl LayerHead {
     ///
     /// # Errors
     ///
-    /// Returns an [`AttentionError`] if there is no such layer or no such head.
-    pub fn layer_of(self, attention: &Attention, kind: Kind) -> Result<usize, AttentionError> {
+    /// Returns a [`TranslatorError`] if there is no such layer or no such head.
+    pub fn layer_of(self, attention: &Attention, kind: Kind) -> Result<usize, TranslatorError> {
         let layers = attention.layers(kind);
         let n_heads = layers.first().map_or(0, Vec::len);
         self.layer_among(kind, layers.len(), n_heads)
@@ -33,8 +34,12 @@ impl LayerHead {
     ///
     /// # Errors
     ///
-    /// Returns an [`AttentionError`] if there is no such layer or no such head.
-    pub fn layer_in(self, config: &TransformerConfig, kind: Kind) -> Result<usize, AttentionError> {
+    /// Returns a [`TranslatorError`] if there is no such layer or no such head.
+    pub fn layer_in(
+        self,
+        config: &TransformerConfig,
+        kind: Kind,
+    ) -> Result<usize, TranslatorError> {
         let n_layers = match kind {
             Kind::Encoder => config.n_encoder_layers,
             Kind::Decoder if config.decoder_mixing == Mixing::Ssru => 0,
@@ -48,20 +53,20 @@ impl LayerHead {
         kind: Kind,
         n_layers: usize,
         n_heads: usize,
-    ) -> Result<usize, AttentionError> {
+    ) -> Result<usize, TranslatorError> {
         if n_layers == 0 {
-            return Err(AttentionError::NoAttention { kind });
+            return Err(TranslatorError::NoAttention { kind });
         }
         let layer = self.layer.unwrap_or((5 * n_layers).div_ceil(6));
         if !(1..=n_layers).contains(&layer) {
-            return Err(AttentionError::NoLayer {
+            return Err(TranslatorError::NoLayer {
                 layer,
                 kind,
                 n_layers,
             });
         }
         match self.head {
-            Head::One(head) if !(1..=n_heads).contains(&head) => Err(AttentionError::NoHead {
+            Head::One(head) if !(1..=n_heads).contains(&head) => Err(TranslatorError::NoHead {
                 head: self.head,
                 kind,
                 n_heads,
@@ -74,8 +79,8 @@ impl LayerHead {
     ///
     /// # Errors
     ///
-    /// Returns an [`AttentionError`] if there is no such layer or no such head.
-    pub fn map(self, attention: &Attention, kind: Kind) -> Result<Map, AttentionError> {
+    /// Returns a [`TranslatorError`] if there is no such layer or no such head.
+    pub fn map(self, attention: &Attention, kind: Kind) -> Result<Map, TranslatorError> {
         let layer = self.layer_of(attention, kind)?;
         let heads = &attention.layers(kind)[layer - 1];
         Ok(match self.head {

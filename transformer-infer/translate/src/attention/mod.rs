@@ -11,7 +11,6 @@ mod align_lines;
 mod alignment;
 mod colors;
 mod drawing;
-mod error;
 mod figure;
 mod kind;
 mod layer_head;
@@ -21,7 +20,6 @@ mod selection;
 mod weights;
 
 pub use alignment::Alignment;
-pub use error::AttentionError;
 pub use figure::figure;
 pub use kind::{Head, Kind};
 pub use layer_head::LayerHead;

@@ -1,8 +1,9 @@
 //! All attention maps of one sentence on a self-contained HTML page.
 
+use crate::TranslatorError;
 use serde::Serialize;
 
-use super::{Attention, AttentionError, Head, Kind, Map, Selection, View};
+use super::{Attention, Head, Kind, Map, Selection, View};
 use transformer_core::text::escape_xml;
 
 /// The name of the generator in every page and figure, by which `attention` recognizes its own files.
@@ -59,12 +60,12 @@ struct Start {
 ///
 /// # Errors
 ///
-/// Returns an [`AttentionError`] if there is no such layer or no such head.
+/// Returns a [`TranslatorError`] if there is no such layer or no such head.
 ///
 /// # Panics
 ///
 /// Never panics: the template is constant, and text and numbers can be serialized.
-pub fn page(attention: &Attention, selection: Selection) -> Result<String, AttentionError> {
+pub fn page(attention: &Attention, selection: Selection) -> Result<String, TranslatorError> {
     let json = page_data(attention, selection)?;
     // The user's text is inserted last, so that nothing in it is replaced.
     let page = TEMPLATE
@@ -91,12 +92,12 @@ pub fn page(attention: &Attention, selection: Selection) -> Result<String, Atten
 ///
 /// # Errors
 ///
-/// Returns an [`AttentionError`] if there is no such layer or no such head.
+/// Returns a [`TranslatorError`] if there is no such layer or no such head.
 ///
 /// # Panics
 ///
 /// Never panics: text and numbers can be serialized.
-pub fn page_data(attention: &Attention, selection: Selection) -> Result<String, AttentionError> {
+pub fn page_data(attention: &Attention, selection: Selection) -> Result<String, TranslatorError> {
     let Selection {
         kind,
         layer_head,

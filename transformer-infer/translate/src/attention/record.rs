@@ -1,12 +1,13 @@
 //! Recording attention: one forward pass over a source and its translation.
 
+use crate::TranslatorError;
 use std::ops::Range;
 
 use burn::tensor::{Int, Tensor, TensorData};
 use transformer_core::text::{BOS, Direction, EOS};
 use transformer_core::{AttentionMaps, AttentionMasks, LoadError, Padded};
 
-use super::{Attention, AttentionError, Map, Token};
+use super::{Attention, Map, Token};
 use crate::scorer::{assert_in_vocabulary, without_autodiff};
 use crate::translator::Translator;
 use transformer_search::Hypothesis;
@@ -20,7 +21,7 @@ impl Translator {
     ///
     /// # Errors
     ///
-    /// Returns an [`AttentionError`] if the line is blank, if a side is too long, or if the model computes NaN.
+    /// Returns a [`TranslatorError`] if the line is blank, if a side is too long, or if the model computes NaN.
     ///
     /// # Panics
     ///
@@ -45,7 +46,7 @@ impl Translator {
         &self,
         line: &str,
         hypothesis: &Hypothesis,
-    ) -> Result<Attention, AttentionError> {
+    ) -> Result<Attention, TranslatorError> {
         self.attention_in(self.direction_of(None)?, line, hypothesis)
     }
 
@@ -59,7 +60,7 @@ impl Translator {
         direction: Direction,
         line: &str,
         hypothesis: &Hypothesis,
-    ) -> Result<Attention, AttentionError> {
+    ) -> Result<Attention, TranslatorError> {
         let mut tgt_ids = hypothesis.ids.clone();
         if hypothesis.finished || tgt_ids.is_empty() {
             tgt_ids.push(EOS);
@@ -72,12 +73,12 @@ impl Translator {
     ///
     /// # Errors
     ///
-    /// Returns an [`AttentionError`] if the line is blank, if a side is too long, or if the model computes NaN.
+    /// Returns a [`TranslatorError`] if the line is blank, if a side is too long, or if the model computes NaN.
     pub fn forced_attention(
         &self,
         line: &str,
         tgt_line: &str,
-    ) -> Result<Attention, AttentionError> {
+    ) -> Result<Attention, TranslatorError> {
         self.forced_attention_in(None, line, tgt_line)
     }
 
@@ -91,7 +92,7 @@ impl Translator {
         direction: Option<Direction>,
         line: &str,
         tgt_line: &str,
-    ) -> Result<Attention, AttentionError> {
+    ) -> Result<Attention, TranslatorError> {
         let mut tgt_ids = self.tokenizers.tgt().encode(tgt_line);
         if tgt_line.trim().is_empty() {
             tgt_ids.clear(); // a tokenizer may have tokens for spaces
@@ -106,7 +107,7 @@ impl Translator {
             .unwrap_or(self.limits.max_src_len + 1);
         let n_tokens = tgt_ids.len();
         if n_tokens > limit {
-            return Err(AttentionError::LongTarget { n_tokens, limit });
+            return Err(TranslatorError::LongTarget { n_tokens, limit });
         }
         self.record(direction, line, &tgt_ids)
     }
@@ -116,16 +117,16 @@ impl Translator {
         direction: Direction,
         line: &str,
         tgt_ids: &[u32],
-    ) -> Result<Attention, AttentionError> {
+    ) -> Result<Attention, TranslatorError> {
         let (mut src_ids, mut src_spans) = self.tokenizers.src().encode_spans(line);
         if src_ids.is_empty() || line.trim().is_empty() {
-            return Err(AttentionError::BlankSource);
+            return Err(TranslatorError::BlankSource);
         }
         direction.mark(&mut src_ids, usize::MAX);
         direction.insert(&mut src_spans, usize::MAX, |_| 0..0);
         let (n_tokens, limit) = (src_ids.len(), self.limits.max_src_len);
         if n_tokens > limit {
-            return Err(AttentionError::LongSource { n_tokens, limit });
+            return Err(TranslatorError::LongSource { n_tokens, limit });
         }
         if let Some(limit) = self
             .limits
@@ -133,7 +134,7 @@ impl Translator {
             .filter(|limit| tgt_ids.len() > *limit)
         {
             let n_tokens = tgt_ids.len();
-            return Err(AttentionError::LongTarget { n_tokens, limit });
+            return Err(TranslatorError::LongTarget { n_tokens, limit });
         }
         self.config().end_source(&mut src_ids);
         src_spans.resize(src_ids.len(), line.len()..line.len());
@@ -155,7 +156,7 @@ impl Translator {
         let all = [&attention.encoder, &attention.decoder, &attention.cross];
         let weights = || all.iter().copied().flatten().flatten().flatten().flatten();
         if weights().any(|weight| !weight.is_finite()) {
-            return Err(AttentionError::NotANumber);
+            return Err(TranslatorError::AttentionNotANumber);
         }
         Ok(attention)
     }

@@ -1,5 +1,6 @@
 //! [`RunningBatch`]: the lines that one thread translates, step by step.
 
+use crate::TranslatorError;
 use std::collections::VecDeque;
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -8,7 +9,6 @@ use super::group::Group;
 use super::line::{Ended, Grown, Line};
 use super::model::{BatchModel, Workspaces};
 use super::state::Load;
-use crate::translator::TranslatorError;
 use transformer_search::Search;
 
 /// Makes a model without rows for a search.

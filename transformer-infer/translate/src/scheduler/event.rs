@@ -1,6 +1,7 @@
 //! [`JobEvent`]: the events of a streamed job.
 
-use crate::translator::{Translation, TranslatorError};
+use crate::TranslatorError;
+use crate::translator::Translation;
 
 /// An event of a line of a job that is [streamed](super::Scheduler::submit_streaming).
 #[derive(Debug)]

@@ -1,5 +1,6 @@
 //! [`Scheduler`]: translates the lines of many callers together.
 
+use crate::TranslatorError;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -8,9 +9,9 @@ use super::job::{Callback, Job, JobLine, JobState};
 use super::line::Line;
 use super::state::{Capacity, State};
 use super::worker::{Shared, work};
-use super::{JobEvent, SchedulerError, SchedulerOptions, SchedulerStats, Ticket};
+use super::{JobEvent, SchedulerOptions, SchedulerStats, Ticket};
 use crate::batch::ROWS_PER_BATCH;
-use crate::translator::{Input, PreparedLine, Translation, Translator, TranslatorError};
+use crate::translator::{Input, PreparedLine, Translation, Translator};
 use transformer_search::{Hypothesis, Search};
 
 /// Translates the lines of many callers together, on its own threads.
@@ -65,11 +66,11 @@ impl Scheduler {
     ///
     /// # Errors
     ///
-    /// Returns [`SchedulerError::Threads`] if the operating system starts none.
+    /// Returns [`TranslatorError::Threads`] if the operating system starts none.
     pub fn new(
         translator: Arc<Translator>,
         options: &SchedulerOptions,
-    ) -> Result<Self, SchedulerError> {
+    ) -> Result<Self, TranslatorError> {
         let n_threads = options.n_threads.map(NonZeroUsize::get);
         let n_threads = n_threads.unwrap_or_else(|| translator.n_threads());
         // Once, before the threads ask for it.
@@ -91,7 +92,7 @@ impl Scheduler {
             let thread = thread::Builder::new().name(format!("translation {index}"));
             match thread.spawn(move || work(&shared, index)) {
                 Ok(thread) => threads.push(thread),
-                Err(error) if threads.is_empty() => return Err(SchedulerError::Threads(error)),
+                Err(error) if threads.is_empty() => return Err(TranslatorError::Threads(error)),
                 Err(_) => break,
             }
         }
@@ -114,13 +115,13 @@ impl Scheduler {
     ///
     /// # Errors
     ///
-    /// Returns a [`SchedulerError`] if the search is not valid, if too many tokens wait already, or after
+    /// Returns a [`TranslatorError`] if the search is not valid, if too many tokens wait already, or after
     /// [`shut_down`](Self::shut_down). Errors of single lines are results.
     pub fn submit(
         &self,
         job: Job,
         on_done: impl FnMut(usize, Result<Translation, TranslatorError>) + Send + 'static,
-    ) -> Result<Ticket, SchedulerError> {
+    ) -> Result<Ticket, TranslatorError> {
         let limit = Some(self.max_queue_tokens);
         self.accept(job, Callback::Results(Box::new(on_done)), limit)
     }
@@ -130,12 +131,12 @@ impl Scheduler {
     ///
     /// # Errors
     ///
-    /// Returns a [`SchedulerError`] as `submit` does, except for lack of room.
+    /// Returns a [`TranslatorError`] as `submit` does, except for lack of room.
     pub fn submit_unlimited(
         &self,
         job: Job,
         on_done: impl FnMut(usize, Result<Translation, TranslatorError>) + Send + 'static,
-    ) -> Result<Ticket, SchedulerError> {
+    ) -> Result<Ticket, TranslatorError> {
         self.accept(job, Callback::Results(Box::new(on_done)), None)
     }
 
@@ -147,12 +148,12 @@ impl Scheduler {
     ///
     /// # Errors
     ///
-    /// Returns a [`SchedulerError`] as `submit` does.
+    /// Returns a [`TranslatorError`] as `submit` does.
     pub fn submit_streaming(
         &self,
         job: Job,
         on_event: impl FnMut(JobEvent) + Send + 'static,
-    ) -> Result<Ticket, SchedulerError> {
+    ) -> Result<Ticket, TranslatorError> {
         let limit = Some(self.max_queue_tokens);
         self.accept(job, Callback::Events(Box::new(on_event)), limit)
     }
@@ -170,7 +171,7 @@ impl Scheduler {
         job: Job,
         callback: Callback,
         limit: Option<usize>,
-    ) -> Result<Ticket, SchedulerError> {
+    ) -> Result<Ticket, TranslatorError> {
         // Before the work of tokenizing.
         check_room(&self.shared.lock(), job.lines.len(), limit)?;
         let Job {
@@ -300,19 +301,19 @@ impl Scheduler {
 }
 
 /// Checks that a job of `n_tokens` tokens may join those that wait.
-fn check_room(state: &State, n_tokens: usize, limit: Option<usize>) -> Result<(), SchedulerError> {
+fn check_room(state: &State, n_tokens: usize, limit: Option<usize>) -> Result<(), TranslatorError> {
     if state.is_closed {
-        return Err(SchedulerError::ShutDown);
+        return Err(TranslatorError::ShutDown);
     }
     let Some(limit) = limit else {
         return Ok(());
     };
     if n_tokens > limit {
-        return Err(SchedulerError::JobTooLarge { n_tokens, limit });
+        return Err(TranslatorError::JobTooLarge { n_tokens, limit });
     }
     let n_queued_tokens = state.queue.n_limited_tokens();
     if n_queued_tokens.saturating_add(n_tokens) > limit {
-        return Err(SchedulerError::QueueFull {
+        return Err(TranslatorError::QueueFull {
             n_queued_tokens,
             n_tokens,
             limit,

@@ -1,9 +1,9 @@
 //! [`Line`]: a waiting or running line of a job, as tokens.
 
+use crate::TranslatorError;
 use std::sync::Arc;
 
 use super::job::JobState;
-use crate::translator::TranslatorError;
 use transformer_core::text::Direction;
 use transformer_search::{Hypothesis, Request};
 

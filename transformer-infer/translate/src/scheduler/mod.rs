@@ -11,7 +11,6 @@
 //! - [`SchedulerStats`]: the numbers of running and waiting lines, and totals.
 
 mod batch;
-mod error;
 mod event;
 mod group;
 mod handle;
@@ -29,7 +28,6 @@ mod ticket;
 mod whole_batch;
 mod worker;
 
-pub use error::SchedulerError;
 pub use event::JobEvent;
 pub use handle::Scheduler;
 pub use job::{Job, JobLine};

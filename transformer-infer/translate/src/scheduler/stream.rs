@@ -1,9 +1,10 @@
 //! [`JobStream`]: the events of a job, in order.
 
+use crate::TranslatorError;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use super::{Job, JobEvent, Scheduler, SchedulerError, Ticket};
+use super::{Job, JobEvent, Scheduler, Ticket};
 
 /// The events of a job. [`next`](Iterator::next) waits for one; the iterator ends with the job, or when the scheduler
 /// is dropped.
@@ -78,8 +79,8 @@ impl Scheduler {
     ///
     /// # Errors
     ///
-    /// Returns a [`SchedulerError`] as `submit` does.
-    pub fn stream(&self, job: Job) -> Result<JobStream, SchedulerError> {
+    /// Returns a [`TranslatorError`] as `submit` does.
+    pub fn stream(&self, job: Job) -> Result<JobStream, TranslatorError> {
         let events = Arc::new(Events::default());
         let sender = Sender(Arc::clone(&events));
         let ticket = self.submit_streaming(job, move |event| sender.send(event))?;
@@ -160,7 +161,7 @@ impl Drop for Sender {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::translator::TranslatorError;
+    use crate::TranslatorError;
 
     fn growing(line: usize, n_tokens: usize) -> JobEvent {
         let text = "a".repeat(n_tokens);

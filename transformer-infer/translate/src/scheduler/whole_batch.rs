@@ -1,12 +1,13 @@
 //! [`WholeBatch`]: lines that are translated together from beginning to end, on devices other than CPUs.
 
+use crate::TranslatorError;
 use std::collections::VecDeque;
 
 use super::batch::catching;
 use super::line::{Ended, Line, LineResult};
 use super::state::Load;
 use crate::batch::Source;
-use crate::translator::{Translator, TranslatorError};
+use crate::translator::Translator;
 
 /// Lines for a device other than a CPU. Its models accept no sentences between two steps, so lines that wait at the
 /// same time and have equal searches are translated together.

@@ -1,5 +1,6 @@
 //! [`Shared`] and the threads: each runs its own batch, and takes new lines between its steps.
 
+use crate::TranslatorError;
 use std::mem;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
@@ -14,7 +15,7 @@ use super::state::{Load, State};
 use super::stats::SchedulerTotals;
 use super::whole_batch::WholeBatch;
 use crate::batch::in_pool;
-use crate::translator::{Translator, TranslatorError};
+use crate::translator::Translator;
 use transformer_search::{Hypothesis, Search};
 
 /// The state that the threads of a scheduler share.

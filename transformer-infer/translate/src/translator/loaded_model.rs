@@ -1,5 +1,6 @@
 //! [`LoadedModel`]: a model in one or both of the forms that it is used in.
 
+use crate::TranslatorError;
 use std::sync::{Arc, OnceLock};
 
 use burn::tensor::Device;
@@ -9,7 +10,7 @@ use transformer_core::{
     ComputePrecision, LoadError, PackedTransformer, Shortlist, Transformer, TransformerConfig,
 };
 
-use super::{OpenOptions, TranslatorError};
+use super::OpenOptions;
 use crate::scorer::without_autodiff;
 
 /// A model packed for translation on CPUs, or a Burn module for everything else. Each is made from the weights of the

@@ -5,7 +5,8 @@ use transformer_core::import::Marian;
 use transformer_core::import::marian::{EarlyStopping, Generation};
 
 use super::loaded_model::LoadedModel;
-use super::{ModelOrigin, OpenOptions, Translator, TranslatorError};
+use super::{OpenOptions, Translator};
+use crate::{ModelOrigin, TranslatorError};
 use transformer_search::{AtLimit, LengthLimit, LengthPenalty, NEVER_GENERATED, Search, StopRule};
 
 /// Returns the search that is equivalent to the model's generation settings, in Hugging Face's Transformers or in

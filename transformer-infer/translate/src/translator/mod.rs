@@ -1,6 +1,5 @@
 //! [`Translator`]: translates lines of text with a model and its tokenizers.
 
-mod error;
 mod loaded_model;
 mod marian;
 mod options;
@@ -12,11 +11,10 @@ mod terms;
 mod translate;
 mod translation;
 
-pub use error::{ModelOrigin, TranslatorError};
 pub use marian::marian_search;
 pub use options::OpenOptions;
 pub use pair_score::{PairScore, TotalScore, score_ids};
 pub(crate) use prepared_line::PreparedLine;
-pub use terms::{Glossary, GlossaryError, Term};
+pub use terms::{Glossary, Term};
 pub use translate::Translator;
 pub use translation::{Candidate, Input, Translation, Warning};

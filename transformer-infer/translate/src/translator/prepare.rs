@@ -1,10 +1,11 @@
 //! From lines to tokens, and from hypotheses back to translations.
 
+use crate::TranslatorError;
 use transformer_core::text::{Direction, DirectionError, Tokenizer, UNK};
 
 use super::prepared_line::PreparedLine;
 use super::term_tokenizer::{TermTokenizer, unmet};
-use super::{Candidate, Input, Translation, Translator, TranslatorError, Warning};
+use super::{Candidate, Input, Translation, Translator, Warning};
 use transformer_search::{Hypothesis, Phrase, Request, Search, SearchError};
 
 /// Number of characters of a prefix that an error shows.

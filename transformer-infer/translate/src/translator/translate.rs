@@ -14,8 +14,9 @@ use transformer_core::{
 use super::loaded_model::LoadedModel;
 use super::prepared_line::PreparedLine;
 use super::term_tokenizer::TermTokenizer;
-use super::{Input, ModelOrigin, OpenOptions, Translation, TranslatorError};
+use super::{Input, OpenOptions, Translation};
 use crate::batch::{BatchLimits, Source, default_threads, translate_packed, translate_sources};
+use crate::{ModelOrigin, TranslatorError};
 use transformer_search::{Hypothesis, Search};
 
 /// The key of the manifest's `training` that stores the search settings of the model.

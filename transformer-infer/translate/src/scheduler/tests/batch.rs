@@ -1,5 +1,6 @@
 //! Tests of [`RunningBatch`](crate::scheduler::batch::RunningBatch): who joins, who leaves, who fails.
 
+use crate::TranslatorError;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -12,7 +13,6 @@ use super::doubles::{
 use crate::scheduler::job::JobState;
 use crate::scheduler::line::Line;
 use crate::scheduler::model::Workspaces;
-use crate::translator::TranslatorError;
 use transformer_search::{Hypothesis, Request, Sampling, Search};
 
 /// Returns jobs of every kind of search.

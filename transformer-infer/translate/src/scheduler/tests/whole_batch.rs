@@ -1,5 +1,6 @@
 //! Tests of [`WholeBatch`](crate::scheduler::whole_batch::WholeBatch), which is for devices other than CPUs.
 
+use crate::TranslatorError;
 use transformer_core::directory::Tokenizers;
 use transformer_core::text::{Tokenizer, TokenizerConfig};
 use transformer_core::{TransformerConfig, device};
@@ -7,7 +8,7 @@ use transformer_core::{TransformerConfig, device};
 use super::doubles::{job, line};
 use crate::scheduler::line::Line;
 use crate::scheduler::whole_batch::WholeBatch;
-use crate::translator::{Translator, TranslatorError};
+use crate::translator::Translator;
 use crate::weights::random_model;
 use transformer_search::Search;
 

@@ -1,5 +1,6 @@
 //! [`Glossary`]: terms of the source, each with the term that its translation must contain.
 
+use crate::TranslatorError;
 use std::collections::HashMap;
 use std::io::Read;
 use std::ops::Range;
@@ -7,7 +8,6 @@ use std::path::Path;
 
 use transformer_core::lines::LineReader;
 
-use super::GlossaryError;
 use super::contained::capitalized;
 use super::pieces::{Piece, continues_word, pieces};
 
@@ -24,7 +24,7 @@ use super::pieces::{Piece, continues_word, pieces};
 /// let targets: Vec<&str> = terms.iter().map(|term| term.target).collect();
 /// assert_eq!(targets, ["Eis", "Hund"]);
 /// assert_eq!(terms[0].range, 9..18);
-/// # Ok::<(), transformer_translate::GlossaryError>(())
+/// # Ok::<(), transformer_translate::TranslatorError>(())
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Glossary {
@@ -77,8 +77,8 @@ impl Glossary {
     ///
     /// # Errors
     ///
-    /// Returns a [`GlossaryError`] that names the file and the line.
-    pub fn read(path: impl AsRef<Path>) -> Result<Self, GlossaryError> {
+    /// Returns a [`TranslatorError`] that names the file and the line.
+    pub fn read(path: impl AsRef<Path>) -> Result<Self, TranslatorError> {
         Self::from_lines(LineReader::open(path.as_ref())?)
     }
 
@@ -87,7 +87,7 @@ impl Glossary {
     /// # Errors
     ///
     /// See [`read`](Self::read).
-    pub fn from_reader(name: impl Into<String>, input: impl Read) -> Result<Self, GlossaryError> {
+    pub fn from_reader(name: impl Into<String>, input: impl Read) -> Result<Self, TranslatorError> {
         Self::from_lines(LineReader::new(name, input)?)
     }
 
@@ -100,7 +100,7 @@ impl Glossary {
     pub fn from_pairs<'a>(
         name: &str,
         pairs: impl IntoIterator<Item = (&'a str, &'a str)>,
-    ) -> Result<Self, GlossaryError> {
+    ) -> Result<Self, TranslatorError> {
         let mut glossary = Self::empty();
         let mut n_bytes = 0;
         for (pair, number) in pairs.into_iter().zip(1..) {
@@ -127,7 +127,7 @@ impl Glossary {
         }
     }
 
-    fn from_lines<R: Read>(lines: LineReader<R>) -> Result<Self, GlossaryError> {
+    fn from_lines<R: Read>(lines: LineReader<R>) -> Result<Self, TranslatorError> {
         let remedy = "a glossary has one term and its translation in a line: check that it is one";
         let mut lines = lines.with_max_bytes(Self::MOST_LINE_BYTES, remedy);
         let name = lines.name().to_owned();
@@ -145,7 +145,7 @@ impl Glossary {
             }
             let columns: Vec<&str> = line.split('\t').collect();
             let [source, target] = columns[..] else {
-                return Err(GlossaryError::Columns {
+                return Err(TranslatorError::TermColumns {
                     name,
                     line: number,
                     n_tabs: columns.len() - 1,
@@ -157,14 +157,14 @@ impl Glossary {
     }
 
     /// Adds a term and its translation, from a line of a file.
-    fn add(&mut self, pair: (&str, &str), line: u64, name: &str) -> Result<(), GlossaryError> {
+    fn add(&mut self, pair: (&str, &str), line: u64, name: &str) -> Result<(), TranslatorError> {
         if self.entries.len() == Self::MOST_TERMS {
             return Err(too_large(name, line, Self::MOST_TERMS, "terms"));
         }
         let entry = Entry::new(pair, line, name)?;
         match self.insert(entry) {
             None => Ok(()),
-            Some(first) => Err(GlossaryError::Duplicate {
+            Some(first) => Err(TranslatorError::DuplicateTerm {
                 name: name.to_owned(),
                 line,
                 first,
@@ -276,11 +276,11 @@ impl Glossary {
 }
 
 impl Entry {
-    fn new((source, target): (&str, &str), line: u64, name: &str) -> Result<Self, GlossaryError> {
+    fn new((source, target): (&str, &str), line: u64, name: &str) -> Result<Self, TranslatorError> {
         let column = |text: &str, column| {
             let words: Vec<&str> = text.split_whitespace().collect();
             let text = words.join(" ");
-            let blank = || GlossaryError::Blank {
+            let blank = || TranslatorError::BlankTerm {
                 name: name.to_owned(),
                 line,
                 column,
@@ -297,8 +297,8 @@ impl Entry {
     }
 }
 
-fn too_large(name: &str, line: u64, most: usize, unit: &'static str) -> GlossaryError {
-    GlossaryError::TooLarge {
+fn too_large(name: &str, line: u64, most: usize, unit: &'static str) -> TranslatorError {
+    TranslatorError::LargeGlossary {
         name: name.to_owned(),
         line,
         most,

@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn read(text: &str) -> Result<Glossary, GlossaryError> {
+fn read(text: &str) -> Result<Glossary, TranslatorError> {
     Glossary::from_reader("`terms.tsv`", text.as_bytes())
 }
 
@@ -84,7 +84,7 @@ fn pairs_make_the_glossary_that_their_lines_do() {
     let twice = Glossary::from_pairs("`terms`", [("a b", "c"), ("a  b", "d")]);
     assert!(matches!(
         twice,
-        Err(GlossaryError::Duplicate {
+        Err(TranslatorError::DuplicateTerm {
             line: 2,
             first: 1,
             ..

@@ -1,18 +1,23 @@
-//! [`TranslatorError`]: the errors of a translation, with their remedies.
+//! [`TranslatorError`]: the errors of translations, glossaries, attention and the scheduler, with their remedies.
 
+use std::io;
 use std::path::PathBuf;
 
 use serde_json::Value;
 use transformer_core::directory::DirectoryError;
 use transformer_core::json::JsonError;
+use transformer_core::lines::LineError;
 use transformer_core::text::DirectionError;
 use transformer_core::{ComputePrecision, LoadError};
-
 use transformer_search::SearchError;
 
-/// Error of a translation, with its remedy.
+use crate::attention::{Head, Kind};
+
+/// Error of a translation, a glossary, attention or a job of the scheduler, with its remedy. Lines, layers and heads
+/// are counted from 1.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "a field's name says what it holds")]
 pub enum TranslatorError {
     /// The model directory cannot be used.
     #[error(transparent)]
@@ -26,9 +31,7 @@ pub enum TranslatorError {
          flex, or leave the precision out"
     )]
     Precision {
-        /// The requested precision.
         precision: ComputePrecision,
-        /// The device.
         device: String,
     },
     /// A tokenizer has more tokens than the model.
@@ -37,11 +40,8 @@ pub enum TranslatorError {
          model was trained with"
     )]
     VocabSize {
-        /// The field of the config.
         field: &'static str,
-        /// The vocabulary size of the tokenizer.
         found: usize,
-        /// The vocabulary size in the config.
         expected: usize,
     },
     /// A language is missing or unknown.
@@ -55,27 +55,18 @@ pub enum TranslatorError {
         "this version cannot read `training.search` in `{}`; use the version that wrote it, or remove the key",
         path.join("manifest.json").display()
     )]
-    StoredSearch {
-        /// The model directory.
-        path: PathBuf,
-        /// The error of the parser.
-        source: JsonError,
-    },
+    StoredSearch { path: PathBuf, source: JsonError },
     /// The search settings in the manifest of the model are not valid.
     #[error(
         "`training.search` in `{}` is not a valid search; correct it, or remove the key",
         path.join("manifest.json").display()
     )]
-    InvalidStoredSearch {
-        /// The model directory.
-        path: PathBuf,
-        /// The setting at fault.
-        source: SearchError,
-    },
+    InvalidStoredSearch { path: PathBuf, source: SearchError },
     /// The models of an ensemble have different tokenizers.
     #[error(
         "`{}` and `{}` have different tokenizers; an ensemble needs models with the same one",
-        other.display(), first.display()
+        other.display(),
+        first.display()
     )]
     Tokenizers {
         /// The directory of the first model.
@@ -90,7 +81,6 @@ pub enum TranslatorError {
     Prefix {
         /// Number of the line among those given, from 1.
         line: usize,
-        /// The prefix.
         prefix: String,
     },
     /// The prefix of a translation reaches the length limit.
@@ -109,7 +99,6 @@ pub enum TranslatorError {
     NotANumber {
         /// Number of the line among those given, from 1.
         line: usize,
-        /// The origin of the model.
         origin: ModelOrigin,
     },
     /// The translation panicked, because of a bug in this program.
@@ -120,9 +109,122 @@ pub enum TranslatorError {
     Panic {
         /// Number of the line among those given, from 1.
         line: usize,
-        /// The message of the panic.
         message: String,
     },
+    /// A line of a glossary cannot be read.
+    #[error(transparent)]
+    Line(#[from] LineError),
+    /// A line of a glossary does not have two columns.
+    #[error(
+        "{name}, line {line} has {n_tabs} tabs; write a term, one tab, and its translation, or begin a comment with #"
+    )]
+    TermColumns {
+        name: String,
+        line: u64,
+        n_tabs: usize,
+    },
+    /// A column of a glossary is blank.
+    #[error("{name}, line {line} has no {column}; add it, or remove the line")]
+    BlankTerm {
+        name: String,
+        line: u64,
+        /// The missing column: `term` or `translation`.
+        column: &'static str,
+    },
+    /// A term of a glossary has two translations.
+    #[error(
+        "{name}, line {line}: the term is that of line {first}, too; keep one of the lines, since a term has one \
+         translation"
+    )]
+    DuplicateTerm {
+        name: String,
+        line: u64,
+        /// Number of the earlier line.
+        first: u64,
+    },
+    /// A glossary has too many terms or bytes.
+    #[error(
+        "{name} has more than {most} {unit} at line {line}, the limit of a glossary; keep the terms that the text \
+         needs"
+    )]
+    LargeGlossary {
+        name: String,
+        /// The first line beyond the limit.
+        line: u64,
+        most: usize,
+        /// The limited quantity: `terms` or `bytes`.
+        unit: &'static str,
+    },
+    /// The source whose attention is asked for is blank.
+    #[error("the text to translate is blank; give a line with at least one word")]
+    BlankSource,
+    /// The source whose attention is asked for has more tokens than the limits allow.
+    #[error("the text to translate has {n_tokens} tokens, and the limit is {limit}; shorten it")]
+    LongSource {
+        /// Number of tokens, without EOS.
+        n_tokens: usize,
+        limit: usize,
+    },
+    /// The target whose attention is asked for has more tokens than the limits allow.
+    #[error("the target has {n_tokens} tokens, and the limit is {limit}; shorten it")]
+    LongTarget {
+        /// Number of tokens, EOS included.
+        n_tokens: usize,
+        limit: usize,
+    },
+    /// The model computed attention weights that are NaN or infinite.
+    #[error("the model computes NaN; its weights are broken: train it again, or import it again")]
+    AttentionNotANumber,
+    /// The model has no attention of this kind.
+    #[error(
+        "the model has no {kind} attention, but a recurrence in place of it; choose cross or encoder"
+    )]
+    NoAttention { kind: Kind },
+    /// The layer does not exist.
+    #[error("there is no layer {layer} in {kind} attention; choose 1 to {n_layers}")]
+    NoLayer {
+        layer: usize,
+        kind: Kind,
+        n_layers: usize,
+    },
+    /// The head does not exist.
+    #[error("there is no head {head} in {kind} attention; choose 1 to {n_heads}, or mean")]
+    NoHead {
+        head: Head,
+        kind: Kind,
+        n_heads: usize,
+    },
+    /// Other jobs of the scheduler wait already.
+    #[error(
+        "{n_queued_tokens} tokens are waiting, and {n_tokens} more would exceed the limit of {limit}; try again when \
+         some are translated"
+    )]
+    QueueFull {
+        n_queued_tokens: usize,
+        /// Number of source tokens of the job.
+        n_tokens: usize,
+        /// Maximum number of source tokens that may wait.
+        limit: usize,
+    },
+    /// A job is larger than the whole queue of the scheduler.
+    #[error(
+        "the job has {n_tokens} tokens, more than the limit of {limit} tokens that may wait; split it"
+    )]
+    JobTooLarge {
+        /// Number of source tokens of the job.
+        n_tokens: usize,
+        /// Maximum number of source tokens that may wait.
+        limit: usize,
+    },
+    /// The scheduler accepts no more jobs.
+    #[error("the scheduler is shut down and takes no more jobs; make another one")]
+    ShutDown,
+    /// The operating system cannot start a thread of the scheduler.
+    #[error(
+        "the system cannot start a thread to translate on; raise the limit of processes (`ulimit -u`, or that of the \
+         container) or of memory"
+    )]
+    Threads(#[source] io::Error),
 }
 
 /// The origin of a model, by its manifest.
@@ -140,7 +242,7 @@ pub enum ModelOrigin {
 
 impl ModelOrigin {
     /// Reads the origin from the `training` of a manifest.
-    pub(super) fn of(training: &Value) -> Self {
+    pub(crate) fn of(training: &Value) -> Self {
         match training["program"].as_str() {
             Some(program) if program.starts_with("transformer-train") => Self::Trained,
             Some(program) if program.ends_with(" import") => Self::Imported,
@@ -154,6 +256,13 @@ impl ModelOrigin {
             Self::Imported => "get the original again, and import it again",
             Self::Unknown => "make the model again",
         }
+    }
+}
+
+impl PartialEq for TranslatorError {
+    /// Compares the messages.
+    fn eq(&self, other: &Self) -> bool {
+        self.to_string() == other.to_string()
     }
 }
 
