@@ -44,6 +44,7 @@ pub mod step;
 pub mod tasks;
 
 mod checkpoint;
+mod error;
 mod progress;
 mod report;
 mod run;
@@ -55,19 +56,17 @@ mod weights;
 
 #[doc(hidden)]
 pub use batching::{Batch, BatchSize, IntervalTiming, ShardSpec, Update};
-pub use checkpoint::CheckpointError;
 #[doc(hidden)]
 pub use checkpoint::Misfit;
 #[doc(hidden)]
 pub use corpus::SentencePair;
+pub use error::TrainError;
 pub use progress::Interrupt;
 #[doc(hidden)]
 pub use progress::{LogFn, Stage, StatusFn};
 #[doc(hidden)]
 pub use run::{CheckpointChoice, Display, Existing, ThreadCount, follow, is_unfinished};
-pub use run::{
-    Outcome, RunEnvironment, TestScore, TrainError, average_checkpoints, dry_run, train,
-};
+pub use run::{Outcome, RunEnvironment, TestScore, average_checkpoints, dry_run, train};
 pub use validation::TextScores;
 #[doc(hidden)]
-pub use validation::{CorpusScores, Sample, ScoreError};
+pub use validation::{CorpusScores, Sample};

@@ -8,7 +8,7 @@ mod update_gate;
 
 pub use batch::{Batch, BatchSize, IntervalTiming, ShardSpec, Update};
 pub(crate) use loader::TrainLoader;
-pub use plan::{CorpusWeight, Plan, PlanConfig, PlanError};
+pub use plan::{CorpusWeight, Plan, PlanConfig};
 pub(crate) use update_gate::UpdateGate;
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::pass::{Lengths, Pass, lengths_with_eos};
 use crate::config::TrainingSettings;
+use crate::corpus::CorpusError;
 
 /// Settings for grouping sentences into batches.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,42 +49,6 @@ pub struct CorpusWeight {
     pub weight: f64,
 }
 
-/// Error of making a [`Plan`].
-#[derive(Debug, thiserror::Error, PartialEq)]
-#[non_exhaustive]
-#[expect(missing_docs, reason = "a field's name says what it holds")]
-pub enum PlanError {
-    /// There are no sentences.
-    #[error("there are no sentences to plan; give a corpus with at least one pair")]
-    Empty,
-    /// There are more sentences than 32-bit indices.
-    #[error("{n_sentences} sentences are more than a plan supports (4,294,967,295); use fewer")]
-    TooMany { n_sentences: usize },
-    /// The weights are so small that a pass may be empty, or so large that it has too many sentences.
-    #[error(
-        "with these weights a pass has about {n_drawn:.1} sentences; choose weights that make it 1 to 4,294,967,295"
-    )]
-    Weights {
-        /// Mean number of sentences per pass.
-        n_drawn: f64,
-    },
-    /// The window is empty.
-    #[error("`window` is 0; choose at least 1, for example 131072")]
-    ZeroWindow,
-    /// A single sentence is longer than the budget.
-    #[error(
-        "sentence {sentence} alone has {n_tokens} tokens, more than `tokens_per_batch` ({tokens_per_batch}); raise \
-         `tokens_per_batch` to at least {n_tokens}, or lower `max_len`"
-    )]
-    OverBudget {
-        /// Index of the sentence, from 0, in the given lengths.
-        sentence: usize,
-        /// Tokens of its longer side, the end token included.
-        n_tokens: u64,
-        tokens_per_batch: usize,
-    },
-}
-
 /// An endless sequence of batches; batch `k` is a pure function of lengths, settings and `k`.
 ///
 /// A pass over the data (an epoch in other toolkits) uses every sentence once, or as often as its [`CorpusWeight`]
@@ -113,9 +78,9 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// Returns a [`PlanError`] if there are no sentences, the window is 0, or a single sentence
+    /// Returns a [`CorpusError`] if there are no sentences, the window is 0, or a single sentence
     /// exceeds the budget: dropping and truncating long sentences is the corpus's task.
-    pub fn new(lengths: &[(u32, u32)], config: &PlanConfig) -> Result<Self, PlanError> {
+    pub fn new(lengths: &[(u32, u32)], config: &PlanConfig) -> Result<Self, CorpusError> {
         let whole = CorpusWeight {
             n_sentences: lengths.len(),
             weight: 1.0,
@@ -137,7 +102,7 @@ impl Plan {
         lengths: Arc<[(u32, u32)]>,
         config: &PlanConfig,
         weights: &[CorpusWeight],
-    ) -> Result<Self, PlanError> {
+    ) -> Result<Self, CorpusError> {
         let n_sentences: usize = weights.iter().map(|corpus| corpus.n_sentences).sum();
         assert_eq!(
             n_sentences,
@@ -145,28 +110,28 @@ impl Plan {
             "every sentence must belong to a corpus"
         );
         if lengths.is_empty() {
-            return Err(PlanError::Empty);
+            return Err(CorpusError::NoSentences);
         }
         if u32::try_from(lengths.len()).is_err() {
-            return Err(PlanError::TooMany {
+            return Err(CorpusError::TooManySentences {
                 n_sentences: lengths.len(),
             });
         }
         if config.window == 0 {
-            return Err(PlanError::ZeroWindow);
+            return Err(CorpusError::ZeroWindow);
         }
         let mean_drawn = |corpus: &CorpusWeight| corpus.weight * corpus.n_sentences as f64;
         let n_drawn: f64 = weights.iter().map(mean_drawn).sum();
         let min_drawn: f64 = weights.iter().map(|it| mean_drawn(it).floor()).sum();
         if min_drawn < 1.0 || n_drawn >= f64::from(u32::MAX) {
-            return Err(PlanError::Weights { n_drawn });
+            return Err(CorpusError::Weights { n_drawn });
         }
         let tokens_per_batch = config.tokens_per_batch;
         for (sentence, &pair) in lengths.iter().enumerate() {
             let (src, tgt) = lengths_with_eos(pair);
             let n_tokens = src.max(tgt);
             if n_tokens > tokens_per_batch as u64 {
-                return Err(PlanError::OverBudget {
+                return Err(CorpusError::OverBudget {
                     sentence,
                     n_tokens,
                     tokens_per_batch,

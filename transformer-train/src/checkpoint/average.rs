@@ -1,12 +1,12 @@
 //! The mean of the weights of several checkpoints (§6.1, "averaging the last 5 checkpoints").
 
+use crate::error::TrainError;
 use std::collections::HashMap;
 use std::path::Path;
 
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param, ParamId};
 use burn::tensor::Tensor;
 
-use super::error::CheckpointError;
 use super::files::{MODEL, part_name};
 use super::fit::load;
 
@@ -18,7 +18,7 @@ pub(crate) fn average<M: Module>(
     checkpoints: &Path,
     updates: &[u64],
     template: &M,
-) -> Result<M, CheckpointError> {
+) -> Result<M, TrainError> {
     let mut sums = ParameterSums(HashMap::new());
     let mut last = template.clone();
     for &n_updates in updates {

@@ -1,6 +1,7 @@
 //! Checks that the records of a checkpoint fit a model. Burn panics at a record that does not, and trains on without
 //! missing moments of Adam.
 
+use crate::error::TrainError;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -10,9 +11,34 @@ use burn::tensor::{Bytes, Tensor};
 use burn_pack::Reader;
 use transformer_core::regular_file;
 
-use super::error::{CheckpointError, Misfit};
 use super::files::{MODEL, OPTIMIZER, SCHEDULER, part_name};
 use super::resume_point::ResumePoint;
+
+/// The first tensor of a record that does not fit a model.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+#[expect(missing_docs, reason = "a field's name says what it holds")]
+pub enum Misfit {
+    /// A tensor, or its moments, have another shape.
+    #[error("`{tensor}` has the shape {found:?} in the file, but {expected:?} in the model")]
+    Shape {
+        tensor: String,
+        found: Vec<usize>,
+        expected: Vec<usize>,
+    },
+    /// The record lacks a parameter.
+    #[error("`{tensor}` is missing in the file")]
+    Missing { tensor: String },
+    /// The record has a tensor that is not a parameter.
+    #[error("`{tensor}` in the file is not a parameter of the model")]
+    Unknown { tensor: String },
+    /// The record of the optimizer lacks moments of a parameter.
+    #[error("the moments of `{tensor}` are missing in the file")]
+    NoMoments { tensor: String },
+    /// A mismatch that Burn reports.
+    #[error("{source}")]
+    Other { source: RecordError },
+}
 
 /// Burn's names of the state of Adam, for each parameter.
 const MOMENTS: [&str; 2] = ["momentum.moment_1", "momentum.moment_2"];
@@ -27,7 +53,7 @@ impl ResumePoint {
         &self,
         checkpoints: &Path,
         template: &M,
-    ) -> Result<(), CheckpointError> {
+    ) -> Result<(), TrainError> {
         let path = |part| checkpoints.join(part_name(part, self.state.updates));
         let loaded = load(template, &path(MODEL))?;
         check_moments(&loaded, &path(OPTIMIZER))?;
@@ -38,7 +64,7 @@ impl ResumePoint {
 }
 
 /// Loads the weights of a checkpoint into a copy of `template`.
-pub(super) fn load<M: Module>(template: &M, path: &Path) -> Result<M, CheckpointError> {
+pub(super) fn load<M: Module>(template: &M, path: &Path) -> Result<M, TrainError> {
     // From a file, Burn would read each tensor at its first use.
     let bytes = read(path)?;
     let record = ModuleRecord::from_bytes(bytes).map_err(not_a_record(path))?;
@@ -46,7 +72,7 @@ pub(super) fn load<M: Module>(template: &M, path: &Path) -> Result<M, Checkpoint
     loaded.or_else(|source| {
         let reader = Reader::from_bytes(read(path)?).map_err(not_a_record(path))?;
         let stored = shapes(reader).map_err(not_a_record(path))?;
-        Err(CheckpointError::Misfit {
+        Err(TrainError::Misfit {
             path: path.to_owned(),
             misfit: model_misfit(template, &stored).unwrap_or(Misfit::Other { source }),
         })
@@ -54,7 +80,7 @@ pub(super) fn load<M: Module>(template: &M, path: &Path) -> Result<M, Checkpoint
 }
 
 /// Checks that Adam has moments of every parameter that is trained.
-fn check_moments<M: Module>(module: &M, path: &Path) -> Result<(), CheckpointError> {
+fn check_moments<M: Module>(module: &M, path: &Path) -> Result<(), TrainError> {
     let reader = Reader::from_bytes(read(path)?).map_err(not_a_record(path))?;
     let times: BTreeSet<String> = reader.scalars().keys().cloned().collect();
     let stored = shapes(reader).map_err(not_a_record(path))?;
@@ -84,7 +110,7 @@ fn check_moments<M: Module>(module: &M, path: &Path) -> Result<(), CheckpointErr
             },
         );
     misfits.next().map_or(Ok(()), |misfit| {
-        Err(CheckpointError::Misfit {
+        Err(TrainError::Misfit {
             path: path.to_owned(),
             misfit,
         })
@@ -118,17 +144,16 @@ fn model_misfit<M: Module>(module: &M, stored: &Shapes) -> Option<Misfit> {
     differing.next().or_else(unknown)
 }
 
-fn read(path: &Path) -> Result<Bytes, CheckpointError> {
-    let bytes =
-        regular_file::read(path, u64::MAX).map_err(|source| CheckpointError::Unreadable {
-            path: path.to_owned(),
-            source,
-        })?;
+fn read(path: &Path) -> Result<Bytes, TrainError> {
+    let bytes = regular_file::read(path, u64::MAX).map_err(|source| TrainError::Unreadable {
+        path: path.to_owned(),
+        source,
+    })?;
     Ok(Bytes::from_bytes_vec(bytes))
 }
 
-fn not_a_record<E: Into<RecordError>>(path: &Path) -> impl Fn(E) -> CheckpointError {
-    |source| CheckpointError::NotARecord {
+fn not_a_record<E: Into<RecordError>>(path: &Path) -> impl Fn(E) -> TrainError {
+    |source| TrainError::NotARecord {
         path: path.to_owned(),
         source: source.into(),
     }

@@ -2,7 +2,6 @@
 
 mod average;
 mod early_stop;
-mod error;
 mod files;
 mod fit;
 mod publisher;
@@ -13,10 +12,10 @@ mod writer;
 
 pub(crate) use average::average;
 pub(crate) use early_stop::{EarlyStop, FollowStop};
-pub use error::{CheckpointError, Misfit};
 pub(crate) use files::{
     MODEL, OPTIMIZER, PARTS, SCHEDULER, STATE, checkpoints_with, last_of, of_interval,
 };
+pub use fit::Misfit;
 pub(crate) use publisher::{ModelCheckpointer, OnPublish, Publisher};
 pub(crate) use resume_point::ResumePoint;
 pub(crate) use retention::Retention;

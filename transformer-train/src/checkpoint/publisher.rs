@@ -1,5 +1,7 @@
 //! Publishes the weights of a run as a model directory, after each interval and at the end.
 
+use crate::config::ConfigError;
+use crate::error::TrainError;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,12 +12,11 @@ use transformer_core::directory::{ModelDirectory, ModelParts, Tokenizers, with_n
 use transformer_core::text::one_line;
 use transformer_core::{Transformer, TransformerConfig};
 
-use super::error::CheckpointError;
 use super::files::MODEL;
 use super::fit::load;
 use super::state::SavedState;
 use super::writer::PartCheckpointer;
-use crate::config::{ConfigError, Experiment, TrainingSettings};
+use crate::config::{Experiment, TrainingSettings};
 use crate::progress::DeferredLog;
 use crate::step::Objective;
 
@@ -60,9 +61,9 @@ impl Publisher {
         &self,
         model: Transformer,
         scores: serde_json::Value,
-    ) -> Result<(), CheckpointError> {
+    ) -> Result<(), TrainError> {
         let weights = with_named_ids(model).into_record().into_bytes();
-        let weights = weights.map_err(|source| CheckpointError::Encode { source })?;
+        let weights = weights.map_err(|source| TrainError::Encode { source })?;
         let mut training = self.training.clone();
         if let Some(training) = training.as_object_mut() {
             training.insert("scores".to_owned(), scores);

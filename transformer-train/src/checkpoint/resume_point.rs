@@ -1,9 +1,9 @@
 //! The checkpoint at which a run resumes: the newest one that is complete and intact.
 
+use crate::error::TrainError;
 use std::fs;
 use std::path::Path;
 
-use super::error::CheckpointError;
 use super::files::{STATE, checkpoints_with, state_path, updates_of};
 use super::state::{SavedState, Unusable, log_damage};
 use crate::config::{Experiment, TrainingSettings};
@@ -27,7 +27,7 @@ impl ResumePoint {
         checkpoints: &Path,
         training: &TrainingSettings,
         log: &LogFn,
-    ) -> Result<Option<Self>, CheckpointError> {
+    ) -> Result<Option<Self>, TrainError> {
         let mut within = None;
         for n_updates in checkpoints_with(checkpoints, STATE).into_iter().rev() {
             let path = state_path(checkpoints, n_updates);
@@ -35,7 +35,7 @@ impl ResumePoint {
             if let Ok(state) = &read
                 && state.updates > training.updates
             {
-                return Err(CheckpointError::TooManyUpdates {
+                return Err(TrainError::TooManyUpdates {
                     done: state.updates,
                     requested: training.updates,
                 });
@@ -44,14 +44,14 @@ impl ResumePoint {
             let state = match checked {
                 Ok(state) => state,
                 Err(Unusable::OtherFormat(format)) => {
-                    return Err(CheckpointError::OtherFormat { path, format });
+                    return Err(TrainError::OtherFormat { path, format });
                 }
                 Err(Unusable::Damaged(reason)) => {
                     log_damage(&path, &reason, log);
                     continue;
                 }
                 Err(Unusable::Unreadable(source)) => {
-                    return Err(CheckpointError::Unreadable { path, source });
+                    return Err(TrainError::Unreadable { path, source });
                 }
             };
             // If `updates` is not a multiple of the interval, the last checkpoint of the run is within an interval. It
@@ -64,7 +64,7 @@ impl ResumePoint {
         }
         match within {
             None => Ok(None),
-            Some(done) => Err(CheckpointError::WithinInterval {
+            Some(done) => Err(TrainError::WithinInterval {
                 done,
                 interval: training.validation_interval,
             }),
@@ -88,22 +88,21 @@ impl ResumePoint {
     }
 
     /// Returns the settings that the checkpoint was trained with.
-    pub(crate) fn experiment(&self, checkpoints: &Path) -> Result<Experiment, CheckpointError> {
+    pub(crate) fn experiment(&self, checkpoints: &Path) -> Result<Experiment, TrainError> {
         let path = state_path(checkpoints, self.state.updates);
         Experiment::from_toml_text(&self.state.experiment, &path.display().to_string())
-            .map_err(|source| CheckpointError::Settings { path, source })
+            .map_err(|source| TrainError::Settings { path, source })
     }
 
     /// Deletes the files of newer checkpoints: they are incomplete, or will be written again.
-    pub(crate) fn delete_newer(&self, checkpoints: &Path) -> Result<(), CheckpointError> {
+    pub(crate) fn delete_newer(&self, checkpoints: &Path) -> Result<(), TrainError> {
         let entries = fs::read_dir(checkpoints).into_iter().flatten().flatten();
         for entry in entries {
             let name = entry.file_name();
             let n_updates = name.to_str().and_then(updates_of);
             if n_updates.is_some_and(|n_updates| n_updates > self.state.updates) {
                 let path = entry.path();
-                fs::remove_file(&path)
-                    .map_err(|source| CheckpointError::Delete { path, source })?;
+                fs::remove_file(&path).map_err(|source| TrainError::Delete { path, source })?;
             }
         }
         Ok(())

@@ -1,5 +1,6 @@
 //! Writes the files of checkpoints: Burn's three parts on three threads, then the state.
 
+use crate::error::TrainError;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
@@ -13,7 +14,6 @@ use transformer_core::directory::{FileEntry, write_file};
 use transformer_core::regular_file;
 use transformer_core::text::one_line;
 
-use super::error::CheckpointError;
 use super::files::{PARTS, part_name, state_name};
 use super::state::SavedState;
 use crate::batching::Plan;
@@ -47,7 +47,7 @@ impl CheckpointWriter {
     }
 
     /// Writes a part of a checkpoint; the last part completes it.
-    fn write(&self, interval: usize, part: &str, content: &[u8]) -> Result<(), CheckpointError> {
+    fn write(&self, interval: usize, part: &str, content: &[u8]) -> Result<(), TrainError> {
         let updates = self.updates(interval);
         let name = part_name(part, updates);
         write_file(&self.checkpoints, &name, content)?;

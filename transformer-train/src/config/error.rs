@@ -4,6 +4,8 @@ use std::io;
 
 use transformer_core::text::{TokenizerError, TokenizerKind};
 
+use crate::tasks::Task;
+
 /// An error in the settings of an experiment.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -107,6 +109,18 @@ pub enum ConfigError {
         value: String,
         allowed: &'static str,
     },
+    /// The command that scores translations has no word.
+    #[error("the command is empty; give a program, for example `score.sh {{src}} {{hyp}} {{ref}}`")]
+    EmptyCommand,
+    /// A double quote has no partner in the command that scores translations.
+    #[error("the command `{text}` has an unclosed double quote; close it")]
+    OpenQuote { text: String },
+    /// The command that scores translations would not get them.
+    #[error("the command `{text}` lacks `{{hyp}}`, the file with the translations; add it")]
+    NoTranslations { text: String },
+    /// No task has this name.
+    #[error("there is no task `{name}`; did you mean `{nearest}`? (tasks: numbers, reverse, copy)")]
+    UnknownTask { name: String, nearest: Task },
     /// A number is larger than the program supports.
     #[error("`{key}` is {value}; choose at most {max}")]
     TooLarge {

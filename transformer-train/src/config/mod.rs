@@ -56,7 +56,7 @@ pub use report::ReportSettings;
 #[doc(hidden)]
 pub use report::TensorBoard;
 #[doc(hidden)]
-pub use score_command::{CommandFailure, ScoreCommand, ScoreCommandError};
+pub use score_command::{CommandFailure, ScoreCommand};
 pub use tokenizer::TokenizerSettings;
 #[doc(hidden)]
 pub use tokenizer::{Vocabularies, Vocabulary};

@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::config::ConfigError;
+
 /// The files whose paths stand in a command: sources, translations and references.
 const FILES: [&str; 3] = ["{src}", "{hyp}", "{ref}"];
 
@@ -22,22 +24,6 @@ pub enum CommandFailure {
     Warn,
     /// The run ends with an error. The checkpoint before it is kept.
     Stop,
-}
-
-/// An error in a command that scores translations.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-#[expect(missing_docs, reason = "a field's name says what it holds")]
-pub enum ScoreCommandError {
-    /// It has no word.
-    #[error("the command is empty; give a program, for example `score.sh {{src}} {{hyp}} {{ref}}`")]
-    Empty,
-    /// A double quote has no partner.
-    #[error("the command `{text}` has an unclosed double quote; close it")]
-    OpenQuote { text: String },
-    /// The program would not get the translations.
-    #[error("the command `{text}` lacks `{{hyp}}`, the file with the translations; add it")]
-    NoTranslations { text: String },
 }
 
 impl ScoreCommand {
@@ -68,9 +54,9 @@ fn replaced(word: &str, paths: [&str; 3]) -> String {
 }
 
 impl TryFrom<String> for ScoreCommand {
-    type Error = ScoreCommandError;
+    type Error = ConfigError;
 
-    fn try_from(text: String) -> Result<Self, ScoreCommandError> {
+    fn try_from(text: String) -> Result<Self, ConfigError> {
         let mut words: Vec<String> = Vec::new();
         let (mut is_quoted, mut is_in_word) = (false, false);
         for c in text.chars() {
@@ -86,13 +72,13 @@ impl TryFrom<String> for ScoreCommand {
             }
         }
         if is_quoted {
-            return Err(ScoreCommandError::OpenQuote { text });
+            return Err(ConfigError::OpenQuote { text });
         }
         if words.first().is_none_or(String::is_empty) {
-            return Err(ScoreCommandError::Empty);
+            return Err(ConfigError::EmptyCommand);
         }
         if !words.iter().any(|word| word.contains("{hyp}")) {
-            return Err(ScoreCommandError::NoTranslations { text });
+            return Err(ConfigError::NoTranslations { text });
         }
         Ok(Self { text, words })
     }
@@ -114,7 +100,7 @@ impl std::fmt::Display for ScoreCommand {
 mod tests {
     use super::*;
 
-    fn words(text: &str) -> Result<Vec<String>, ScoreCommandError> {
+    fn words(text: &str) -> Result<Vec<String>, ConfigError> {
         let command = ScoreCommand::try_from(text.to_owned())?;
         Ok(command.with_files(["S", "a {ref} b", "R"]))
     }
@@ -134,14 +120,11 @@ mod tests {
 
     #[test]
     fn what_is_no_command_is_refused_with_the_reason() {
-        assert_eq!(words(" "), Err(ScoreCommandError::Empty));
+        assert_eq!(words(" "), Err(ConfigError::EmptyCommand));
         let text = "score \"{hyp}".to_owned();
-        assert_eq!(words(&text), Err(ScoreCommandError::OpenQuote { text }));
+        assert_eq!(words(&text), Err(ConfigError::OpenQuote { text }));
         let text = "score {ref}".to_owned();
-        assert_eq!(
-            words(&text),
-            Err(ScoreCommandError::NoTranslations { text })
-        );
+        assert_eq!(words(&text), Err(ConfigError::NoTranslations { text }));
     }
 
     #[test]

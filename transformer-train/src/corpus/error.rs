@@ -1,4 +1,4 @@
-//! [`CorpusError`]: the errors of parallel text, each in one line with file, line and remedy.
+//! [`CorpusError`]: the errors of parallel text and its batches, each in one line with file, line and remedy.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use transformer_core::text::TokenizerError;
 use crate::config::ConfigError;
 use crate::corpus::CorpusSummary;
 
-/// Error of reading or storing parallel text. Lines and bytes are counted from 1.
+/// Error of reading or storing parallel text, or of grouping it into batches. Lines and bytes are counted from 1.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "a field's name says what it holds")]
@@ -92,6 +92,35 @@ pub enum CorpusError {
     /// A tokenizer cannot be trained on the text.
     #[error(transparent)]
     Tokenizer(#[from] TokenizerError),
+    /// There are no sentences.
+    #[error("there are no sentences to plan; give a corpus with at least one pair")]
+    NoSentences,
+    /// There are more sentences than 32-bit indices.
+    #[error("{n_sentences} sentences are more than a plan supports (4,294,967,295); use fewer")]
+    TooManySentences { n_sentences: usize },
+    /// The weights are so small that a pass may be empty, or so large that it has too many sentences.
+    #[error(
+        "with these weights a pass has about {n_drawn:.1} sentences; choose weights that make it 1 to 4,294,967,295"
+    )]
+    Weights {
+        /// Mean number of sentences per pass.
+        n_drawn: f64,
+    },
+    /// The window of batches is empty.
+    #[error("`window` is 0; choose at least 1, for example 131072")]
+    ZeroWindow,
+    /// A single sentence is longer than the budget.
+    #[error(
+        "sentence {sentence} alone has {n_tokens} tokens, more than `tokens_per_batch` ({tokens_per_batch}); raise \
+         `tokens_per_batch` to at least {n_tokens}, or lower `max_len`"
+    )]
+    OverBudget {
+        /// Index of the sentence, from 0, in the given lengths.
+        sentence: usize,
+        /// Tokens of its longer side, the end token included.
+        n_tokens: u64,
+        tokens_per_batch: usize,
+    },
     /// The user stopped the run while the text was read.
     #[error("stopped while reading the text; nothing is lost")]
     Interrupted,

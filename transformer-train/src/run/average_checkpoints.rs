@@ -1,5 +1,6 @@
 //! Publishes the mean of chosen checkpoints of a run as a model (§6.1).
 
+use crate::error::TrainError;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -8,7 +9,6 @@ use burn::tensor::Device;
 use transformer_core::Transformer;
 use transformer_core::directory::{ModelDirectory, check_link};
 
-use super::error::TrainError;
 use super::finetune::with_adapters;
 use super::folder::RunFolder;
 use crate::checkpoint::{

@@ -1,8 +1,8 @@
 //! The settings that may differ in a run that is resumed.
 
+use crate::error::TrainError;
 use std::collections::BTreeMap;
 
-use super::error::TrainError;
 use crate::checkpoint::SettingChange;
 use crate::config::Experiment;
 

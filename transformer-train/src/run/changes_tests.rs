@@ -1,6 +1,7 @@
 //! Every setting, edited in the folder of a run that was interrupted: the resume refuses it by name,
 //! or it is one that does not change what is learned.
 
+use crate::error::TrainError;
 use std::fs;
 use std::sync::Arc;
 
@@ -9,7 +10,6 @@ use toml::{Table, Value};
 use transformer_core::TransformerConfig;
 
 use super::changes::{MAY_DIFFER, ON_REQUEST};
-use super::error::TrainError;
 use super::folder::{Existing, RunFolder};
 use crate::checkpoint::{ResumePoint, SavedState};
 use crate::config::{Experiment, setting_keys};

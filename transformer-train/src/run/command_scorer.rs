@@ -1,16 +1,16 @@
 //! The response to a failure of `validation.command`: a warning, or the end of the run.
 
+use crate::error::TrainError;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use burn_train::Interrupter;
 
 use super::environment::{Display, RunEnvironment};
-use super::error::TrainError;
 use super::prepare::Prepared;
 use super::validation_pairs::without_tag;
 use crate::config::{CommandFailure, Experiment};
 use crate::progress::LogFn;
-use crate::validation::{ExternalScorer, IntervalMetric, ScoreError};
+use crate::validation::{ExternalScorer, IntervalMetric};
 
 /// The command that scores translations, and the response to its failure.
 #[derive(Clone)]
@@ -21,7 +21,7 @@ pub(super) struct CommandScorer {
     /// True if warnings wait until the dashboard has closed.
     is_deferred: bool,
     /// The failure that ends the training.
-    failure: Arc<Mutex<Option<ScoreError>>>,
+    failure: Arc<Mutex<Option<TrainError>>>,
     /// The warnings that wait.
     warnings: Arc<Mutex<Vec<String>>>,
 }
@@ -57,7 +57,7 @@ impl CommandScorer {
     /// Returns the metric that scores every validation. A failure that ends the run stops `interrupter`.
     pub(super) fn metric(&self, interrupter: &Interrupter) -> IntervalMetric {
         let (this, interrupter) = (self.clone(), interrupter.clone());
-        let on_error = move |error: ScoreError| match this.on_failure {
+        let on_error = move |error: TrainError| match this.on_failure {
             CommandFailure::Warn if this.is_deferred => {
                 let mut warnings = this.warnings.lock().unwrap_or_else(PoisonError::into_inner);
                 warnings.push(warning(&error));
@@ -77,9 +77,7 @@ impl CommandScorer {
         let mut warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
         warnings.drain(..).for_each(|warning| (self.log)(&warning));
         let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
-        failure
-            .take()
-            .map_or(Ok(()), |source| Err(TrainError::Command { source }))
+        failure.take().map_or(Ok(()), |source| Err(stopped(source)))
     }
 
     /// Scores translations of the first validation pairs. `None` if the command fails and the run continues.
@@ -93,11 +91,16 @@ impl CommandScorer {
                 (self.log)(&warning(&error));
                 Ok(None)
             }
-            (Err(source), CommandFailure::Stop) => Err(TrainError::Command { source }),
+            (Err(source), CommandFailure::Stop) => Err(stopped(source)),
         }
     }
 }
 
-fn warning(error: &ScoreError) -> String {
+fn stopped(source: TrainError) -> TrainError {
+    let source = Box::new(source);
+    TrainError::Command { source }
+}
+
+fn warning(error: &TrainError) -> String {
     format!("warning     `validation.command` has no score: {error}")
 }

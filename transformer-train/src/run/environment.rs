@@ -1,12 +1,12 @@
 //! The environment of a run: its folder, devices, threads and display, which the program decides and not the settings.
 
+use crate::error::TrainError;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use burn::tensor::Device;
 use transformer_core::device;
 
-use super::error::TrainError;
 use super::folder::Existing;
 use crate::config::Experiment;
 use crate::progress::{Interrupt, LogFn, Progress, StatusFn};

@@ -1,10 +1,10 @@
 //! The final scores of a model: BLEU, chrF and the command's score on the validation pairs, exact match on the test
 //! pairs.
 
+use crate::error::TrainError;
 use transformer_core::Transformer;
 
 use super::command_scorer::CommandScorer;
-use super::error::TrainError;
 use super::outcome::TestScore;
 use super::prepare::Prepared;
 use super::validation_pairs::ValidationPairs;

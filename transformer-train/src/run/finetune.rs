@@ -1,12 +1,12 @@
 //! Training a trained model further.
 
+use crate::error::TrainError;
 use std::path::Path;
 
 use transformer_core::config::AdapterConfig;
 use transformer_core::directory::{Languages, ModelDirectory};
 use transformer_core::{Transformer, TransformerConfig};
 
-use super::error::TrainError;
 use super::trained_tokens::TrainedTokens;
 use crate::config::{Experiment, check_sequences};
 use crate::progress::LogFn;

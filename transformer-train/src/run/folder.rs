@@ -1,5 +1,6 @@
 //! The folder of a run: its files, its lock, and the resuming or replacing of a run in it.
 
+use crate::error::TrainError;
 use std::fs::{self, File, TryLockError};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -8,8 +9,7 @@ use transformer_core::directory::{ModelDirectory, check_link, write_file};
 use transformer_core::regular_file::{self, MAX_JSON_BYTES};
 
 use super::changes::{Change, changes};
-use super::error::TrainError;
-use crate::checkpoint::{CheckpointError, PARTS, ResumePoint, STATE, checkpoints_with};
+use crate::checkpoint::{PARTS, ResumePoint, STATE, checkpoints_with};
 use crate::config::{Experiment, TrainingSettings};
 use crate::corpus::contains_only_stores;
 use crate::progress::LogFn;
@@ -130,11 +130,11 @@ impl RunFolder {
     }
 
     /// Refuses checkpoints that cannot be listed: a run without checkpoints would start over, and so be deleted.
-    fn check_checkpoints(&self) -> Result<(), CheckpointError> {
+    fn check_checkpoints(&self) -> Result<(), TrainError> {
         match fs::read_dir(&self.checkpoints) {
             Err(source) if source.kind() != ErrorKind::NotFound => {
                 let path = self.checkpoints.clone();
-                Err(CheckpointError::Unreadable { path, source })
+                Err(TrainError::Unreadable { path, source })
             }
             _ => Ok(()),
         }
@@ -222,7 +222,7 @@ impl RunFolder {
             return Ok(None);
         }
         let found = match ResumePoint::find(&self.checkpoints, &experiment.training, &no_log) {
-            Err(error @ CheckpointError::Unreadable { .. }) => return Err(error.into()),
+            Err(error @ TrainError::Unreadable { .. }) => return Err(error),
             found => found.ok().flatten(),
         };
         Ok(found.map(|found| found.state).and_then(|state| {
@@ -321,9 +321,7 @@ impl RunFolder {
     /// Writes the settings of the run.
     fn write_settings(&self, experiment: &Experiment) -> Result<(), TrainError> {
         let settings = experiment.to_toml()?;
-        write_file(&self.directory, SETTINGS, settings.as_bytes())
-            .map_err(CheckpointError::from)?;
-        Ok(())
+        Ok(write_file(&self.directory, SETTINGS, settings.as_bytes())?)
     }
 
     /// Returns the files of a run, recognized by their names. The model's manifest comes before its

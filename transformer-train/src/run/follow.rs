@@ -1,12 +1,12 @@
 //! The part of a run on processes other than rank 0: the same updates, with nothing shown or saved.
 
+use crate::error::TrainError;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use super::environment::{Display, RunEnvironment};
-use super::error::TrainError;
 use super::folder::RunFolder;
 use super::initial_state::InitialState;
 use super::learn::Learning;

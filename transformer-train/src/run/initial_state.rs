@@ -1,8 +1,8 @@
 //! The origin of a run's weights and tokenizers: a fresh start, a trained model, or the run in the folder.
 
+use crate::error::TrainError;
 use transformer_core::directory::{ModelDirectory, Tokenizers};
 
-use super::error::TrainError;
 use super::finetune;
 use super::folder::RunFolder;
 use crate::config::{EmbeddingSettings, Experiment, check_tokenizer};

@@ -1,6 +1,7 @@
 //! Trains a model with Burn's Learner: loaders, metrics, optimizer, schedule and checkpoints
 //! (§5.1–5.3).
 
+use crate::error::TrainError;
 use std::collections::BTreeSet;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
@@ -15,7 +16,6 @@ use burn_train::{Interrupter, Learner, SupervisedTraining};
 
 use super::command_scorer::CommandScorer;
 use super::environment::{Display, RunEnvironment};
-use super::error::TrainError;
 use super::folder::RunFolder;
 use super::non_finite::{NonFiniteWatch, Quantity};
 use super::prepare::Prepared;

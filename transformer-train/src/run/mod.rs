@@ -5,7 +5,6 @@ mod changes;
 mod command_scorer;
 mod embeddings;
 mod environment;
-mod error;
 mod evaluate;
 mod finetune;
 mod folder;
@@ -30,7 +29,6 @@ mod warnings;
 
 pub use average_checkpoints::{CheckpointChoice, average_checkpoints};
 pub use environment::{Display, RunEnvironment, ThreadCount};
-pub use error::TrainError;
 pub use folder::{Existing, is_unfinished};
 pub use follow::follow;
 pub use outcome::{Outcome, TestScore};

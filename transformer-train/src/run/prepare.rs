@@ -1,6 +1,7 @@
 //! Prepares a run: from an experiment to tokenizers, ids, the plan of batches, and the model's
 //! config.
 
+use crate::error::TrainError;
 use std::sync::Arc;
 
 use burn::tensor::Device;
@@ -10,7 +11,6 @@ use transformer_core::{Transformer, TransformerConfig};
 use transformer_translate::BatchLimits;
 
 use super::embeddings::InitialEmbeddings;
-use super::error::TrainError;
 use super::finetune;
 use super::initial_state::InitialState;
 use super::mixture::mixed;

@@ -1,9 +1,9 @@
 //! The end of a run: tests the selected model and publishes it with its scores.
 
+use crate::error::TrainError;
 use std::time::Duration;
 
 use super::environment::RunEnvironment;
-use super::error::TrainError;
 use super::evaluate::Evaluator;
 use super::outcome::Outcome;
 use super::select::Selected;

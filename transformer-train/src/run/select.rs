@@ -1,12 +1,12 @@
 //! The choice of the weights that become the model: the last checkpoint, the best one, or a mean of several (§6.1).
 
+use crate::error::TrainError;
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use transformer_core::Transformer;
 
 use super::environment::RunEnvironment;
-use super::error::TrainError;
 use super::evaluate::Evaluator;
 use crate::batching::Batch;
 use crate::checkpoint::{

@@ -1,10 +1,10 @@
 //! The point at which training starts: before the first update, or at a checkpoint.
 
+use crate::error::TrainError;
 use transformer_core::Transformer;
 use transformer_core::device::is_cpu_memory;
 
 use super::environment::{RunEnvironment, ThreadCount};
-use super::error::TrainError;
 use super::prepare::Prepared;
 use crate::checkpoint::ResumePoint;
 use crate::config::{Experiment, TrainingSettings};

@@ -1,12 +1,12 @@
 //! A training run from beginning to end (§5): from an [`Experiment`] to a model directory.
 
+use crate::error::TrainError;
 use std::time::Instant;
 
 use burn::module::Module;
 
 use super::command_scorer::CommandScorer;
 use super::environment::RunEnvironment;
-use super::error::TrainError;
 use super::evaluate::Evaluator;
 use super::finetune;
 use super::folder::{FolderLock, RunFolder};

@@ -1,12 +1,12 @@
 //! [`TrainedTokens`]: the tokens with embeddings that are trained besides adapters.
 
+use crate::error::TrainError;
 use std::iter;
 
 use transformer_core::TransformerConfig;
 use transformer_core::config::Tying;
 use transformer_core::text::{BOS, EOS};
 
-use super::error::TrainError;
 use crate::batching::CorpusWeight;
 use crate::config::ConfigError;
 use crate::corpus::TokenStore;

@@ -1,11 +1,11 @@
 //! The validation pairs of a run, as ids and as text.
 
+use crate::error::TrainError;
 use std::collections::HashSet;
 
 use transformer_core::directory::Tokenizers;
 use transformer_core::text::Tokenizer;
 
-use super::error::TrainError;
 use crate::config::Filter;
 use crate::corpus::{CorpusError, CorpusSummary, ParallelText, SentencePair, TokenStore, encode};
 

@@ -14,5 +14,3 @@ pub use sequences::MAX_SEQUENCE_LEN;
 #[doc(hidden)]
 pub use split::Split;
 pub use task::Task;
-#[doc(hidden)]
-pub use task::TaskError;

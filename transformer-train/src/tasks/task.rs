@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use transformer_core::random::{SplitMix64, hash};
 
+use crate::config::ConfigError;
 use crate::tasks::nearest::nearest;
 use crate::tasks::split::Split;
 use crate::tasks::{numbers, sequences};
@@ -27,7 +28,7 @@ const N_RETRIES: usize = 16;
 /// let (src, tgt) = &pairs[0];
 /// let reversed: Vec<&str> = src.split(' ').rev().collect();
 /// assert_eq!(*tgt, reversed.join(" "));
-/// # Ok::<(), transformer_train::tasks::TaskError>(())
+/// # Ok::<(), transformer_train::config::ConfigError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -39,16 +40,6 @@ pub enum Task {
     Reverse,
     /// From letters to the same letters.
     Copy,
-}
-
-/// Error of selecting a task.
-#[derive(Debug, thiserror::Error, PartialEq, Eq)]
-#[non_exhaustive]
-#[expect(missing_docs, reason = "a field's name says what it holds")]
-pub enum TaskError {
-    /// No task has this name.
-    #[error("there is no task `{name}`; did you mean `{nearest}`? (tasks: numbers, reverse, copy)")]
-    Unknown { name: String, nearest: Task },
 }
 
 impl Task {
@@ -123,7 +114,7 @@ impl fmt::Display for Task {
 }
 
 impl FromStr for Task {
-    type Err = TaskError;
+    type Err = ConfigError;
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
         if let Some(task) = Self::ALL.into_iter().find(|task| task.name() == name) {
@@ -133,7 +124,7 @@ impl FromStr for Task {
         let nearest = Self::ALL
             .into_iter()
             .find(|task| Some(task.name()) == suggestion);
-        Err(TaskError::Unknown {
+        Err(ConfigError::UnknownTask {
             name: name.to_owned(),
             nearest: nearest.unwrap_or(Self::Numbers),
         })

@@ -10,6 +10,7 @@ use std::time::Duration;
 use transformer_core::directory::replace_file;
 
 use crate::config::{ScoreCommand, ValidationSettings};
+use crate::error::TrainError;
 use crate::progress::Interrupt;
 
 /// The files of the command, in the folder `validation` of a run: sources, translations, references, the standard
@@ -36,39 +37,6 @@ pub(crate) struct ExternalScorer {
     interrupt: Interrupt,
 }
 
-/// Error of scoring with the command.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-#[expect(missing_docs, reason = "a field's name says what it holds")]
-pub enum ScoreError {
-    /// A file for the command cannot be written or read.
-    #[error("`{path}`: {source}")]
-    File { path: PathBuf, source: io::Error },
-    /// The program cannot be started.
-    #[error("`{program}` cannot be started: {source}; check `validation.command`")]
-    Start { program: String, source: io::Error },
-    /// The program ran too long.
-    #[error("it was killed after {seconds} seconds; raise `validation.command_time_limit`")]
-    Killed { seconds: u64 },
-    /// The program failed.
-    #[error("it ended with {status}{}; all it wrote is in `{}`", said(.last_line), path.display())]
-    Failed {
-        status: String,
-        last_line: String,
-        path: PathBuf,
-    },
-    /// The command printed no number.
-    #[error("its last line has no number: `{last_line}`; all it printed is in `{path}`")]
-    NoNumber { last_line: String, path: PathBuf },
-}
-
-fn said(last_line: &str) -> String {
-    match last_line {
-        "" => String::new(),
-        line => format!(": {line}"),
-    }
-}
-
 impl ExternalScorer {
     /// Returns the scorer of the settings, if they have a command. `pairs` are the source and the reference of each
     /// translated pair.
@@ -89,12 +57,12 @@ impl ExternalScorer {
     }
 
     /// Scores the translations, which are in the order of the pairs.
-    pub(crate) fn score<S: AsRef<str>>(&self, translations: &[S]) -> Result<f64, ScoreError> {
+    pub(crate) fn score<S: AsRef<str>>(&self, translations: &[S]) -> Result<f64, TrainError> {
         let [sources, hypotheses, references, output, errors] =
             SCORED_FILES.map(|name| self.folder.join(name));
         let file_error = |path: &Path| {
             let path = path.to_owned();
-            |source| ScoreError::File { path, source }
+            |source| TrainError::CommandFile { path, source }
         };
         fs::create_dir_all(&self.folder).map_err(file_error(&self.folder))?;
         self.write(&sources, self.pairs.iter().map(|(src, _)| src.as_str()))?;
@@ -110,23 +78,23 @@ impl ExternalScorer {
             .stdout(File::create(&output).map_err(file_error(&output))?)
             .stderr(File::create(&errors).map_err(file_error(&errors))?);
         let ended = self.interrupt.run(&mut command, self.time_limit);
-        let ended = ended.map_err(|source| ScoreError::Start {
+        let ended = ended.map_err(|source| TrainError::CommandStart {
             program: words[0].clone(),
             source,
         })?;
         let Some(status) = ended else {
             let seconds = self.time_limit.as_secs();
-            return Err(ScoreError::Killed { seconds });
+            return Err(TrainError::CommandKilled { seconds });
         };
         if !status.success() {
-            return Err(ScoreError::Failed {
+            return Err(TrainError::CommandFailed {
                 status: status.to_string(),
                 last_line: last_line(&errors).map_err(file_error(&errors))?,
                 path: errors,
             });
         }
         let last_line = last_line(&output).map_err(file_error(&output))?;
-        last_number(&last_line).ok_or(ScoreError::NoNumber {
+        last_number(&last_line).ok_or(TrainError::NoScore {
             last_line,
             path: output,
         })
@@ -137,13 +105,15 @@ impl ExternalScorer {
         &self,
         path: &Path,
         texts: impl Iterator<Item = &'a str>,
-    ) -> Result<(), ScoreError> {
+    ) -> Result<(), TrainError> {
         let lines = texts.map(|text| text.replace(char::is_control, " ") + "\n");
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let content = lines.collect::<String>();
-        replace_file(&self.folder, &name, content.as_bytes()).map_err(|source| ScoreError::File {
-            path: path.to_owned(),
-            source,
+        replace_file(&self.folder, &name, content.as_bytes()).map_err(|source| {
+            TrainError::CommandFile {
+                path: path.to_owned(),
+                source,
+            }
         })
     }
 }

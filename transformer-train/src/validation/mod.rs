@@ -10,7 +10,6 @@ mod text_scores;
 mod valid_loader;
 mod valid_step;
 
-pub use external_scorer::ScoreError;
 pub(crate) use external_scorer::{ExternalScorer, SCORED_FILES};
 pub(crate) use history::{History, Validation, best, is_out_of_patience, wait_for_validation};
 pub(crate) use metrics::{

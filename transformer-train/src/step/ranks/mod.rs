@@ -11,4 +11,4 @@ use mpi as link;
 #[cfg(not(feature = "mpi"))]
 use no_mpi as link;
 
-pub use rank::{Processes, Ranks, RanksError};
+pub use rank::{Processes, Ranks};

@@ -1,5 +1,6 @@
 //! The processes of an MPI job (<https://www.mpi-forum.org/docs/>), by the crate `mpi`.
 
+use crate::error::TrainError;
 use std::env;
 use std::thread;
 use std::time::Duration;
@@ -9,8 +10,6 @@ use mpi::collective::SystemOperation;
 use mpi::environment::{Universe, initialize_with_threading};
 use mpi::topology::SimpleCommunicator;
 use mpi::traits::{Communicator, CommunicatorCollectives, Destination, Root, Source};
-
-use super::RanksError;
 
 /// Environment variables of launchers, which set at least one of them: Open MPI, PMIx, MPICH and Slurm.
 const LAUNCHED: [&str; 4] = ["OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK", "PMI_SIZE"];
@@ -28,15 +27,15 @@ pub(super) struct Link(Universe);
 
 impl Link {
     /// Joins the other processes, if an MPI launcher has started this one.
-    pub(super) fn join() -> Result<Option<Self>, RanksError> {
+    pub(super) fn join() -> Result<Option<Self>, TrainError> {
         if LAUNCHED.iter().all(|name| env::var_os(name).is_none()) {
             return Ok(None);
         }
         let (universe, threading) =
-            initialize_with_threading(Threading::Serialized).ok_or(RanksError::Started)?;
+            initialize_with_threading(Threading::Serialized).ok_or(TrainError::MpiStarted)?;
         if threading < Threading::Serialized {
             let found = format!("{threading:?}");
-            return Err(RanksError::Threads { found });
+            return Err(TrainError::MpiThreads { found });
         }
         Ok(Some(Self(universe)))
     }

@@ -1,9 +1,8 @@
 //! Stub without MPI: one process, which trains alone.
 
+use crate::error::TrainError;
 use std::env;
 use std::process::abort;
-
-use super::RanksError;
 
 /// Environment variables in which MPI launchers pass the number of processes.
 const SIZES: [&str; 2] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE"];
@@ -13,10 +12,10 @@ pub(super) enum Link {}
 
 impl Link {
     /// Returns an error if this is one of several processes.
-    pub(super) fn join() -> Result<Option<Self>, RanksError> {
+    pub(super) fn join() -> Result<Option<Self>, TrainError> {
         let sizes = SIZES.iter().filter_map(|name| env::var(name).ok());
         match sizes.filter_map(|size| size.parse().ok()).max() {
-            Some(n_ranks) if n_ranks > 1 => Err(RanksError::NotBuilt { n_ranks }),
+            Some(n_ranks) if n_ranks > 1 => Err(TrainError::NoMpi { n_ranks }),
             _ => Ok(None),
         }
     }

@@ -1,28 +1,7 @@
 //! [`Processes`] that an MPI launcher has started, and the [`Ranks`] of this one among those that train together.
 
 use super::link::{self, Link};
-
-/// Error of processes that train together.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-#[expect(missing_docs, reason = "a field's name says what it holds")]
-pub enum RanksError {
-    /// MPI has started several processes of a program built without it.
-    #[error(
-        "MPI has started {n_ranks} processes of this program, which is built without MPI, so each would train alone; \
-         build it with `--features mpi`"
-    )]
-    NotBuilt { n_ranks: usize },
-    /// MPI was started already, in this process.
-    #[error("MPI is in use already; start it once, before anything else in the program does")]
-    Started,
-    /// The MPI library does not allow communication from the training thread.
-    #[error(
-        "the MPI library supports threads only at the level {found}, and training needs `serialized`; install one that \
-         is built with threads, for example Open MPI of your distribution"
-    )]
-    Threads { found: String },
-}
+use crate::error::TrainError;
 
 /// The processes that an MPI launcher has started, for example `mpirun -n 4`. Dropping this ends MPI.
 pub struct Processes(Option<Link>);
@@ -38,9 +17,9 @@ impl Processes {
     ///
     /// # Errors
     ///
-    /// Returns a [`RanksError`] if MPI cannot be used, or if there are other processes and the program is built without
+    /// Returns a [`TrainError`] if MPI cannot be used, or if there are other processes and the program is built without
     /// the feature `mpi`.
-    pub fn join() -> Result<Self, RanksError> {
+    pub fn join() -> Result<Self, TrainError> {
         Ok(Self(Link::join()?))
     }
 

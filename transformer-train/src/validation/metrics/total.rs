@@ -1,15 +1,16 @@
 //! [`Total`]: the sums over an interval from which a metric is computed.
 
+use crate::error::TrainError;
 use std::sync::Arc;
 
 use burn_train::metric::MetricMetadata;
 
 use super::batch_metrics::BatchMetrics;
-use crate::validation::external_scorer::{ExternalScorer, ScoreError};
+use crate::validation::external_scorer::ExternalScorer;
 use crate::validation::text_scores::{TextCounts, TextMetrics};
 
 /// Called with the reason why the translations of an interval have no score.
-pub(crate) type OnScoreError = Arc<dyn Fn(ScoreError) + Send + Sync>;
+pub(crate) type OnScoreError = Arc<dyn Fn(TrainError) + Send + Sync>;
 
 /// The sums over the batches of an interval.
 #[derive(Clone)]

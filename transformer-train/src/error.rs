@@ -1,17 +1,17 @@
-//! The errors that end a run.
+//! [`TrainError`]: the errors that end a run.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
+use burn::store::RecordError;
 use transformer_core::ConfigError as ModelConfigError;
+use transformer_core::directory::DirectoryError;
 use transformer_core::import::WordVectorsError;
 use transformer_core::text::TokenizerError;
 
-use crate::batching::PlanError;
-use crate::checkpoint::CheckpointError;
+use crate::checkpoint::Misfit;
 use crate::config::ConfigError;
 use crate::corpus::CorpusError;
-use crate::validation::ScoreError;
 
 /// An error that ends a run. Its message names the remedy.
 #[derive(Debug, thiserror::Error)]
@@ -24,7 +24,7 @@ pub enum TrainError {
     /// The model's settings are invalid.
     #[error(transparent)]
     Model(#[from] ModelConfigError),
-    /// The parallel text cannot be read or stored.
+    /// The parallel text cannot be read, stored or grouped into batches.
     #[error(transparent)]
     Corpus(CorpusError),
     /// A tokenizer cannot be trained.
@@ -33,12 +33,9 @@ pub enum TrainError {
     /// Word vectors cannot be used.
     #[error(transparent)]
     WordVectors(#[from] WordVectorsError),
-    /// The sentences cannot be grouped into batches.
+    /// A file of the run cannot be written, or the model to be trained further cannot be read.
     #[error(transparent)]
-    Plan(#[from] PlanError),
-    /// The model to be trained further cannot be read.
-    #[error(transparent)]
-    Directory(#[from] transformer_core::directory::DirectoryError),
+    Directory(#[from] DirectoryError),
     /// The model to be trained further is multilingual.
     #[error(
         "`{}` is multilingual, and training does not add the tokens of its languages to sentences; train a model of \
@@ -52,16 +49,89 @@ pub enum TrainError {
     /// The weights of the model to be trained further cannot be read.
     #[error(transparent)]
     Load(#[from] transformer_core::LoadError),
-    /// A checkpoint or a file of the token store cannot be read or written, or a run cannot be
-    /// resumed at a checkpoint.
-    #[error(transparent)]
-    Checkpoint(#[from] CheckpointError),
+    /// Burn cannot encode the weights of a model.
+    #[error("the weights cannot be encoded: {source}")]
+    Encode { source: RecordError },
+    /// A part of a checkpoint is not a record of Burn.
+    #[error(
+        "`{path}` is not a record that this program can read: {source}; restore the file, or resume with the version \
+         of the program that wrote it"
+    )]
+    NotARecord { path: PathBuf, source: RecordError },
+    /// A part of a checkpoint is of another model.
+    #[error(
+        "`{path}` does not fit the model: {misfit}; use the settings that it was trained with (`[model]` and \
+         `training.ema_decay`), or train in another folder with --out"
+    )]
+    Misfit {
+        path: PathBuf,
+        #[source]
+        misfit: Misfit,
+    },
+    /// A file of a checkpoint exists but cannot be read.
+    #[error(
+        "cannot read `{path}` or the other files of its checkpoint: {source}; check the disk and the file permissions, \
+         and run the same command again: nothing was changed"
+    )]
+    Unreadable { path: PathBuf, source: io::Error },
+    /// A checkpoint of another version of the program.
+    #[error(
+        "`{path}` is a checkpoint of another version of the program (format {format}; this one reads format 2); resume \
+         with that version, or train in another folder with --out"
+    )]
+    OtherFormat { path: PathBuf, format: u64 },
+    /// The settings in the state of a checkpoint cannot be read.
+    #[error(
+        "the settings in `{path}` cannot be read: {source}; resume with the version of the program that wrote it"
+    )]
+    Settings { path: PathBuf, source: ConfigError },
+    /// The run has done more updates than are requested.
+    #[error(
+        "the run has already done {done} updates and cannot be shortened; give --updates {done} or more, or another \
+         folder with --out"
+    )]
+    TooManyUpdates {
+        /// Number of updates done.
+        done: u64,
+        /// Number of updates requested, in all.
+        requested: u64,
+    },
+    /// The run ended within an interval and has no checkpoint at the end of one.
+    #[error(
+        "the run ended after {done} updates, which is not a multiple of `validation_interval` ({interval}), so it \
+         cannot be extended; train in another folder with --out, or replace the run with --overwrite"
+    )]
+    WithinInterval {
+        /// Number of updates done.
+        done: u64,
+        /// Number of updates in an interval.
+        interval: u64,
+    },
     /// The command that scores translations failed, and by the settings that ends the run.
     #[error(
         "`validation.command` has no score: {source}; mend it and run the same command again, or set \
          `validation.command_failure` to \"warn\""
     )]
-    Command { source: ScoreError },
+    Command { source: Box<Self> },
+    /// A file for the command that scores translations cannot be written or read.
+    #[error("`{path}`: {source}")]
+    CommandFile { path: PathBuf, source: io::Error },
+    /// The command that scores translations cannot be started.
+    #[error("`{program}` cannot be started: {source}; check `validation.command`")]
+    CommandStart { program: String, source: io::Error },
+    /// The command that scores translations ran too long.
+    #[error("it was killed after {seconds} seconds; raise `validation.command_time_limit`")]
+    CommandKilled { seconds: u64 },
+    /// The command that scores translations failed.
+    #[error("it ended with {status}{}; all it wrote is in `{}`", said(.last_line), path.display())]
+    CommandFailed {
+        status: String,
+        last_line: String,
+        path: PathBuf,
+    },
+    /// The command that scores translations printed no number.
+    #[error("its last line has no number: `{last_line}`; all it printed is in `{path}`")]
+    NoScore { last_line: String, path: PathBuf },
     /// The threads that share an update cannot be started.
     #[error(
         "the system does not start the {n_threads} threads that share an update; raise the limit of processes (`ulimit \
@@ -161,6 +231,21 @@ pub enum TrainError {
          {requested}`, or set it to {given} and `training.accumulate` so that their product stays"
     )]
     OtherRanks { requested: u64, given: usize },
+    /// MPI has started several processes of a program built without it.
+    #[error(
+        "MPI has started {n_ranks} processes of this program, which is built without MPI, so each would train alone; \
+         build it with `--features mpi`"
+    )]
+    NoMpi { n_ranks: usize },
+    /// MPI was started already, in this process.
+    #[error("MPI is in use already; start it once, before anything else in the program does")]
+    MpiStarted,
+    /// The MPI library does not allow communication from the training thread.
+    #[error(
+        "the MPI library supports threads only at the level {found}, and training needs `serialized`; install one that \
+         is built with threads, for example Open MPI of your distribution"
+    )]
+    MpiThreads { found: String },
     /// A process sees other inputs than the process of rank 0.
     #[error(
         "rank {rank} does not have the same {what} as rank 0; all processes need the same text, settings and program, \
@@ -182,7 +267,7 @@ pub enum TrainError {
          replace the run with --overwrite"
     )]
     OtherCorpus { path: PathBuf },
-    /// An old run cannot be deleted before it is replaced.
+    /// An old run cannot be deleted before it is replaced, or an outdated checkpoint.
     #[error("cannot delete `{path}`: {source}; delete it by hand")]
     Delete { path: PathBuf, source: io::Error },
     /// A file of the run cannot be written.
@@ -235,7 +320,7 @@ impl From<CorpusError> for TrainError {
             CorpusError::Interrupted => Self::Interrupted,
             CorpusError::Config(error) => Self::Config(error),
             CorpusError::Tokenizer(error) => Self::Tokenizer(error),
-            CorpusError::Directory(error) => Self::Checkpoint(error.into()),
+            CorpusError::Directory(error) => Self::Directory(error),
             error => Self::Corpus(error),
         }
     }
@@ -256,6 +341,13 @@ impl TrainError {
             path: path.to_owned(),
             source,
         }
+    }
+}
+
+fn said(last_line: &str) -> String {
+    match last_line {
+        "" => String::new(),
+        line => format!(": {line}"),
     }
 }
 
@@ -329,7 +421,7 @@ mod tests {
         ));
         assert!(matches!(
             TrainError::from(CorpusError::from(missing())),
-            TrainError::Checkpoint(CheckpointError::Directory(DirectoryError::Missing { .. }))
+            TrainError::Directory(DirectoryError::Missing { .. })
         ));
         assert!(matches!(
             TrainError::from(CorpusError::StandardInputTwice),
