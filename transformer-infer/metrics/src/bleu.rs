@@ -1,10 +1,8 @@
 //! BLEU (Papineni et al. 2002, <https://aclanthology.org/P02-1040/>).
 
 use std::fmt;
-use std::iter::Sum;
-use std::ops::Add;
 
-use super::metric::{Metric, corpus_sum};
+use super::metric::{Metric, corpus_sums};
 use super::{Case, SACREBLEU_VERSION, Tokenization, ngrams};
 
 /// The length of the longest n-grams.
@@ -15,7 +13,7 @@ const MAX_ORDER: usize = 4;
 /// # Example
 ///
 /// ```
-/// use transformer_metrics::Bleu;
+/// use transformer_metrics::{Bleu, Metric};
 ///
 /// let bleu = Bleu::default();
 /// let score = bleu.corpus_score([("The cat sat.", ["The cat sat."]), ("A dog!", ["The dog!"])]);
@@ -60,19 +58,6 @@ pub enum Smoothing {
     None,
 }
 
-/// The counts that BLEU is computed from; the counts of a text are the sum over its sentences.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct BleuStatistics {
-    /// Length of the hypothesis, in words.
-    pub hyp_len: usize,
-    /// Length of the closest reference, in words.
-    pub ref_len: usize,
-    /// Number of n-grams of the hypothesis that are in a reference, by order.
-    pub correct: [usize; MAX_ORDER],
-    /// Number of n-grams of the hypothesis, by order.
-    pub total: [usize; MAX_ORDER],
-}
-
 /// A BLEU score and its parts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BleuScore {
@@ -88,25 +73,6 @@ pub struct BleuScore {
     pub ref_len: usize,
 }
 
-impl Add for BleuStatistics {
-    type Output = Self;
-
-    fn add(self, other: Self) -> Self {
-        Self {
-            hyp_len: self.hyp_len + other.hyp_len,
-            ref_len: self.ref_len + other.ref_len,
-            correct: std::array::from_fn(|order| self.correct[order] + other.correct[order]),
-            total: std::array::from_fn(|order| self.total[order] + other.total[order]),
-        }
-    }
-}
-
-impl Sum for BleuStatistics {
-    fn sum<I: Iterator<Item = Self>>(statistics: I) -> Self {
-        statistics.fold(Self::default(), Self::add)
-    }
-}
-
 impl Bleu {
     /// Returns the score of a text, given as pairs of a hypothesis and its references.
     pub fn corpus_score<H, R>(&self, pairs: impl IntoIterator<Item = (H, R)>) -> BleuScore
@@ -114,52 +80,15 @@ impl Bleu {
         H: AsRef<str>,
         R: IntoIterator<Item: AsRef<str>>,
     {
-        self.score(&corpus_sum(pairs, |hypothesis, references| {
-            self.statistics(hypothesis, references)
-        }))
+        self.score(&corpus_sums(self, pairs))
     }
 
-    /// Counts the n-grams of one sentence.
-    pub fn statistics<R: AsRef<str>>(
-        &self,
-        hypothesis: &str,
-        references: impl IntoIterator<Item = R>,
-    ) -> BleuStatistics {
-        let hypothesis = self.words(hypothesis);
-        let references: Vec<Vec<String>> = references
-            .into_iter()
-            .map(|reference| self.words(reference.as_ref()))
-            .collect();
-        let hyp_len = hypothesis.len();
-        // The shorter one of two references at the same distance.
-        let ref_lens = references.iter().map(Vec::len);
-        let ref_len = ref_lens.min_by_key(|&ref_len| (ref_len.abs_diff(hyp_len), ref_len));
-        let mut statistics = BleuStatistics {
-            hyp_len,
-            ref_len: ref_len.unwrap_or(0),
-            ..BleuStatistics::default()
-        };
-        for order in 1..=MAX_ORDER {
-            // An n-gram matches at most as often as it occurs in one of the references.
-            let mut allowed = ngrams::Counts::new();
-            for reference in &references {
-                for (ngram, n) in ngrams::count(reference, order) {
-                    let most = allowed.entry(ngram).or_insert(0);
-                    *most = n.max(*most);
-                }
-            }
-            let counts = ngrams::count(&hypothesis, order);
-            statistics.correct[order - 1] = ngrams::n_matches(&counts, &allowed);
-            statistics.total[order - 1] = counts.values().sum();
-        }
-        statistics
-    }
-
-    /// Computes the score from the counts of a text.
-    pub fn score(&self, statistics: &BleuStatistics) -> BleuScore {
-        let BleuStatistics {
-            hyp_len, ref_len, ..
-        } = *statistics;
+    /// Computes the score from the sums of [`Metric::counts`].
+    fn score(&self, sums: &[f64]) -> BleuScore {
+        let sum = |column: usize| sums.get(column).copied().unwrap_or(0.0);
+        let (hyp_len, ref_len) = (sum(0) as usize, sum(1) as usize);
+        let correct: [f64; MAX_ORDER] = std::array::from_fn(|order| sum(2 + order));
+        let total: [f64; MAX_ORDER] = std::array::from_fn(|order| sum(2 + MAX_ORDER + order));
         let brevity_penalty = match hyp_len {
             0 if ref_len > 0 => 0.0,
             _ if hyp_len < ref_len => (1.0 - ref_len as f64 / hyp_len as f64).exp(),
@@ -172,14 +101,13 @@ impl Bleu {
             hyp_len,
             ref_len,
         };
-        if statistics.correct == [0; MAX_ORDER] {
+        if correct == [0.0; MAX_ORDER] {
             return score;
         }
         let mut n_orders = MAX_ORDER;
         let mut halvings = 1.0;
         for order in 0..MAX_ORDER {
-            let mut correct = statistics.correct[order] as f64;
-            let mut total = statistics.total[order] as f64;
+            let (mut correct, mut total) = (correct[order], total[order]);
             if let Smoothing::AddK(k) = self.smoothing
                 && order > 0
             {
@@ -207,26 +135,6 @@ impl Bleu {
             .map(|precision| precision.ln());
         score.score = brevity_penalty * (logs.sum::<f64>() / n_orders as f64).exp();
         score
-    }
-
-    /// Returns sacreBLEU's signature: all settings needed to reproduce the score.
-    pub fn signature(&self, n_references: usize) -> String {
-        let case = self.case.name();
-        let effective = match self.orders {
-            Orders::All => "no",
-            Orders::Effective => "yes",
-        };
-        let tokenization = self.tokenization.name();
-        let smoothing = match self.smoothing {
-            Smoothing::Exp => "exp".to_owned(),
-            Smoothing::Floor(matches) => format!("floor[{matches:.2}]"),
-            Smoothing::AddK(k) => format!("add-k[{k:.2}]"),
-            Smoothing::None => "none".to_owned(),
-        };
-        format!(
-            "nrefs:{n_references}|case:{case}|eff:{effective}|tok:{tokenization}|smooth:{smoothing}|\
-             version:{SACREBLEU_VERSION}"
-        )
     }
 
     fn words(&self, line: &str) -> Vec<String> {
@@ -264,37 +172,57 @@ impl Metric for Bleu {
     }
 
     fn signature(&self, n_references: usize) -> String {
-        Self::signature(self, n_references)
+        let case = self.case.name();
+        let effective = match self.orders {
+            Orders::All => "no",
+            Orders::Effective => "yes",
+        };
+        let tokenization = self.tokenization.name();
+        let smoothing = match self.smoothing {
+            Smoothing::Exp => "exp".to_owned(),
+            Smoothing::Floor(matches) => format!("floor[{matches:.2}]"),
+            Smoothing::AddK(k) => format!("add-k[{k:.2}]"),
+            Smoothing::None => "none".to_owned(),
+        };
+        format!(
+            "nrefs:{n_references}|case:{case}|eff:{effective}|tok:{tokenization}|smooth:{smoothing}|\
+             version:{SACREBLEU_VERSION}"
+        )
     }
 
+    /// Returns the lengths of the hypothesis and of the closest reference, in words; by order, the numbers of n-grams of
+    /// the hypothesis that are in a reference; and by order, the numbers of all its n-grams.
     fn counts(&self, hypothesis: &str, references: &[&str]) -> Vec<f64> {
-        let BleuStatistics {
-            hyp_len,
-            ref_len,
-            correct,
-            total,
-        } = self.statistics(hypothesis, references);
-        let counts = [hyp_len, ref_len].into_iter().chain(correct).chain(total);
-        counts.map(|count| count as f64).collect()
+        let hypothesis = self.words(hypothesis);
+        let references: Vec<Vec<String>> = references.iter().map(|it| self.words(it)).collect();
+        let hyp_len = hypothesis.len();
+        // The shorter one of two references at the same distance.
+        let ref_lens = references.iter().map(Vec::len);
+        let ref_len = ref_lens.min_by_key(|&ref_len| (ref_len.abs_diff(hyp_len), ref_len));
+        let mut columns = [0; 2 + 2 * MAX_ORDER];
+        (columns[0], columns[1]) = (hyp_len, ref_len.unwrap_or(0));
+        for order in 1..=MAX_ORDER {
+            // An n-gram matches at most as often as it occurs in one of the references.
+            let mut allowed = ngrams::Counts::new();
+            for reference in &references {
+                for (ngram, n) in ngrams::count(reference, order) {
+                    let most = allowed.entry(ngram).or_insert(0);
+                    *most = n.max(*most);
+                }
+            }
+            let counts = ngrams::count(&hypothesis, order);
+            columns[1 + order] = ngrams::n_matches(&counts, &allowed);
+            columns[1 + MAX_ORDER + order] = counts.values().sum();
+        }
+        columns.map(|count| count as f64).to_vec()
     }
 
     fn score_of(&self, sums: &[f64]) -> f64 {
-        self.score(&bleu_statistics(sums)).score
+        self.score(sums).score
     }
 
     fn describe(&self, sums: &[f64], digits: usize) -> String {
-        format!("{:.digits$}", self.score(&bleu_statistics(sums)))
-    }
-}
-
-/// Converts the counts of [`Metric::counts`] back.
-fn bleu_statistics(sums: &[f64]) -> BleuStatistics {
-    let count = |column: usize| sums.get(column).map_or(0, |sum| *sum as usize);
-    BleuStatistics {
-        hyp_len: count(0),
-        ref_len: count(1),
-        correct: std::array::from_fn(|order| count(2 + order)),
-        total: std::array::from_fn(|order| count(6 + order)),
+        format!("{:.digits$}", self.score(sums))
     }
 }
 
@@ -312,16 +240,16 @@ mod tests {
     #[test]
     fn an_ngram_matches_at_most_as_often_as_in_one_reference() {
         // The example of the paper: "the" occurs seven times in the hypothesis, and twice in a reference.
-        let statistics = BLEU.statistics(
+        let counts = BLEU.counts(
             "the the the the the the the",
-            ["the cat is on the mat", "there is a cat on the mat"],
+            &["the cat is on the mat", "there is a cat on the mat"],
         );
-        assert_eq!((statistics.correct[0], statistics.total[0]), (2, 7));
+        assert_eq!((counts[2], counts[6]), (2.0, 7.0));
     }
 
     #[test]
     fn the_reference_length_is_the_nearest_and_the_shorter_of_two() {
-        assert_eq!(BLEU.statistics("a b c", ["a b", "a b c d", "a"]).ref_len, 2);
+        assert_eq!(BLEU.counts("a b c", &["a b", "a b c d", "a"])[1], 2.0);
     }
 
     #[test]

@@ -18,25 +18,21 @@ mod ter;
 mod ter_words;
 mod tokenization;
 
+#[doc(hidden)]
+pub use bleu::Orders;
 pub use bleu::{Bleu, BleuScore, Smoothing};
 #[doc(hidden)]
-pub use bleu::{BleuStatistics, Orders};
-#[doc(hidden)]
 pub use case::Case;
-#[doc(hidden)]
-pub use chrf::ChrfStatistics;
-pub use chrf::{Chrf, ChrfScore};
-#[doc(hidden)]
-pub use metric::CorpusCounts;
+pub use chrf::Chrf;
 pub use metric::Metric;
+#[doc(hidden)]
+pub use metric::{CorpusCounts, add_counts};
 #[doc(hidden)]
 pub use sacrebleu::SACREBLEU_VERSION;
 pub use significance::PairedTest;
 #[doc(hidden)]
 pub use significance::{Compared, PairedTestKind};
-#[doc(hidden)]
-pub use ter::TerStatistics;
-pub use ter::{Ter, TerScore};
+pub use ter::Ter;
 #[doc(hidden)]
 pub use ter_words::{Normalization, Punctuation, Scripts};
 pub use tokenization::Tokenization;

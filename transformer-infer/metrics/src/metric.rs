@@ -1,7 +1,6 @@
 //! [`Metric`]: the interface of all metrics, and the counts that their scores are made of.
 
 use std::fmt;
-use std::iter::Sum;
 
 /// A metric with a score that is a function of sums over the sentences of a text.
 ///
@@ -25,15 +24,22 @@ pub trait Metric: fmt::Debug {
     }
 }
 
-/// Sums `statistics` over the sentences of a text, given as pairs of a hypothesis and its references.
-pub(super) fn corpus_sum<H: AsRef<str>, R, S: Sum>(
+/// Sums the counts of the sentences of a text, given as pairs of a hypothesis and its references.
+pub(super) fn corpus_sums<H, R>(
+    metric: &dyn Metric,
     pairs: impl IntoIterator<Item = (H, R)>,
-    statistics: impl Fn(&str, R) -> S,
-) -> S {
-    let pairs = pairs.into_iter();
-    pairs
-        .map(|(hypothesis, references)| statistics(hypothesis.as_ref(), references))
-        .sum()
+) -> Vec<f64>
+where
+    H: AsRef<str>,
+    R: IntoIterator<Item: AsRef<str>>,
+{
+    let mut sums = Vec::new();
+    for (hypothesis, references) in pairs {
+        let references: Vec<_> = references.into_iter().collect();
+        let references: Vec<&str> = references.iter().map(AsRef::as_ref).collect();
+        add_counts(&mut sums, &metric.counts(hypothesis.as_ref(), &references));
+    }
+    sums
 }
 
 /// The counts of every sentence of a text.
@@ -89,10 +95,9 @@ impl CorpusCounts {
 
     /// Returns the sums of the counts over these sentences; a sentence that occurs twice is added twice.
     pub(super) fn sums_of(&self, sentences: impl IntoIterator<Item = usize>) -> Vec<f64> {
-        let n_columns = self.rows.first().map_or(0, Vec::len);
-        let mut sums = vec![0.0; n_columns];
+        let mut sums = Vec::new();
         for sentence in sentences {
-            add(&mut sums, &self.rows[sentence]);
+            add_counts(&mut sums, &self.rows[sentence]);
         }
         sums
     }
@@ -103,9 +108,10 @@ impl CorpusCounts {
     }
 }
 
-/// Adds the counts of a sentence to sums.
-pub(super) fn add(sums: &mut [f64], row: &[f64]) {
-    for (sum, count) in sums.iter_mut().zip(row) {
+/// Adds the counts of a sentence, or sums of counts, to sums, which are empty before the first.
+pub fn add_counts(sums: &mut Vec<f64>, counts: &[f64]) {
+    sums.resize(counts.len().max(sums.len()), 0.0);
+    for (sum, count) in sums.iter_mut().zip(counts) {
         *sum += count;
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Both tests are paired. They are sacreBLEU's, with its random numbers, and give the same p-values.
 
-use super::metric::add;
+use super::metric::add_counts;
 use super::numpy_random::NumpyRandom;
 use super::{CorpusCounts, Metric};
 
@@ -181,9 +181,8 @@ impl PairedTest {
         system: &CorpusCounts,
     ) -> Vec<f64> {
         let mut stays = NumpyRandom::new(self.seed).booleans();
-        let n_columns = baseline.sums().len();
         let trial = |_| {
-            let (mut one, mut other) = (vec![0.0; n_columns], vec![0.0; n_columns]);
+            let (mut one, mut other) = (Vec::new(), Vec::new());
             for (sentence, stays) in (0..baseline.len()).zip(&mut stays) {
                 let (baseline, system) = (baseline.row(sentence), system.row(sentence));
                 let (first, second) = if stays {
@@ -191,8 +190,8 @@ impl PairedTest {
                 } else {
                     (system, baseline)
                 };
-                add(&mut one, first);
-                add(&mut other, second);
+                add_counts(&mut one, first);
+                add_counts(&mut other, second);
             }
             (metric.score_of(&one) - metric.score_of(&other)).abs()
         };

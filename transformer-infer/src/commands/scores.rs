@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use transformer_infer::metrics::Metric;
+use transformer_infer::metrics::{Metric, add_counts};
 
 use super::CommandError;
 
@@ -27,11 +27,7 @@ impl Scores {
     pub(crate) fn add(&mut self, hypothesis: &str, references: &[String]) {
         let references: Vec<&str> = references.iter().map(String::as_str).collect();
         for (metric, sums) in self.metrics.iter().zip(&mut self.sums) {
-            let counts = metric.counts(hypothesis, &references);
-            sums.resize(counts.len(), 0.0);
-            for (sum, count) in sums.iter_mut().zip(counts) {
-                *sum += count;
-            }
+            add_counts(sums, &metric.counts(hypothesis, &references));
         }
         self.n_lines += 1;
     }

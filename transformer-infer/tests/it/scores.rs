@@ -4,7 +4,8 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 use transformer_infer::metrics::{
-    Bleu, Case, Chrf, Normalization, Orders, Punctuation, Scripts, Smoothing, Ter, Tokenization,
+    Bleu, Case, Chrf, Metric, Normalization, Orders, Punctuation, Scripts, Smoothing, Ter,
+    Tokenization,
 };
 
 #[derive(Deserialize)]

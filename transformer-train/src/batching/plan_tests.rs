@@ -1,11 +1,11 @@
 //! Tests of the plan: how often sentences are used, batch sizes, and independence of earlier
 //! requests.
 
-use crate::corpus::CorpusError;
 use proptest::prelude::*;
 use transformer_core::random::SplitMix64;
 
 use super::{CorpusWeight, Plan, PlanConfig};
+use crate::corpus::CorpusError;
 
 fn config(tokens_per_batch: usize, window: usize, seed: u64) -> PlanConfig {
     PlanConfig {

@@ -1,6 +1,5 @@
 //! The mean of the weights of several checkpoints (§6.1, "averaging the last 5 checkpoints").
 
-use crate::error::TrainError;
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -9,6 +8,7 @@ use burn::tensor::Tensor;
 
 use super::files::{MODEL, part_name};
 use super::fit::load;
+use crate::error::TrainError;
 
 /// Returns the mean of the weights of checkpoints, given by their numbers of updates.
 ///

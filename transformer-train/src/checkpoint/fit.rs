@@ -1,7 +1,6 @@
 //! Checks that the records of a checkpoint fit a model. Burn panics at a record that does not, and trains on without
 //! missing moments of Adam.
 
-use crate::error::TrainError;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -13,6 +12,7 @@ use transformer_core::regular_file;
 
 use super::files::{MODEL, OPTIMIZER, SCHEDULER, part_name};
 use super::resume_point::ResumePoint;
+use crate::error::TrainError;
 
 /// The first tensor of a record that does not fit a model.
 #[derive(Debug, thiserror::Error)]

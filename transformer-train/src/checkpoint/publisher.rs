@@ -1,7 +1,5 @@
 //! Publishes the weights of a run as a model directory, after each interval and at the end.
 
-use crate::config::ConfigError;
-use crate::error::TrainError;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -16,7 +14,9 @@ use super::files::MODEL;
 use super::fit::load;
 use super::state::SavedState;
 use super::writer::PartCheckpointer;
+use crate::config::ConfigError;
 use crate::config::{Experiment, TrainingSettings};
+use crate::error::TrainError;
 use crate::progress::DeferredLog;
 use crate::step::Objective;
 

@@ -1,12 +1,12 @@
 //! The checkpoint at which a run resumes: the newest one that is complete and intact.
 
-use crate::error::TrainError;
 use std::fs;
 use std::path::Path;
 
 use super::files::{STATE, checkpoints_with, state_path, updates_of};
 use super::state::{SavedState, Unusable, log_damage};
 use crate::config::{Experiment, TrainingSettings};
+use crate::error::TrainError;
 use crate::progress::LogFn;
 use crate::validation::is_out_of_patience;
 

@@ -1,6 +1,5 @@
 //! Writes the files of checkpoints: Burn's three parts on three threads, then the state.
 
-use crate::error::TrainError;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
@@ -18,6 +17,7 @@ use super::files::{PARTS, part_name, state_name};
 use super::state::SavedState;
 use crate::batching::Plan;
 use crate::config::TrainingSettings;
+use crate::error::TrainError;
 use crate::validation::History;
 
 /// Writes the parts of checkpoints, and the state of a checkpoint once all its parts are on disk.

@@ -1,6 +1,5 @@
 //! Publishes the mean of chosen checkpoints of a run as a model (§6.1).
 
-use crate::error::TrainError;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -16,6 +15,7 @@ use crate::checkpoint::{
     of_interval,
 };
 use crate::config::Experiment;
+use crate::error::TrainError;
 use crate::optim::ema;
 use crate::progress::LogFn;
 use crate::validation::best;

@@ -1,10 +1,10 @@
 //! The settings that may differ in a run that is resumed.
 
-use crate::error::TrainError;
 use std::collections::BTreeMap;
 
 use crate::checkpoint::SettingChange;
 use crate::config::Experiment;
+use crate::error::TrainError;
 
 /// The settings that affect neither the weights nor the sentences of any update.
 pub(super) const MAY_DIFFER: [&str; 31] = [

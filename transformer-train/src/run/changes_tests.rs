@@ -1,7 +1,6 @@
 //! Every setting, edited in the folder of a run that was interrupted: the resume refuses it by name,
 //! or it is one that does not change what is learned.
 
-use crate::error::TrainError;
 use std::fs;
 use std::sync::Arc;
 
@@ -13,6 +12,7 @@ use super::changes::{MAY_DIFFER, ON_REQUEST};
 use super::folder::{Existing, RunFolder};
 use crate::checkpoint::{ResumePoint, SavedState};
 use crate::config::{Experiment, setting_keys};
+use crate::error::TrainError;
 use crate::progress::LogFn;
 
 /// Updates of the only checkpoint.

@@ -1,6 +1,5 @@
 //! The response to a failure of `validation.command`: a warning, or the end of the run.
 
-use crate::error::TrainError;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use burn_train::Interrupter;
@@ -9,6 +8,7 @@ use super::environment::{Display, RunEnvironment};
 use super::prepare::Prepared;
 use super::validation_pairs::without_tag;
 use crate::config::{CommandFailure, Experiment};
+use crate::error::TrainError;
 use crate::progress::LogFn;
 use crate::validation::{ExternalScorer, IntervalMetric};
 

@@ -1,6 +1,5 @@
 //! The environment of a run: its folder, devices, threads and display, which the program decides and not the settings.
 
-use crate::error::TrainError;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -9,6 +8,7 @@ use transformer_core::device;
 
 use super::folder::Existing;
 use crate::config::Experiment;
+use crate::error::TrainError;
 use crate::progress::{Interrupt, LogFn, Progress, StatusFn};
 use crate::step::ranks::Ranks;
 

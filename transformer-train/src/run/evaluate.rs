@@ -1,7 +1,6 @@
 //! The final scores of a model: BLEU, chrF and the command's score on the validation pairs, exact match on the test
 //! pairs.
 
-use crate::error::TrainError;
 use transformer_core::Transformer;
 
 use super::command_scorer::CommandScorer;
@@ -10,6 +9,7 @@ use super::prepare::Prepared;
 use super::validation_pairs::ValidationPairs;
 use crate::config::Experiment;
 use crate::corpus::SentencePair;
+use crate::error::TrainError;
 use crate::validation::{PairTranslator, Sample, TextScores, Translation};
 
 /// Scores models with the search of `[validation]`.

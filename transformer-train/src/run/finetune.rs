@@ -1,6 +1,5 @@
 //! Training a trained model further.
 
-use crate::error::TrainError;
 use std::path::Path;
 
 use transformer_core::config::AdapterConfig;
@@ -9,6 +8,7 @@ use transformer_core::{Transformer, TransformerConfig};
 
 use super::trained_tokens::TrainedTokens;
 use crate::config::{Experiment, check_sequences};
+use crate::error::TrainError;
 use crate::progress::LogFn;
 
 /// Opens the model that the experiment continues to train, if any.

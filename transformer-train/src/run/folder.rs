@@ -1,6 +1,5 @@
 //! The folder of a run: its files, its lock, and the resuming or replacing of a run in it.
 
-use crate::error::TrainError;
 use std::fs::{self, File, TryLockError};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -12,6 +11,7 @@ use super::changes::{Change, changes};
 use crate::checkpoint::{PARTS, ResumePoint, STATE, checkpoints_with};
 use crate::config::{Experiment, TrainingSettings};
 use crate::corpus::contains_only_stores;
+use crate::error::TrainError;
 use crate::progress::LogFn;
 use crate::report::{CURVE_FILE, METRICS_FILE, SAMPLES_FILE, is_event_file};
 use crate::validation::{SCORED_FILES, is_out_of_patience};

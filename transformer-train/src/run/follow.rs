@@ -1,6 +1,5 @@
 //! The part of a run on processes other than rank 0: the same updates, with nothing shown or saved.
 
-use crate::error::TrainError;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -15,6 +14,7 @@ use super::start::{begin_training, shared_objective};
 use crate::checkpoint::{ResumePoint, SavedState};
 use crate::config::Experiment;
 use crate::corpus::{IfMissing, StoreLocation};
+use crate::error::TrainError;
 use crate::step::ranks::Ranks;
 
 /// The message of rank 0 to the other processes before they read text.

@@ -1,11 +1,11 @@
 //! The origin of a run's weights and tokenizers: a fresh start, a trained model, or the run in the folder.
 
-use crate::error::TrainError;
 use transformer_core::directory::{ModelDirectory, Tokenizers};
 
 use super::finetune;
 use super::folder::RunFolder;
 use crate::config::{EmbeddingSettings, Experiment, check_tokenizer};
+use crate::error::TrainError;
 
 /// The state of a run before it reads its text.
 pub(crate) struct InitialState {

@@ -1,7 +1,6 @@
 //! Trains a model with Burn's Learner: loaders, metrics, optimizer, schedule and checkpoints
 //! (§5.1–5.3).
 
-use crate::error::TrainError;
 use std::collections::BTreeSet;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
@@ -26,6 +25,7 @@ use crate::checkpoint::{
     PartCheckpointer, PartReader, Publisher, ResumePoint, Retention, SCHEDULER, checkpoints_with,
 };
 use crate::config::{Experiment, TensorBoard};
+use crate::error::TrainError;
 use crate::optim::{Adam, Schedule};
 use crate::progress::DeferredLog;
 use crate::report::{CsvLog, EventLog, LineRenderer, dashboard};

@@ -1,7 +1,6 @@
 //! Prepares a run: from an experiment to tokenizers, ids, the plan of batches, and the model's
 //! config.
 
-use crate::error::TrainError;
 use std::sync::Arc;
 
 use burn::tensor::Device;
@@ -24,6 +23,7 @@ use crate::corpus::{
     BpeDropout, CorpusSummary, Fingerprint, LoadedData, PairDropout, SourceNoise, StoreLocation,
     TrainingText,
 };
+use crate::error::TrainError;
 use crate::progress::{LogFn, Progress};
 use crate::validation::{PairTranslator, Samples, TextMetrics};
 

@@ -1,6 +1,5 @@
 //! The end of a run: tests the selected model and publishes it with its scores.
 
-use crate::error::TrainError;
 use std::time::Duration;
 
 use super::environment::RunEnvironment;
@@ -8,6 +7,7 @@ use super::evaluate::Evaluator;
 use super::outcome::Outcome;
 use super::select::Selected;
 use crate::checkpoint::Publisher;
+use crate::error::TrainError;
 use crate::validation::CorpusScores;
 
 /// Translates the test and validation pairs, writes the model directory, and returns the outcome of

@@ -1,6 +1,5 @@
 //! The choice of the weights that become the model: the last checkpoint, the best one, or a mean of several (§6.1).
 
-use crate::error::TrainError;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -13,6 +12,7 @@ use crate::checkpoint::{
     SavedState, average, checkpoints_with_intact_weights, last_of, of_interval,
 };
 use crate::config::{BestBy, Experiment};
+use crate::error::TrainError;
 use crate::step::Objective;
 use crate::validation::{
     ValidPairs, Validation, best, geometric_mean, is_out_of_patience, valid_batches,

@@ -1,6 +1,5 @@
 //! The point at which training starts: before the first update, or at a checkpoint.
 
-use crate::error::TrainError;
 use transformer_core::Transformer;
 use transformer_core::device::is_cpu_memory;
 
@@ -8,6 +7,7 @@ use super::environment::{RunEnvironment, ThreadCount};
 use super::prepare::Prepared;
 use crate::checkpoint::ResumePoint;
 use crate::config::{Experiment, TrainingSettings};
+use crate::error::TrainError;
 use crate::progress::{Interrupt, LogFn};
 use crate::step::ranks::Ranks;
 use crate::step::{Objective, Threads};

@@ -1,6 +1,5 @@
 //! A training run from beginning to end (§5): from an [`Experiment`] to a model directory.
 
-use crate::error::TrainError;
 use std::time::Instant;
 
 use burn::module::Module;
@@ -22,6 +21,7 @@ use super::start::{begin_training, shared_objective, start_point};
 use crate::checkpoint::{Publisher, ResumePoint};
 use crate::config::Experiment;
 use crate::corpus::{IfMissing, StoreLocation};
+use crate::error::TrainError;
 use crate::step::Objective;
 
 /// Trains a model from beginning to end and leaves it in `directory/model`.

@@ -1,6 +1,5 @@
 //! [`TrainedTokens`]: the tokens with embeddings that are trained besides adapters.
 
-use crate::error::TrainError;
 use std::iter;
 
 use transformer_core::TransformerConfig;
@@ -10,6 +9,7 @@ use transformer_core::text::{BOS, EOS};
 use crate::batching::CorpusWeight;
 use crate::config::ConfigError;
 use crate::corpus::TokenStore;
+use crate::error::TrainError;
 
 /// Tokens of the source and of the target vocabulary.
 pub(super) struct TrainedTokens {

@@ -1,6 +1,5 @@
 //! The validation pairs of a run, as ids and as text.
 
-use crate::error::TrainError;
 use std::collections::HashSet;
 
 use transformer_core::directory::Tokenizers;
@@ -8,6 +7,7 @@ use transformer_core::text::Tokenizer;
 
 use crate::config::Filter;
 use crate::corpus::{CorpusError, CorpusSummary, ParallelText, SentencePair, TokenStore, encode};
+use crate::error::TrainError;
 
 /// The validation pairs that pass the filter.
 pub(crate) struct ValidationPairs {

@@ -1,6 +1,6 @@
 //! BLEU and chrF of translated validation pairs.
 
-use transformer_metrics::{Bleu, BleuStatistics, Chrf, ChrfStatistics, Orders, Tokenization};
+use transformer_metrics::{Bleu, Chrf, Metric, Orders, Tokenization, add_counts};
 
 /// The configuration of BLEU and chrF.
 #[derive(Clone, Copy, Debug, Default)]
@@ -12,8 +12,8 @@ pub(crate) struct TextMetrics {
 /// N-gram counts, from which BLEU and chrF are computed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TextCounts {
-    bleu: BleuStatistics,
-    chrf: ChrfStatistics,
+    bleu: Vec<f64>,
+    chrf: Vec<f64>,
 }
 
 /// BLEU and chrF of translated validation pairs.
@@ -72,20 +72,20 @@ impl TextMetrics {
     ) -> TextCounts {
         let mut counts = TextCounts::default();
         for (translation, reference) in pairs {
-            counts.add(TextCounts {
-                bleu: self.bleu.statistics(translation, [reference]),
-                chrf: self.chrf.statistics(translation, [reference]),
+            counts.add(&TextCounts {
+                bleu: self.bleu.counts(translation, &[reference]),
+                chrf: self.chrf.counts(translation, &[reference]),
             });
         }
         counts
     }
 
     pub(crate) fn bleu_score(&self, counts: &TextCounts) -> f64 {
-        self.bleu.score(&counts.bleu).score
+        self.bleu.score_of(&counts.bleu)
     }
 
     pub(crate) fn chrf_score(&self, counts: &TextCounts) -> f64 {
-        self.chrf.score(&counts.chrf).score
+        self.chrf.score_of(&counts.chrf)
     }
 
     /// Computes the scores of `n_pairs` translations with these counts.
@@ -127,9 +127,9 @@ impl TextScores {
 
 impl TextCounts {
     /// Adds the counts of further sentences.
-    pub(crate) fn add(&mut self, other: Self) {
-        self.bleu = self.bleu + other.bleu;
-        self.chrf = std::mem::take(&mut self.chrf) + other.chrf;
+    pub(crate) fn add(&mut self, other: &Self) {
+        add_counts(&mut self.bleu, &other.bleu);
+        add_counts(&mut self.chrf, &other.chrf);
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
 use transformer_core::ModelDirectory;
-use transformer_metrics::{Bleu, Chrf, Tokenization};
+use transformer_metrics::{Bleu, Chrf, Metric, Tokenization};
 use transformer_search::{LengthLimit, LengthPenalty, Search};
 use transformer_train::config::Experiment;
 use transformer_train::step::ranks::Ranks;
@@ -230,7 +230,7 @@ fn the_scores_are_those_of_the_models_translations_of_the_validation_text() {
         ..Bleu::default()
     };
     let bleu = metric.corpus_score(pairs()).score;
-    let chrf = Chrf::default().corpus_score(pairs()).score;
+    let chrf = Chrf::default().corpus_score(pairs());
     assert!(chrf > 0.0, "{translations:?}");
     let of_manifest = |key: &str| scores[key].as_f64().expect("it is a number");
     assert!((of_manifest("valid_bleu") - bleu).abs() < 1e-9, "{scores}");

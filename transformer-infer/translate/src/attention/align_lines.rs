@@ -1,6 +1,5 @@
 //! Word alignments of many translations: one forward pass per batch.
 
-use crate::TranslatorError;
 use std::cmp::Reverse;
 use std::ops::Range;
 
@@ -10,6 +9,7 @@ use transformer_core::{Padded, Transformer};
 
 use super::record::words_of;
 use super::{Alignment, Head, Kind, LayerHead, Link};
+use crate::TranslatorError;
 use crate::batch::batches_within;
 use crate::scorer::{assert_in_vocabulary, without_autodiff};
 use crate::translator::{Candidate, Translation, Translator};

@@ -1,9 +1,9 @@
 //! [`Alignment`]: for each word of the output, the source word with the highest attention.
 
-use crate::TranslatorError;
 use std::fmt;
 
 use super::{Attention, Kind, LayerHead, Token};
+use crate::TranslatorError;
 
 /// The index of each token's word, if it is part of one.
 pub(super) type Words = [Option<usize>];

@@ -1,11 +1,11 @@
 //! One map as an SVG figure, for papers and slides.
 
-use crate::TranslatorError;
+use transformer_core::text::escape_xml;
 use unicode_width::UnicodeWidthStr;
 
 use super::drawing::{Drawing, GAP, MARGIN, ROW};
 use super::{Attention, ColorScale, Head, Kind, Map, Selection, Token, View, colors};
-use transformer_core::text::escape_xml;
+use crate::TranslatorError;
 
 /// Estimated width of a character, in pixels; a little wide, because the reader's font is unknown.
 const CHARACTER: f32 = 7.8;

@@ -1,10 +1,10 @@
 //! [`LayerHead`]: a layer, and one of its heads or their mean.
 
-use crate::TranslatorError;
 use transformer_core::TransformerConfig;
 use transformer_core::config::Mixing;
 
 use super::{Attention, Head, Kind, Map};
+use crate::TranslatorError;
 
 /// The map to use of a kind of attention: a layer, and a head or the mean of all.
 ///

@@ -1,10 +1,10 @@
 //! All attention maps of one sentence on a self-contained HTML page.
 
-use crate::TranslatorError;
 use serde::Serialize;
+use transformer_core::text::escape_xml;
 
 use super::{Attention, Head, Kind, Map, Selection, View};
-use transformer_core::text::escape_xml;
+use crate::TranslatorError;
 
 /// The name of the generator in every page and figure, by which `attention` recognizes its own files.
 pub const GENERATOR: &str = "transformer-infer attention";

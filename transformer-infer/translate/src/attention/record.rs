@@ -1,16 +1,16 @@
 //! Recording attention: one forward pass over a source and its translation.
 
-use crate::TranslatorError;
 use std::ops::Range;
 
 use burn::tensor::{Int, Tensor, TensorData};
 use transformer_core::text::{BOS, Direction, EOS};
 use transformer_core::{AttentionMaps, AttentionMasks, LoadError, Padded};
+use transformer_search::Hypothesis;
 
 use super::{Attention, Map, Token};
+use crate::TranslatorError;
 use crate::scorer::{assert_in_vocabulary, without_autodiff};
 use crate::translator::Translator;
-use transformer_search::Hypothesis;
 
 impl Translator {
     /// Returns the attention weights of the model when it generated `hypothesis` for `line`.

@@ -1,15 +1,16 @@
 //! [`RunningBatch`]: the lines that one thread translates, step by step.
 
-use crate::TranslatorError;
 use std::collections::VecDeque;
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use transformer_search::Search;
 
 use super::group::Group;
 use super::line::{Ended, Grown, Line};
 use super::model::{BatchModel, Workspaces};
 use super::state::Load;
-use transformer_search::Search;
+use crate::TranslatorError;
 
 /// Makes a model without rows for a search.
 pub(super) type NewModel<'m> = dyn Fn(&Search) -> Box<dyn BatchModel + 'm> + Sync + 'm;

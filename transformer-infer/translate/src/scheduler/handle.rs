@@ -1,18 +1,19 @@
 //! [`Scheduler`]: translates the lines of many callers together.
 
-use crate::TranslatorError;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
+
+use transformer_search::{Hypothesis, Search};
 
 use super::job::{Callback, Job, JobLine, JobState};
 use super::line::Line;
 use super::state::{Capacity, State};
 use super::worker::{Shared, work};
 use super::{JobEvent, SchedulerOptions, SchedulerStats, Ticket};
+use crate::TranslatorError;
 use crate::batch::ROWS_PER_BATCH;
 use crate::translator::{Input, PreparedLine, Translation, Translator};
-use transformer_search::{Hypothesis, Search};
 
 /// Translates the lines of many callers together, on its own threads.
 ///

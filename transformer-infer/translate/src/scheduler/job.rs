@@ -1,16 +1,17 @@
 //! [`Job`]: lines to translate for one caller; and [`JobState`], shared by its lines.
 
-use crate::TranslatorError;
 use std::fmt;
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::event::JobEvent;
-use crate::translator::Translation;
 use transformer_core::text::Direction;
 use transformer_search::Search;
+
+use super::event::JobEvent;
+use crate::TranslatorError;
+use crate::translator::Translation;
 
 /// Lines to translate for one caller.
 #[derive(Clone, Debug)]

@@ -1,11 +1,12 @@
 //! [`Line`]: a waiting or running line of a job, as tokens.
 
-use crate::TranslatorError;
 use std::sync::Arc;
 
-use super::job::JobState;
 use transformer_core::text::Direction;
 use transformer_search::{Hypothesis, Request};
+
+use super::job::JobState;
+use crate::TranslatorError;
 
 /// The hypotheses of a line, or the error.
 pub(super) type LineResult = Result<Vec<Hypothesis>, TranslatorError>;

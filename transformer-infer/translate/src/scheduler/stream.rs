@@ -1,10 +1,10 @@
 //! [`JobStream`]: the events of a job, in order.
 
-use crate::TranslatorError;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::{Job, JobEvent, Scheduler, Ticket};
+use crate::TranslatorError;
 
 /// The events of a job. [`next`](Iterator::next) waits for one; the iterator ends with the job, or when the scheduler
 /// is dropped.

@@ -1,11 +1,11 @@
 //! [`WholeBatch`]: lines that are translated together from beginning to end, on devices other than CPUs.
 
-use crate::TranslatorError;
 use std::collections::VecDeque;
 
 use super::batch::catching;
 use super::line::{Ended, Line, LineResult};
 use super::state::Load;
+use crate::TranslatorError;
 use crate::batch::Source;
 use crate::translator::Translator;
 

@@ -1,10 +1,11 @@
 //! [`Shared`] and the threads: each runs its own batch, and takes new lines between its steps.
 
-use crate::TranslatorError;
 use std::mem;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 use std::time::Instant;
+
+use transformer_search::{Hypothesis, Search};
 
 use super::batch::{RunningBatch, catching};
 use super::event::JobEvent;
@@ -14,9 +15,9 @@ use super::model::{BatchModel, PackedModels, Workspaces};
 use super::state::{Load, State};
 use super::stats::SchedulerTotals;
 use super::whole_batch::WholeBatch;
+use crate::TranslatorError;
 use crate::batch::in_pool;
 use crate::translator::Translator;
-use transformer_search::{Hypothesis, Search};
 
 /// The state that the threads of a scheduler share.
 #[derive(Debug)]

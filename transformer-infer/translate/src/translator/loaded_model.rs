@@ -1,6 +1,5 @@
 //! [`LoadedModel`]: a model in one or both of the forms that it is used in.
 
-use crate::TranslatorError;
 use std::sync::{Arc, OnceLock};
 
 use burn::tensor::Device;
@@ -11,6 +10,7 @@ use transformer_core::{
 };
 
 use super::OpenOptions;
+use crate::TranslatorError;
 use crate::scorer::without_autodiff;
 
 /// A model packed for translation on CPUs, or a Burn module for everything else. Each is made from the weights of the

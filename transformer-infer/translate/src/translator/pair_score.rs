@@ -1,11 +1,11 @@
 //! The log-probabilities of given translations (teacher forcing).
 
-use crate::TranslatorError;
 use burn::tensor::{Device, FloatDType, Int, Tensor, TensorData};
 use transformer_core::text::{BOS, EOS};
 use transformer_core::{Padded, Transformer, TransformerConfig};
 
 use super::Translator;
+use crate::TranslatorError;
 use crate::batch::{BatchLimits, batches_within};
 use crate::scorer::{assert_in_vocabulary, without_autodiff};
 

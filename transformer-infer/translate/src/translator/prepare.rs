@@ -1,12 +1,12 @@
 //! From lines to tokens, and from hypotheses back to translations.
 
-use crate::TranslatorError;
 use transformer_core::text::{Direction, DirectionError, Tokenizer, UNK};
+use transformer_search::{Hypothesis, Phrase, Request, Search, SearchError};
 
 use super::prepared_line::PreparedLine;
 use super::term_tokenizer::{TermTokenizer, unmet};
 use super::{Candidate, Input, Translation, Translator, Warning};
-use transformer_search::{Hypothesis, Phrase, Request, Search, SearchError};
+use crate::TranslatorError;
 
 /// Number of characters of a prefix that an error shows.
 const MAX_SHOWN_CHARS: usize = 200;

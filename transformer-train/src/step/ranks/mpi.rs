@@ -1,6 +1,5 @@
 //! The processes of an MPI job (<https://www.mpi-forum.org/docs/>), by the crate `mpi`.
 
-use crate::error::TrainError;
 use std::env;
 use std::thread;
 use std::time::Duration;
@@ -10,6 +9,8 @@ use mpi::collective::SystemOperation;
 use mpi::environment::{Universe, initialize_with_threading};
 use mpi::topology::SimpleCommunicator;
 use mpi::traits::{Communicator, CommunicatorCollectives, Destination, Root, Source};
+
+use crate::error::TrainError;
 
 /// Environment variables of launchers, which set at least one of them: Open MPI, PMIx, MPICH and Slurm.
 const LAUNCHED: [&str; 4] = ["OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK", "PMI_SIZE"];

@@ -1,8 +1,9 @@
 //! Stub without MPI: one process, which trains alone.
 
-use crate::error::TrainError;
 use std::env;
 use std::process::abort;
+
+use crate::error::TrainError;
 
 /// Environment variables in which MPI launchers pass the number of processes.
 const SIZES: [&str; 2] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE"];

@@ -1,11 +1,11 @@
 //! [`Total`]: the sums over an interval from which a metric is computed.
 
-use crate::error::TrainError;
 use std::sync::Arc;
 
 use burn_train::metric::MetricMetadata;
 
 use super::batch_metrics::BatchMetrics;
+use crate::error::TrainError;
 use crate::validation::external_scorer::ExternalScorer;
 use crate::validation::text_scores::{TextCounts, TextMetrics};
 
@@ -110,7 +110,7 @@ impl Total {
                 n_sentences,
                 ..
             } => {
-                counts.add(batch.translations.text.clone());
+                counts.add(&batch.translations.text);
                 *n_sentences += batch.translations.n_sentences;
             }
             Self::LearningRate(last) => {

@@ -1,19 +1,19 @@
 //! Tests of [`RunningBatch`](crate::scheduler::batch::RunningBatch): who joins, who leaves, who fails.
 
-use crate::TranslatorError;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use proptest::prelude::*;
+use transformer_search::{Hypothesis, Request, Sampling, Search};
 
 use super::doubles::{
     BAD, alone, callback_that_panics_when_dropped, finish, job, job_with_receiver, line,
     line_of_length, search, streamed_job, with_batch,
 };
+use crate::TranslatorError;
 use crate::scheduler::job::JobState;
 use crate::scheduler::line::Line;
 use crate::scheduler::model::Workspaces;
-use transformer_search::{Hypothesis, Request, Sampling, Search};
 
 /// Returns jobs of every kind of search.
 fn jobs() -> Vec<Arc<JobState>> {

@@ -1,16 +1,16 @@
 //! Tests of [`WholeBatch`](crate::scheduler::whole_batch::WholeBatch), which is for devices other than CPUs.
 
-use crate::TranslatorError;
 use transformer_core::directory::Tokenizers;
 use transformer_core::text::{Tokenizer, TokenizerConfig};
 use transformer_core::{TransformerConfig, device};
+use transformer_search::Search;
 
 use super::doubles::{job, line};
+use crate::TranslatorError;
 use crate::scheduler::line::Line;
 use crate::scheduler::whole_batch::WholeBatch;
 use crate::translator::Translator;
 use crate::weights::random_model;
-use transformer_search::Search;
 
 /// An id outside of the vocabulary, on which the model panics.
 const BAD: u32 = 9999;

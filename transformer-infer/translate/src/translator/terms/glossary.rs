@@ -1,6 +1,5 @@
 //! [`Glossary`]: terms of the source, each with the term that its translation must contain.
 
-use crate::TranslatorError;
 use std::collections::HashMap;
 use std::io::Read;
 use std::ops::Range;
@@ -10,6 +9,7 @@ use transformer_core::lines::LineReader;
 
 use super::contained::capitalized;
 use super::pieces::{Piece, continues_word, pieces};
+use crate::TranslatorError;
 
 /// Terms of the source, each with the term that its translation must contain.
 ///
