@@ -65,8 +65,7 @@ pub use progress::Interrupt;
 #[doc(hidden)]
 pub use progress::{LogFn, Stage, StatusFn};
 #[doc(hidden)]
-pub use run::{CheckpointChoice, Display, Existing, ThreadCount, follow, is_unfinished};
-pub use run::{Outcome, RunEnvironment, TestScore, average_checkpoints, dry_run, train};
-pub use validation::TextScores;
+pub use run::{CheckpointChoice, Display, Existing, TestScore, ThreadCount, follow, is_unfinished};
+pub use run::{Outcome, RunEnvironment, average_checkpoints, dry_run, train};
 #[doc(hidden)]
-pub use validation::{CorpusScores, Sample};
+pub use validation::{CorpusScores, Sample, TextScores};

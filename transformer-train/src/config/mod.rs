@@ -33,9 +33,8 @@ mod user_settings;
 mod validation;
 
 pub(crate) use check::check_tokenizer;
-pub use corpora::CorpusSettings;
 #[doc(hidden)]
-pub use corpora::{CorpusSource, TaggedCorpus, Tags, ValidationSource};
+pub use corpora::{CorpusSettings, CorpusSource, TaggedCorpus, Tags, ValidationSource};
 pub use data::DataSettings;
 #[doc(hidden)]
 pub use data::{DataSource, Store};
@@ -45,16 +44,17 @@ pub use error::ConfigError;
 pub use experiment::Experiment;
 #[doc(hidden)]
 pub use filter::{Copies, Duplicates, Empty, Filter, LineLimit, LongLines, OverLong};
+#[doc(hidden)]
 pub use finetune::FinetuneSettings;
+#[doc(hidden)]
 pub use model::ModelSettings;
 pub(crate) use model::check_sequences;
 #[doc(hidden)]
 pub use noise::Noise;
 #[cfg(test)]
 pub(crate) use read::keys as setting_keys;
-pub use report::ReportSettings;
 #[doc(hidden)]
-pub use report::TensorBoard;
+pub use report::{ReportSettings, TensorBoard};
 #[doc(hidden)]
 pub use score_command::{CommandFailure, ScoreCommand};
 pub use tokenizer::TokenizerSettings;
@@ -65,4 +65,5 @@ pub use training::TrainingSettings;
 pub use training::{BestBy, Checkpointing, ComputePrecision, ScheduleKind, SmoothingForm};
 #[doc(hidden)]
 pub use user_settings::UserSettings;
+#[doc(hidden)]
 pub use validation::ValidationSettings;
