@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use thiserror::Error;
 
 use super::TokenizerKind;
-use super::sentencepiece::PieceVocabularyError;
+use super::sentencepiece::SentencePieceError;
 use crate::json::JsonError;
 
 /// Error of training, reading or using a tokenizer.
@@ -73,7 +73,7 @@ pub enum TokenizerError {
     },
     /// A SentencePiece model and its vocabulary do not match.
     #[error("not a valid SentencePiece tokenizer; restore the file, or import the model again")]
-    Pieces(#[from] PieceVocabularyError),
+    Pieces(#[from] SentencePieceError),
     /// The tokenizer fails on some text.
     #[error("the tokenizer cannot encode text")]
     Encode(#[source] tokenizers::Error),

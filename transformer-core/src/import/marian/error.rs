@@ -10,7 +10,7 @@ use crate::config::ConfigError;
 use crate::import::{CTranslate2Error, Misfit, NonFinite, StateDictError};
 use crate::json::JsonError;
 use crate::text::TokenizerError;
-use crate::text::sentencepiece::{PieceVocabularyError, SentencePieceError};
+use crate::text::sentencepiece::SentencePieceError;
 
 /// Error in importing a Marian model.
 #[derive(Debug, Error)]
@@ -160,7 +160,7 @@ pub enum MarianError {
         /// The file.
         path: PathBuf,
         /// The cause.
-        source: PieceVocabularyError,
+        source: SentencePieceError,
     },
     /// A tokenizer that this program exported cannot be used.
     #[error(transparent)]

@@ -3,7 +3,7 @@
 use thiserror::Error;
 
 use crate::TokenizerError;
-use crate::sentencepiece::PieceVocabularyError;
+use crate::sentencepiece::SentencePieceError;
 
 /// Error of adding a piece to a vocabulary.
 #[derive(Debug, Error)]
@@ -53,5 +53,5 @@ pub enum ExtendError {
     Tokenizer(#[from] TokenizerError),
     /// The extended SentencePiece model cannot be used.
     #[error("the extended tokenizer cannot be used")]
-    Pieces(#[from] PieceVocabularyError),
+    Pieces(#[from] SentencePieceError),
 }

@@ -2,10 +2,11 @@
 
 use std::collections::HashSet;
 
-use super::model::{SentencePiece, SentencePieceError};
+use super::SentencePieceError;
+use super::model::SentencePiece;
 use super::normalizer::SPACE_MARK;
 use super::proto::{PieceKind, append_piece};
-use super::vocabulary::{PieceVocabulary, PieceVocabularyError};
+use super::vocabulary::PieceVocabulary;
 use crate::extend::{AddedToken, ExtendError, PiecePosition};
 
 impl PieceVocabulary {
@@ -43,7 +44,7 @@ impl PieceVocabulary {
             });
         }
         let model = self.model().with_pieces(&new);
-        let model = model.map_err(PieceVocabularyError::from)?;
+        let model = model.map_err(SentencePieceError::in_vocabulary)?;
         let tokens = self.tokens().iter().cloned();
         let tokens = tokens.chain(added.iter().map(|it| it.token.clone()));
         let vocabulary = Self::new(model, tokens.collect(), self.special())?;

@@ -12,7 +12,9 @@
 //! - `model`: [`SentencePiece`], which combines them.
 //! - `extend`: more pieces.
 //! - `vocabulary`: [`PieceVocabulary`], pieces with the ids of the translation model.
+//! - `error`: [`SentencePieceError`].
 
+mod error;
 mod extend;
 mod model;
 mod normalizer;
@@ -24,6 +26,7 @@ mod vocabulary;
 #[cfg(test)]
 mod tests;
 
-pub use model::{PieceSpan, SentencePiece, SentencePieceError};
+pub use error::SentencePieceError;
+pub use model::{PieceSpan, SentencePiece};
 pub(super) use trie::Trie;
-pub use vocabulary::{PieceVocabulary, PieceVocabularyError, SpecialIds};
+pub use vocabulary::{PieceVocabulary, SpecialIds};

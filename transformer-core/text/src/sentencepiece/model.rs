@@ -3,8 +3,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use thiserror::Error;
-
+use super::SentencePieceError;
 use super::normalizer::{Normalizer, SPACE_MARK};
 use super::proto::{ModelKind, ModelProto, PieceKind};
 use super::segmenter::Segmenter;
@@ -24,35 +23,6 @@ pub struct SentencePiece {
     byte_fallback: bool,
     /// True if the mark at the start of a text is dropped when pieces are joined.
     drops_first_mark: bool,
-}
-
-/// The reason why a SentencePiece model cannot be used.
-#[derive(Debug, Error, PartialEq, Eq)]
-#[non_exhaustive]
-#[expect(missing_docs, reason = "a field's name says what it holds")]
-pub enum SentencePieceError {
-    /// The file is not a SentencePiece model, or truncated.
-    #[error("it is not a SentencePiece model, or is truncated; download it again")]
-    Damaged,
-    /// The character map is damaged.
-    #[error("the character map of its normalizer is damaged; download it again")]
-    CharacterMap,
-    /// A piece is empty or a duplicate.
-    #[error("piece {index} is `{text}`, which is empty or a duplicate; download it again")]
-    Piece {
-        /// Index of the piece, from 0.
-        index: usize,
-        text: String,
-    },
-    /// The model does not have exactly one unknown piece.
-    #[error("it has {n_found} unknown pieces instead of one; download it again")]
-    Unknown { n_found: usize },
-    /// The model needs an unsupported feature.
-    #[error("it {what}, which is not supported; unigram and BPE models without that are")]
-    Unsupported {
-        /// The feature, as a predicate.
-        what: &'static str,
-    },
 }
 
 /// A piece of a line, with its bytes.

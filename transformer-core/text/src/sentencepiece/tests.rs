@@ -1,7 +1,8 @@
 //! Models that are small enough to segment text by hand.
 
-use super::model::{PieceSpan, SentencePiece, SentencePieceError};
-use super::vocabulary::{PieceVocabulary, PieceVocabularyError, SpecialIds};
+use super::SentencePieceError;
+use super::model::{PieceSpan, SentencePiece};
+use super::vocabulary::{PieceVocabulary, SpecialIds};
 use crate::{BOS, EOS, PAD, PiecePosition, Tokenizer, UNK};
 
 const NORMAL: u8 = 1;
@@ -159,7 +160,7 @@ const SPECIAL: SpecialIds = SpecialIds {
     eos: 0,
 };
 
-fn vocabulary(special: SpecialIds) -> Result<PieceVocabulary, PieceVocabularyError> {
+fn vocabulary(special: SpecialIds) -> Result<PieceVocabulary, SentencePieceError> {
     let pieces = [("▁a", -1.0, NORMAL), ("b", -1.0, NORMAL)];
     let tokens = ["</s>", "<unk>", "b", ">>x<<", "<pad>"].map(str::to_owned);
     PieceVocabulary::new(model(UNIGRAM, &pieces), tokens.to_vec(), special)

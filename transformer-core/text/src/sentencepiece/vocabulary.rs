@@ -5,9 +5,9 @@ use std::ops::Range;
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
 
-use super::model::{PieceSpan, SentencePiece, SentencePieceError};
+use super::SentencePieceError;
+use super::model::{PieceSpan, SentencePiece};
 use super::normalizer::SPACE_MARK;
 use crate::json;
 use crate::language_tokens::LanguageTokens;
@@ -56,39 +56,6 @@ pub struct SpecialIds {
     pub eos: u32,
 }
 
-/// The reason why a model and a vocabulary cannot be combined.
-#[derive(Debug, Error, PartialEq, Eq)]
-#[non_exhaustive]
-#[expect(missing_docs, reason = "a field's name says what it holds")]
-pub enum PieceVocabularyError {
-    /// The file has keys or values that it must not have.
-    #[error("{message}")]
-    File { message: String },
-    /// A special id is outside the vocabulary or used twice.
-    #[error(
-        "the special token `{name}` has the id {id}, which is that of another one or outside of the {n_tokens} tokens \
-         of the vocabulary"
-    )]
-    Special {
-        name: &'static str,
-        id: u32,
-        /// Number of tokens.
-        n_tokens: usize,
-    },
-    /// A token occurs twice.
-    #[error("the token `{token}` has two ids in the vocabulary")]
-    Twice { token: String },
-    /// The token of a language is not in the vocabulary.
-    #[error("the token `{token}` of a language is not in the vocabulary")]
-    Language { token: String },
-    /// The embedded model cannot be parsed.
-    #[error("the SentencePiece model in it cannot be used")]
-    Model(#[from] SentencePieceError),
-    /// The embedded model is not Base64.
-    #[error("the SentencePiece model in it is not valid Base64; restore the file")]
-    Base64,
-}
-
 /// The JSON file of this kind of tokenizer.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -114,13 +81,13 @@ impl PieceVocabulary {
     ///
     /// # Errors
     ///
-    /// Returns a [`PieceVocabularyError`] if special ids are outside the vocabulary or not distinct (`start` may be
+    /// Returns a [`SentencePieceError`] if special ids are outside the vocabulary or not distinct (`start` may be
     /// equal to `pad` or `eos`), or if a token occurs twice.
     pub fn new(
         model: SentencePiece,
         tokens: Vec<String>,
         special: SpecialIds,
-    ) -> Result<Self, PieceVocabularyError> {
+    ) -> Result<Self, SentencePieceError> {
         let n_tokens = tokens.len();
         let SpecialIds {
             pad,
@@ -136,7 +103,7 @@ impl PieceVocabulary {
         ];
         for (name, id, others) in checks {
             if id as usize >= n_tokens || others.contains(&id) {
-                return Err(PieceVocabularyError::Special { name, id, n_tokens });
+                return Err(SentencePieceError::Special { name, id, n_tokens });
             }
         }
         let mut rows = vec![None; N_SPECIAL];
@@ -151,7 +118,7 @@ impl PieceVocabulary {
             let token = row.map_or("", |row| &tokens[row as usize]);
             if ids.insert(token.to_owned(), id).is_some() {
                 let token = token.to_owned();
-                return Err(PieceVocabularyError::Twice { token });
+                return Err(SentencePieceError::Twice { token });
             }
         }
         Ok(Self {
@@ -168,16 +135,16 @@ impl PieceVocabulary {
     ///
     /// # Errors
     ///
-    /// Returns a [`PieceVocabularyError`] if the vocabulary lacks one of their tokens.
+    /// Returns a [`SentencePieceError`] if the vocabulary lacks one of their tokens.
     pub fn with_languages(
         self,
         languages: Option<LanguageTokens>,
-    ) -> Result<Self, PieceVocabularyError> {
+    ) -> Result<Self, SentencePieceError> {
         let tokens = languages.iter().flat_map(LanguageTokens::all);
         let mut tokens = tokens.map(|language| &language.token);
         if let Some(token) = tokens.find(|token| !self.ids.contains_key(*token)) {
             let token = token.clone();
-            return Err(PieceVocabularyError::Language { token });
+            return Err(SentencePieceError::Language { token });
         }
         drop(tokens);
         Ok(Self { languages, ..self })
@@ -323,7 +290,7 @@ impl PieceVocabulary {
     }
 
     /// Parses the output of [`to_json`](Self::to_json); `None` if the text is another kind of tokenizer.
-    pub(crate) fn from_json(text: &str) -> Option<Result<Self, PieceVocabularyError>> {
+    pub(crate) fn from_json(text: &str) -> Option<Result<Self, SentencePieceError>> {
         // A quick check first: few other files contain the word.
         if !text.contains(KIND) {
             return None;
@@ -331,17 +298,18 @@ impl PieceVocabulary {
         let value = json::parse(text.as_bytes()).ok()?;
         let is_ours = value["model"]["type"] == KIND;
         is_ours.then(|| {
-            let file = json::from_value(&value).map_err(|error| PieceVocabularyError::File {
+            let file = json::from_value(&value).map_err(|error| SentencePieceError::File {
                 message: error.to_string(),
             })?;
             Self::from_file(file)
         })
     }
 
-    fn from_file(File { model: file }: File) -> Result<Self, PieceVocabularyError> {
+    fn from_file(File { model: file }: File) -> Result<Self, SentencePieceError> {
         let spm = BASE64_STANDARD.decode(&file.spm);
-        let spm = spm.map_err(|_| PieceVocabularyError::Base64)?;
-        let vocabulary = Self::new(SentencePiece::parse(&spm)?, file.vocab, file.special)?;
+        let spm = spm.map_err(|_| SentencePieceError::Base64)?;
+        let model = SentencePiece::parse(&spm).map_err(SentencePieceError::in_vocabulary)?;
+        let vocabulary = Self::new(model, file.vocab, file.special)?;
         vocabulary.with_languages(file.languages)
     }
 }
