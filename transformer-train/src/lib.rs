@@ -68,4 +68,4 @@ pub use progress::{LogFn, Stage, StatusFn};
 pub use run::{CheckpointChoice, Display, Existing, TestScore, ThreadCount, follow, is_unfinished};
 pub use run::{Outcome, RunEnvironment, average_checkpoints, dry_run, train};
 #[doc(hidden)]
-pub use validation::{CorpusScores, Sample, TextScores};
+pub use validation::{Sample, TextScores};

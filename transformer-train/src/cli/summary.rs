@@ -86,15 +86,12 @@ fn scores(outcome: &Outcome, experiment: &Experiment) -> Vec<(&'static str, Stri
             format!("        of {} of them, translated", text.n_pairs),
         ),
     ];
-    for corpus in &text.corpora {
+    for (number, corpus) in &text.corpora {
         let (bleu, chrf) = (corpus.bleu, corpus.chrf);
         let n_pairs = corpus.n_pairs;
         rows.push((
             "",
-            format!(
-                "{bleu:<7.1} BLEU and {chrf:.1} chrF2 of {n_pairs} pairs of corpus {}",
-                corpus.number
-            ),
+            format!("{bleu:<7.1} BLEU and {chrf:.1} chrF2 of {n_pairs} pairs of corpus {number}"),
         ));
     }
     if let (Some(score), Some(command)) = (outcome.command_score, &experiment.validation.command) {

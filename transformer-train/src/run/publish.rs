@@ -8,7 +8,7 @@ use super::outcome::Outcome;
 use super::select::Selected;
 use crate::checkpoint::Publisher;
 use crate::error::TrainError;
-use crate::validation::CorpusScores;
+use crate::validation::TextScores;
 
 /// Translates the test and validation pairs, writes the model directory, and returns the outcome of
 /// the run.
@@ -44,9 +44,9 @@ pub(crate) fn publish(
         "exact_match": test.map(|test| test.exact_match()),
     });
     if !text_scores.corpora.is_empty() {
-        let of_corpus = |it: &CorpusScores| {
+        let of_corpus = |(number, it): &(usize, TextScores)| {
             serde_json::json!({
-                "corpus": it.number,
+                "corpus": number,
                 "valid_bleu": it.bleu,
                 "valid_chrf": it.chrf,
                 "valid_pairs_translated": it.n_pairs,

@@ -20,5 +20,5 @@ pub(crate) use pair_translator::{PairTranslator, Translation};
 pub use samples::Sample;
 pub(crate) use samples::Samples;
 pub(crate) use text_scores::TextMetrics;
-pub use text_scores::{CorpusScores, TextScores};
+pub use text_scores::TextScores;
 pub(crate) use valid_loader::{ValidLoader, ValidPairs, valid_batches};

@@ -29,21 +29,9 @@ pub struct TextScores {
     pub chrf: f64,
     /// SacreBLEU's signature of the chrF score, for reproducing it.
     pub chrf_signature: String,
-    /// The scores of each of several corpora; their mean is in the other fields. Empty for a single corpus.
-    pub corpora: Vec<CorpusScores>,
-}
-
-/// BLEU and chrF of the translated validation pairs of one of several corpora.
-#[derive(Clone, Debug, PartialEq)]
-pub struct CorpusScores {
-    /// The number of the training corpus, from 1.
-    pub number: usize,
-    /// Number of pairs translated.
-    pub n_pairs: usize,
-    /// BLEU, from 0 to 100.
-    pub bleu: f64,
-    /// chrF2, from 0 to 100.
-    pub chrf: f64,
+    /// The scores of each of several corpora, with the number of the training corpus, from 1; their mean is in the other
+    /// fields. Empty for a single corpus.
+    pub corpora: Vec<(usize, Self)>,
 }
 
 impl TextMetrics {
@@ -103,22 +91,14 @@ impl TextMetrics {
 
 impl TextScores {
     /// Returns the mean of the scores of corpora, each given with its number.
-    pub(crate) fn mean(numbered: Vec<(usize, Self)>) -> Option<Self> {
-        let corpora: Vec<CorpusScores> = numbered
-            .iter()
-            .map(|(number, scores)| CorpusScores {
-                number: *number,
-                n_pairs: scores.n_pairs,
-                bleu: scores.bleu,
-                chrf: scores.chrf,
-            })
-            .collect();
-        let (_, first) = numbered.into_iter().next()?;
+    pub(crate) fn mean(corpora: Vec<(usize, Self)>) -> Option<Self> {
+        let (_, first) = corpora.first()?.clone();
         let n_corpora = corpora.len() as f64;
+        let scores = || corpora.iter().map(|(_, it)| it);
         Some(Self {
-            n_pairs: corpora.iter().map(|it| it.n_pairs).sum(),
-            bleu: corpora.iter().map(|it| it.bleu).sum::<f64>() / n_corpora,
-            chrf: corpora.iter().map(|it| it.chrf).sum::<f64>() / n_corpora,
+            n_pairs: scores().map(|it| it.n_pairs).sum(),
+            bleu: scores().map(|it| it.bleu).sum::<f64>() / n_corpora,
+            chrf: scores().map(|it| it.chrf).sum::<f64>() / n_corpora,
             corpora,
             ..first
         })

@@ -26,26 +26,14 @@ impl DeeplError {
 
 /// Rewrites the reply of an error; leaves others unchanged.
 pub(super) async fn rewrite(response: Response) -> Response {
-    match response.extensions().get::<ApiError>().cloned() {
-        Some(error) => {
-            let status = match error {
-                // DeepL's clients expect 403 for a missing key, and do not know 401.
-                ApiError::MissingKey => StatusCode::FORBIDDEN,
-                _ => error.status(),
-            };
-            let message = match error {
-                ApiError::MissingKey => {
-                    "this server requires an API key; send `Authorization: DeepL-Auth-Key KEY`"
-                        .to_owned()
-                }
-                _ => error.to_string(),
-            };
-            let mut response = error.with_body(Json(DeeplError { message }));
-            *response.status_mut() = status;
-            response
+    ApiError::rewrite(response, |error| match error {
+        // DeepL's clients expect 403 for a missing key, and do not know 401.
+        ApiError::MissingKey => {
+            let text = "this server requires an API key; send `Authorization: DeepL-Auth-Key KEY`";
+            (StatusCode::FORBIDDEN, Json(DeeplError::new(text)))
         }
-        None => response,
-    }
+        _ => (error.status(), Json(DeeplError::new(error.to_string()))),
+    })
 }
 
 /// Refuses requests to parts of DeepL's interface that are not supported.

@@ -182,6 +182,20 @@ impl ApiError {
         response.extensions_mut().insert(self);
         response
     }
+
+    /// Rewrites the reply of an error with an interface's own status and body; leaves other replies unchanged.
+    pub(crate) fn rewrite<B: IntoResponse>(
+        response: Response,
+        write: impl FnOnce(&Self) -> (StatusCode, B),
+    ) -> Response {
+        let Some(error) = response.extensions().get::<Self>().cloned() else {
+            return response;
+        };
+        let (status, body) = write(&error);
+        let mut response = error.with_body(body);
+        *response.status_mut() = status;
+        response
+    }
 }
 
 impl IntoResponse for ApiError {

@@ -8,15 +8,10 @@ use crate::http::{ApiError, ErrorBody};
 
 /// Rewrites the reply of an error; leaves others unchanged.
 pub(super) async fn rewrite(response: Response) -> Response {
-    match response.extensions().get::<ApiError>().cloned() {
-        Some(error) => {
-            let (status, text) = status_and_text(&error);
-            let mut response = error.with_body(Json(ErrorBody { error: text }));
-            *response.status_mut() = status;
-            response
-        }
-        None => response,
-    }
+    ApiError::rewrite(response, |error| {
+        let (status, error) = status_and_text(error);
+        (status, Json(ErrorBody { error }))
+    })
 }
 
 fn status_and_text(error: &ApiError) -> (StatusCode, String) {
