@@ -15,7 +15,7 @@ pub trait Metric: fmt::Debug {
     /// Returns the counts of one sentence; their number is the same for all sentences.
     fn counts(&self, hypothesis: &str, references: &[&str]) -> Vec<f64>;
 
-    /// Returns the score of a text, given the sums of the counts of its sentences.
+    /// Returns the score of a text, given the sums of the counts of its sentences; without sentences, there are none.
     fn score_of(&self, sums: &[f64]) -> f64;
 
     /// Returns the line that sacreBLEU prints after the equals sign, with `digits` decimals.

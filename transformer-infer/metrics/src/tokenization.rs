@@ -20,7 +20,8 @@ pub enum Tokenization {
     V13a,
     /// The rules of `mteval-v14.pl`: punctuation and symbols of all scripts are separate.
     Intl,
-    /// Chinese characters, symbols and punctuation are words, and the rest is split as by `13a`.
+    /// Chinese characters, symbols and punctuation are words, and the rest is split as by `13a`, but nothing is
+    /// unescaped.
     Zh,
     /// Every character is a word.
     Char,

@@ -3,7 +3,6 @@
 use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use transformer_infer::TranslatorError;
 
 use burn::store::RecordError;
 use transformer_core::QuantizeError;
@@ -12,6 +11,7 @@ use transformer_core::directory::{DirectoryError, ExtendVocabularyError};
 use transformer_core::export::ExportError;
 use transformer_core::import::MarianError;
 use transformer_core::lines::LineError;
+use transformer_infer::TranslatorError;
 use transformer_infer::document::format::{Format, FormatError};
 use transformer_infer::document::{DocumentError, ProtectionError};
 use transformer_infer::search::SearchError;
@@ -133,35 +133,28 @@ pub(crate) enum CommandError {
         "`--smooth-value` applies only to `--smooth floor` and `--smooth add-k`; give one of these"
     )]
     SmoothValue,
+    /// `--mbr` does not fit the other flags.
+    #[error(
+        "`--mbr {mbr}` chooses among {mbr} translations, with --n-best {n_best} and a beam of {beam}; choose --n-best from 1 to {mbr}, and a beam of at least {mbr}"
+    )]
+    Mbr {
+        mbr: usize,
+        n_best: usize,
+        beam: usize,
+    },
     /// A tokenization by a model, without the model.
     #[error(
         "`--tokenize {name}` splits lines by a SentencePiece model; give its file by `--tokenize-model FILE`"
     )]
-    NoTokenizeModel {
-        /// The tokenization.
-        name: &'static str,
-    },
+    NoTokenizeModel { name: &'static str },
     /// A model for a tokenization that needs none.
     #[error(
         "`--tokenize-model` applies only to `--tokenize flores101` and `flores200`; give one of these"
     )]
     TokenizeModel,
-    /// The model of a tokenization cannot be read.
-    #[error("the tokenizer `{}` cannot be read: {source}", path.display())]
-    ReadTokenizeModel {
-        /// The given path.
-        path: PathBuf,
-        /// The cause.
-        source: io::Error,
-    },
     /// The model of a tokenization does not fit.
-    #[error("`{}` is not a model for `--tokenize flores101` or `flores200`: {problem}", path.display())]
-    WrongTokenizeModel {
-        /// The given path.
-        path: PathBuf,
-        /// The problem.
-        problem: String,
-    },
+    #[error("`{path}` is not a model for `--tokenize flores101` or `flores200`: {problem}")]
+    WrongTokenizeModel { path: PathBuf, problem: String },
     /// The file to score is empty.
     #[error("`{path}` has no line to score")]
     NothingToScore {
@@ -230,6 +223,7 @@ impl CommandError {
             | Self::BanToken { .. }
             | Self::SmoothValue
             | Self::NoTokenizeModel { .. }
+            | Self::Mbr { .. }
             | Self::TokenizeModel
             | Self::OneSystem
             | Self::OutputPath(_)

@@ -78,6 +78,7 @@ impl Evaluate {
     /// Reads the files, translates, and prints the scores.
     pub(crate) fn run(&self, backend: Option<&str>) -> Result<(), CommandError> {
         self.check()?;
+        let mut scores = Scores::new(self.options.metrics(&[Chrf::default()])?);
         let references = self.references.iter().map(PathBuf::as_path);
         let paths: Vec<&Path> = [self.src.as_path()].into_iter().chain(references).collect();
         let (mut rows, n_rows) = ParallelLines::open_checked(&paths, "reference", self.lines)?;
@@ -93,7 +94,6 @@ impl Evaluate {
         let search = self.search(translator.search());
         search.validate()?;
         search.check_lengths(self.max_src_len)?;
-        let mut scores = Scores::new(self.options.metrics(&[Chrf::default()])?);
         let mut warnings = Vec::new();
         let mut n_tokens = 0;
         let progress = Progress::new(n_rows, !self.quiet);
@@ -180,6 +180,7 @@ impl Evaluate {
 
     fn check_out_is_no_input(&self) -> Result<(), CommandError> {
         let inputs = self.references.iter().chain([&self.src]);
+        let inputs = inputs.chain(self.options.tokenize_model());
         let is_same = |input: &PathBuf| {
             let out = self.out.as_ref().and_then(|out| fs::canonicalize(out).ok());
             out.is_some() && fs::canonicalize(input).ok() == out

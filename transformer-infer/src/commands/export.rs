@@ -2,7 +2,6 @@
 
 use std::io::{self, Write};
 use std::path::PathBuf;
-use transformer_infer::TranslatorError;
 
 use clap::{Args, ValueEnum};
 use transformer_core::directory::{ModelDirectory, Tokenizers, undo_on_failure};
@@ -13,6 +12,7 @@ use transformer_core::import::marian::{EarlyStopping, Generation};
 use transformer_core::text::{LanguageLayout, LanguageTokens};
 use transformer_core::{Transformer, device};
 use transformer_infer::Translator;
+use transformer_infer::TranslatorError;
 use transformer_infer::search::{LengthLimit, LengthPenalty, Search, StopRule};
 
 use super::{CommandError, check_folder};

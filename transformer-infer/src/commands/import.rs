@@ -2,7 +2,6 @@
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use transformer_infer::TranslatorError;
 
 use burn::module::Module;
 use clap::Args;
@@ -12,6 +11,7 @@ use transformer_core::directory::{Languages, ModelDirectory, ModelParts, with_na
 use transformer_core::import::Marian;
 use transformer_core::import::marian::Reference;
 use transformer_core::text::LanguageCode;
+use transformer_infer::TranslatorError;
 use transformer_infer::marian_search;
 
 use super::{CommandError, check_folder, languages_of};

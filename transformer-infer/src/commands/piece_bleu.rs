@@ -1,8 +1,8 @@
 //! [`PieceBleu`]: spBLEU, the BLEU of pieces.
 
-use std::fs;
 use std::path::Path;
 
+use transformer_core::regular_file::{self, MAX_TOKENIZER_BYTES};
 use transformer_core::text::sentencepiece::SentencePiece;
 use transformer_infer::metrics::{Bleu, Case, Metric, Tokenization};
 
@@ -15,6 +15,8 @@ use super::CommandError;
 pub(super) struct PieceBleu {
     name: &'static str,
     model: SentencePiece,
+    /// The case of lines before they are split.
+    case: Case,
     /// BLEU of lines that are split.
     bleu: Bleu,
 }
@@ -22,7 +24,8 @@ pub(super) struct PieceBleu {
 impl PieceBleu {
     /// Reads the model of a tokenization.
     pub(super) fn open(name: &'static str, path: &Path, bleu: Bleu) -> Result<Self, CommandError> {
-        let file = fs::read(path).map_err(|source| CommandError::ReadTokenizeModel {
+        let file = regular_file::read(path, MAX_TOKENIZER_BYTES);
+        let file = file.map_err(|source| CommandError::OpenFile {
             path: path.to_owned(),
             source,
         })?;
@@ -36,18 +39,34 @@ impl PieceBleu {
                 "it splits unknown characters into bytes, which those of FLORES do not".to_owned(),
             ));
         }
-        Ok(Self { name, model, bleu })
+        let case = bleu.case;
+        let bleu = Bleu {
+            case: Case::Mixed,
+            ..bleu
+        };
+        Ok(Self {
+            name,
+            model,
+            case,
+            bleu,
+        })
     }
 
     /// Splits a line into pieces, with spaces between them.
     fn split(&self, line: &str) -> String {
-        let pieces = match self.bleu.case {
-            Case::Lower => self.model.split(line.to_lowercase().trim_end()),
-            _ => self.model.split(line.trim_end()),
+        let line = line.trim_end_matches(is_python_space);
+        let pieces = match self.case {
+            Case::Lower => self.model.split(&line.to_lowercase()),
+            Case::Mixed => self.model.split(line),
         };
         let pieces: Vec<String> = pieces.into_iter().map(|it| it.piece).collect();
         pieces.join(" ")
     }
+}
+
+/// Returns whether Python's `str.rstrip()` removes a character.
+fn is_python_space(character: char) -> bool {
+    character.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&character)
 }
 
 impl Metric for PieceBleu {
@@ -57,7 +76,11 @@ impl Metric for PieceBleu {
 
     fn signature(&self, n_references: usize) -> String {
         let named = |name: &str| format!("|tok:{name}|");
-        let signature = Metric::signature(&self.bleu, n_references);
+        let bleu = Bleu {
+            case: self.case,
+            ..self.bleu
+        };
+        let signature = bleu.signature(n_references);
         signature.replace(&named(Tokenization::None.name()), &named(self.name))
     }
 

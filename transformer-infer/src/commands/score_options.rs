@@ -128,6 +128,11 @@ impl ScoreOptions {
         Ok(metrics)
     }
 
+    /// Returns the file of the tokenization's model.
+    pub(crate) fn tokenize_model(&self) -> Option<&PathBuf> {
+        self.tokenize_model.as_ref()
+    }
+
     /// Returns sacreBLEU's name of the tokenization, if it is one by a SentencePiece model.
     fn flores(&self) -> Option<&'static str> {
         match self.tokenize {

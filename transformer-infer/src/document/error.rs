@@ -1,9 +1,9 @@
 //! [`DocumentError`]: the reason why a document cannot be translated, and the remedy.
 
 use std::io;
-use transformer_translate::TranslatorError;
 
 use super::ReadError;
+use transformer_translate::TranslatorError;
 
 /// The reason why a document cannot be read or translated, and the remedy.
 #[derive(Debug, thiserror::Error)]

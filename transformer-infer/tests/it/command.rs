@@ -279,11 +279,9 @@ fn minimum_bayes_risk_prints_the_candidate_that_is_most_like_all_of_them() {
         let candidates = run(&["--n-best", "6"]);
         let candidates: Vec<&str> = candidates.split('\n').collect();
         let mean = |candidate: &str| {
-            let scores = candidates.iter().map(|reference| {
-                Chrf::default()
-                    .corpus_score([(candidate, [reference])])
-                    .score
-            });
+            let scores = candidates
+                .iter()
+                .map(|reference| Chrf::default().corpus_score([(candidate, [reference])]));
             scores.sum::<f64>()
         };
         let best = run(&["--mbr", "6"]);

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use transformer_infer::TranslatorError;
 
 use burn::module::{Module, ModuleMapper, Param};
 use burn::tensor::{Device, Tensor, TensorData};
@@ -11,6 +10,7 @@ use transformer_core::directory::{ModelDirectory, ModelParts, Tokenizers};
 use transformer_core::text::{Tokenizer, TokenizerConfig, TokenizerKind};
 use transformer_core::{Transformer, TransformerConfig, device};
 use transformer_infer::Translator;
+use transformer_infer::TranslatorError;
 use transformer_infer::search::Search;
 
 use crate::command::{stderr, stdout, translate};

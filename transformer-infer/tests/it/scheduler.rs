@@ -4,11 +4,11 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::{Arc, mpsc};
 use std::thread;
-use transformer_infer::TranslatorError;
 
 use proptest::prelude::*;
 use transformer_core::ComputePrecision;
 use transformer_core::device::is_cpu_memory;
+use transformer_infer::TranslatorError;
 use transformer_infer::scheduler::{Job, JobLine, Scheduler, SchedulerOptions, Ticket};
 use transformer_infer::search::{LengthLimit, Sampling, Search};
 use transformer_infer::{Input, OpenOptions, Translation, Translator};

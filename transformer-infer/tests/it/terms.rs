@@ -2,8 +2,8 @@
 
 use std::fs;
 use std::path::Path;
-use transformer_infer::TranslatorError;
 
+use transformer_infer::TranslatorError;
 use transformer_infer::search::{LengthLimit, Request, Sampling, Search, SearchError};
 use transformer_infer::{Input, Translation, Translator, Warning};
 

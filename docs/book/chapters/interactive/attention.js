@@ -146,7 +146,7 @@ book.shows.attention = (root) => {
     const focused = [".queries", ".keys"].map((side) => [side, [...words.querySelectorAll(`${side} button`)]])
       .map(([side, buttons]) => [side, buttons.indexOf(document.activeElement)]).find(([, at]) => at >= 0);
     words.replaceChildren(column("queries", rows, left), svg, column("keys", columns, right));
-    if (focused) [...words.querySelectorAll(`${focused[0]} button`)].at(focused[1])?.focus();
+    if (focused) [...words.querySelectorAll(`${focused[0]} button`)].at(focused[1])?.focus({ preventScroll: true });
     // The captions may take two lines; the lines begin below them.
     const caption = Math.max(...[...words.querySelectorAll(".caption")].map((it) => it.offsetHeight));
     for (const it of words.querySelectorAll(".caption")) it.style.height = `${caption - 4}px`;

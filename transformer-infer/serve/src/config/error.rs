@@ -3,6 +3,7 @@
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+
 use transformer_translate::TranslatorError;
 
 /// Error at the start of the server, with its remedy.

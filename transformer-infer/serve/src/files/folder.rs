@@ -185,7 +185,7 @@ mod tests {
         let parent = parent.path();
         std::thread::scope(|scope| {
             let make = || {
-                for _ in 0..3000 {
+                for _ in 0..500 {
                     let folder = PrivateFolder::new_in(parent).expect("the parent is writable");
                     folder.make_file().expect("the folder is still there");
                 }

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
-use transformer_translate::TranslatorError;
 
 use burn::tensor::Device;
 use transformer_core::ModelDirectory;
 use transformer_core::directory::DirectoryError;
+use transformer_translate::TranslatorError;
 
 use super::{ModelFacts, Models, Served};
 use crate::config::{ServeError, ServeOptions};

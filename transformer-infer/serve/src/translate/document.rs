@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 use std::time::Duration;
-use transformer_translate::TranslatorError;
 
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use transformer_translate::TranslatorError;
 
 use super::failure::{of_scheduler, of_translator};
 use super::request::TranslateOptions;

@@ -1,9 +1,9 @@
 //! Plain text: sentence by sentence, each with its alternatives and alignments.
 
 use std::sync::Arc;
-use transformer_translate::TranslatorError;
 
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use transformer_translate::TranslatorError;
 
 use super::document::{WAIT, limits, splitter};
 use super::failure::{of_scheduler, of_translator};

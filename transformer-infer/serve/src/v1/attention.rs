@@ -1,7 +1,6 @@
 //! `POST /v1/attention`.
 
 use std::sync::Arc;
-use transformer_translate::TranslatorError;
 
 use axum::body::Body;
 use axum::extract::{Query, State};
@@ -9,6 +8,7 @@ use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use tokio::task::spawn_blocking;
+use transformer_translate::TranslatorError;
 use utoipa::{IntoParams, ToSchema};
 
 use super::json_body::JsonBody;

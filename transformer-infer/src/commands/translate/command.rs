@@ -277,12 +277,7 @@ impl Session<'_> {
                 return Err(error.with_line(|line| n_before + line).into());
             }
         };
-        if self.command.search.mbr.is_some() {
-            for translation in &mut translations {
-                sort_by_expected_score(translation);
-                translation.candidates.truncate(self.command.search.n_best);
-            }
-        }
+        self.choose(&mut translations);
         let texts: Vec<&str> = inputs.iter().map(|input| input.text).collect();
         let flags = &self.command.alignments;
         let alignments = flags.align(self.translator, &texts, &translations)?;
@@ -309,6 +304,15 @@ impl Session<'_> {
         output.flush().map_err(CommandError::output)?;
         self.n_translated += lines.len();
         Ok(())
+    }
+
+    /// Sorts the candidates of each line by minimum Bayes risk, if `--mbr` is given, and keeps as many as are printed.
+    fn choose(&self, translations: &mut [Translation]) {
+        let SearchFlags { mbr, n_best, .. } = self.command.search;
+        for translation in translations.iter_mut().filter(|_| mbr.is_some()) {
+            sort_by_expected_score(translation);
+            translation.candidates.truncate(n_best);
+        }
     }
 
     /// Returns whether a line is copied: one without letters and without required text.
@@ -349,13 +353,16 @@ fn has_letters(translator: &Translator) -> bool {
     tokens.any(|token| token.contains(char::is_alphabetic))
 }
 
-/// Sorts candidates by minimum Bayes risk; equal ones keep their order.
+/// Sorts candidates by minimum Bayes risk, finished ones first; equal ones keep their order.
 fn sort_by_expected_score(translation: &mut Translation) {
     let candidates = std::mem::take(&mut translation.candidates);
     let texts: Vec<&str> = candidates.iter().map(|it| it.text.as_str()).collect();
     let scores = Chrf::default().expected_scores(&texts);
     let mut scored: Vec<(f64, Candidate)> = scores.into_iter().zip(candidates).collect();
-    scored.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+    scored.sort_by(|(a, of_a), (b, of_b)| {
+        let by_end = of_b.hypothesis.finished.cmp(&of_a.hypothesis.finished);
+        by_end.then(b.total_cmp(a))
+    });
     translation.candidates = scored.into_iter().map(|(_, candidate)| candidate).collect();
 }
 

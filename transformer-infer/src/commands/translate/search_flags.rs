@@ -1,12 +1,13 @@
 //! The flags of `translate` for the search.
 
 use clap::Args;
+use clap::builder::RangedU64ValueParser;
 use transformer_core::text::{Tokenizer, UNK};
 use transformer_infer::search::{
     AtLimit, EnsembleMean, LengthLimit, LengthPenalty, Sampling, Search, StopRule,
 };
 
-use crate::commands::{CommandError, at_least_one};
+use crate::commands::CommandError;
 
 #[derive(Debug, Args)]
 pub(super) struct SearchFlags {
@@ -44,9 +45,9 @@ pub(super) struct SearchFlags {
     /// if there are fewer. With --json, one list per input line.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(super) n_best: usize,
-    /// Choose by minimum Bayes risk: the translation that is most like all of N by chrF2. These are the best of a beam
-    /// of at least N, or samples with --sample.
-    #[arg(long, value_name = "N", value_parser = at_least_one())]
+    /// Choose by minimum Bayes risk: the translation that is most like all of N by chrF2, from 2 to 256. These are the
+    /// best of a beam of at least N, or samples with --sample. Translations that are cut come after the others.
+    #[arg(long, value_name = "N", conflicts_with = "terms", value_parser = RangedU64ValueParser::<usize>::new().range(2..=256))]
     pub(super) mbr: Option<usize>,
     /// Forbid that a sequence of N tokens occurs twice in a translation [default: the model's].
     #[arg(long, value_name = "N")]
@@ -90,7 +91,7 @@ pub(super) struct SearchFlags {
 impl SearchFlags {
     /// Returns the search of the flags, without their bans, which need a tokenizer; `defaults` apply to missing flags.
     pub(super) fn search(&self, defaults: &Search) -> Search {
-        let n_best = self.n_best.max(self.mbr.unwrap_or(0));
+        let n_best = self.mbr.unwrap_or(self.n_best);
         let at_least = n_best.min(Search::MOST_HYPOTHESES);
         Search {
             beam_size: self.beam.unwrap_or(defaults.beam_size.max(at_least)),
@@ -126,6 +127,12 @@ impl SearchFlags {
             },
             ..Search::default()
         };
+        if let Some(mbr) = self.mbr {
+            let (n_best, beam) = (self.n_best, self.beam.unwrap_or(mbr));
+            if !(1..=mbr).contains(&n_best) || beam < mbr {
+                return Err(CommandError::Mbr { mbr, n_best, beam });
+            }
+        }
         Ok(self.search(&defaults).validate()?)
     }
 

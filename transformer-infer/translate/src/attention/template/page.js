@@ -218,11 +218,8 @@
     byId("unit").textContent = "";
     byId("swatches").replaceChildren();
     const figure = byId("figure");
-    const parts = () => [...figure.querySelectorAll("[tabindex]")];
-    const focused = parts().indexOf(document.activeElement);
     figure.replaceChildren();
     view = (shown.view === "map" ? drawMap : drawLines)(figure, kind, map);
-    parts()[focused]?.focus();
     check(byId("kinds"), ({ kind }) => kind === shown.kind);
     check(byId("views"), ({ view }) => view === shown.view);
     check(byId("overview"), ({ layer, head }) => Number(layer) === shown.layer && Number(head) === shown.head);
@@ -519,5 +516,15 @@
   addEventListener("hashchange", () => { Object.assign(shown, fromAddress()); unpin(); drawAll(); });
   addEventListener("keydown", (event) => { if (event.key === "Escape") { unpin(); point(null, null); } });
   let width = innerWidth;
-  addEventListener("resize", () => { if (innerWidth !== width) { width = innerWidth; drawFigure(); } });
+  addEventListener("resize", () => {
+    if (innerWidth === width) return;
+    width = innerWidth;
+    const parts = () => [...byId("figure").querySelectorAll("[tabindex]")];
+    const focused = parts().indexOf(document.activeElement);
+    const [pinned, { row, column }] = [isPinned, here];
+    drawFigure();
+    parts()[focused]?.focus({ preventScroll: true });
+    isPinned = pinned;
+    point(row, column);
+  });
 })();
