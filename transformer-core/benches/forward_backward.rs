@@ -1,9 +1,8 @@
 //! Time of a forward and backward pass: a training step without its optimizer.
 //!
-//! Run `cargo bench --profile dev -p transformer-core --features bench`. The profile is that of
-//! programs and tests; `BURN_DEVICE` chooses among the compiled-in backends. A batch has 8
-//! sentences of 32 tokens on both sides, without padding; the vocabularies have 8000 tokens.
-//! Dropout is that of the preset.
+//! Run `cargo bench --profile dev -p transformer-core --features bench`. The profile is that of programs and tests;
+//! `BURN_DEVICE` chooses among the compiled-in backends. A batch has 8 sentences of 32 tokens on both sides, without
+//! padding; the vocabularies have 8000 tokens. Dropout is that of the preset.
 
 use std::hint::black_box;
 use std::time::Duration;

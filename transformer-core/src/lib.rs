@@ -23,14 +23,12 @@
 //!
 //! # Conventions
 //!
-//! Axes have the same names everywhere: `batch`, `src_len` and `tgt_len` tokens, `d_model` features,
-//! `n_heads` heads of `d_k` and `d_v` features, `d_ff` inner features, `vocab` tokens. In masks
-//! `true` means hidden.
+//! Axes have the same names everywhere: `batch`, `src_len` and `tgt_len` tokens, `d_model` features, `n_heads` heads of
+//! `d_k` and `d_v` features, `d_ff` inner features, `vocab` tokens. In masks `true` means hidden.
 //!
-//! The model ([`model`], [`config`], [`Padded`]) contains no text processing, and [`text`] no tensors.
-//! There is no type parameter `B: Backend` as in Burn before 0.22: a tensor carries its
-//! [`Device`](burn::tensor::Device), and one module runs on every backend that is compiled in. Cargo
-//! features select the backends.
+//! The model ([`model`], [`config`], [`Padded`]) contains no text processing, and [`text`] no tensors. There is no type
+//! parameter `B: Backend` as in Burn before 0.22: a tensor carries its [`Device`](burn::tensor::Device), and one module
+//! runs on every backend that is compiled in. Cargo features select the backends.
 //!
 //! # Example
 //!

@@ -126,8 +126,7 @@ impl Padded {
         self.mask.clone()
     }
 
-    /// Returns whether a row may be all padding: a sequence is empty, or a mask was given as a
-    /// tensor.
+    /// Returns whether a row may be all padding: a sequence is empty, or a mask was given as a tensor.
     pub fn has_empty(&self) -> bool {
         self.has_empty
     }

@@ -1,9 +1,8 @@
 //! `cargo xtask package`: the crates as a registry would get them, whether they compile that way, and whether a program
 //! outside of this workspace runs with them.
 //!
-//! `cargo package` checks each package by a build of its own, with other profiles, and so compiles Burn again.
-//! Here the packages are unpacked into one workspace with this repository's profiles: the same check, in
-//! seconds.
+//! `cargo package` checks each package by a build of its own, with other profiles, and so compiles Burn again. Here the
+//! packages are unpacked into one workspace with this repository's profiles: the same check, in seconds.
 
 use std::fs;
 use std::path::Path;

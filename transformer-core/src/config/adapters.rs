@@ -4,8 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Linear, Part, Place, TransformerConfig};
 
-/// Low-rank adapters of a model that is trained further (Hu et al. 2021,
-/// <https://arxiv.org/abs/2106.09685>).
+/// Low-rank adapters of a model that is trained further (Hu et al. 2021, <https://arxiv.org/abs/2106.09685>).
 ///
 /// An adapted matrix `W` acts as `W + (alpha/rank)·A·B`. `A` and `B` are trained, `W` is not. Of the other weights of
 /// the model, only the biases and the gains and offsets of layer normalizations can be trained.

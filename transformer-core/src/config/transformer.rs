@@ -5,8 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::ConfigError;
 use crate::text::{EOS, N_SPECIAL};
 
-/// The largest valid sizes: larger than any real model, and small enough that the number of parameters is below
-/// 2^63.
+/// The largest valid sizes: larger than any real model, and small enough that the number of parameters is below 2^63.
 const MAX_ROWS: usize = 1 << 24;
 const MAX_FEATURES: usize = 1 << 18;
 const MAX_HEADS: usize = 1 << 12;

@@ -30,8 +30,7 @@ mod tests {
         pub(super) static N_CALLS: Cell<usize> = const { Cell::new(0) };
     }
 
-    /// Computes with every instruction set of this processor: the scalar one, then those of
-    /// vectors.
+    /// Computes with every instruction set of this processor: the scalar one, then those of vectors.
     ///
     /// Without this, tests run only the widest vectors of the machine that they are run on.
     ///

@@ -72,8 +72,7 @@ pub fn max_and_sum(row: &[f32]) -> (f32, f32) {
     (max.fold(f32::NEG_INFINITY, larger), sum)
 }
 
-/// Computes `exp(x)` for `x ≤ 0` in steps that the compiler vectorizes; below −87 it returns
-/// `exp(−87)` (1.6e-38).
+/// Computes `exp(x)` for `x ≤ 0` in steps that the compiler vectorizes; below −87 it returns `exp(−87)` (1.6e-38).
 ///
 /// `exp(x) = 2ⁿ·exp(r)`, where `n` is `x/ln 2` rounded and `|r| ≤ ln 2 / 2`. The Taylor series of
 /// `exp(r)` up to `r⁷` has an error of less than a tenth of a unit in the last place.

@@ -74,8 +74,7 @@ pub fn choose(requested: Option<&str>) -> Result<(Backend, Device), DeviceError>
     Ok((backend, device))
 }
 
-/// Returns `n_devices` devices of one backend, each after the same test computation as in
-/// [`choose`].
+/// Returns `n_devices` devices of one backend, each after the same test computation as in [`choose`].
 ///
 /// # Errors
 ///

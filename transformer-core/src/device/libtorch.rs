@@ -127,8 +127,7 @@ fn as_mut_slice(tensor: &mut TchTensor) -> &mut [f32] {
         // Its pointer is null.
         return &mut [];
     }
-    // SAFETY: the tensor is contiguous, has `numel` elements of `f32`, and shares its memory with
-    // no other tensor.
+    // SAFETY: the tensor is contiguous, has `numel` elements of `f32`, and shares its memory with no other tensor.
     unsafe { std::slice::from_raw_parts_mut(tensor.data_ptr().cast(), tensor.numel()) }
 }
 

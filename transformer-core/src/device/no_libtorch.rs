@@ -7,8 +7,7 @@ pub(crate) fn is_libtorch_cpu<const D: usize>(_: &Tensor<D>) -> bool {
     false
 }
 
-/// Does nothing; in a program with libtorch, it limits operations of the calling thread to that
-/// thread.
+/// Does nothing; in a program with libtorch, it limits operations of the calling thread to that thread.
 pub fn limit_libtorch_to_one_thread() {}
 
 /// Never called, because [`is_libtorch_cpu`] returns `false`.

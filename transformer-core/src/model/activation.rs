@@ -15,8 +15,7 @@ impl Activation {
     }
 }
 
-/// `x·Φ(x)`, written out. On ndarray and all GPUs, the gradient of Burn's `gelu` is that of the
-/// tanh approximation:
+/// `x·Φ(x)`, written out. On ndarray and all GPUs, the gradient of Burn's `gelu` is that of the tanh approximation:
 /// <https://github.com/tracel-ai/burn/blob/907ab111a02c2dea47bc41633754f095c6b2220e/crates/burn-backend/src/backend/ops/activation.rs#L98>.
 /// `burns_gelu_has_its_own_derivative_only_on_flex_and_libtorch` fails when that is fixed.
 fn gelu(x: Tensor<3>) -> Tensor<3> {

@@ -204,8 +204,7 @@ impl MultiHeadAttention {
         }
     }
 
-    /// Attends from `x` to keys and values: `softmax(QKᵀ/√d_k)·V` in every head (Eq. 1), then
-    /// `W^O`.
+    /// Attends from `x` to keys and values: `softmax(QKᵀ/√d_k)·V` in every head (Eq. 1), then `W^O`.
     ///
     /// If all keys are hidden from a query, its heads are zero.
     ///

@@ -70,8 +70,7 @@ impl Transformer {
     ///
     /// # Panics
     ///
-    /// Panics if `src` and `tgt` differ in batch size, and as [`encode_embedded`](Self::encode_embedded)
-    /// does.
+    /// Panics if `src` and `tgt` differ in batch size, and as [`encode_embedded`](Self::encode_embedded) does.
     ///
     /// # Example
     ///

@@ -98,8 +98,7 @@ impl Encoder {
         self.forward_recorded(x, mask, &mut Recorder::Off)
     }
 
-    /// Like [`forward`](Self::forward), and returns the attention weights of every layer too, before
-    /// dropout.
+    /// Like [`forward`](Self::forward), and returns the attention weights of every layer too, before dropout.
     ///
     /// # Shapes
     ///

@@ -57,8 +57,7 @@ pub(super) fn ones(len: usize, device: &Device) -> Param<Tensor<1>> {
 
 /// Draws the values of all parameters, in the order of the module's fields.
 ///
-/// Burn draws a parameter when it is first read. A fixed order makes the device's seed determine
-/// all of them.
+/// Burn draws a parameter when it is first read. A fixed order makes the device's seed determine all of them.
 pub(super) fn draw_parameters(module: &impl Module) {
     module.visit(&mut ReadAll);
 }

@@ -43,8 +43,7 @@ pub struct AttentionMasks {
     /// For the decoder's self-attention: `[batch or 1, n_heads or 1, len or 1, n_decoded]`. A decoder with a recurrence
     /// in its place panics.
     pub decoder: Option<Mask>,
-    /// For the attention from the decoder to the memory:
-    /// `[batch or 1, n_heads or 1, len or 1, src_len]`.
+    /// For the attention from the decoder to the memory: `[batch or 1, n_heads or 1, len or 1, src_len]`.
     pub cross: Option<Mask>,
 }
 
@@ -98,8 +97,7 @@ impl Mask {
         Some(Self::padding_of(hidden, batch.has_empty()))
     }
 
-    /// Hides the future: query `i` is at position `offset + i` and sees the keys up to that
-    /// position.
+    /// Hides the future: query `i` is at position `offset + i` and sees the keys up to that position.
     ///
     /// Returns `None` for a single query: it is at the last position and sees all keys.
     pub fn causal(offset: usize, n_queries: usize, device: &Device) -> Option<Self> {

@@ -33,8 +33,7 @@ impl Mask {
         let lowest = lowest(dtype);
         match (&self.bias, &self.hidden) {
             (None, None) => scores,
-            // An addition costs nothing in the backward pass; `mask_fill` is another pass over all
-            // scores.
+            // An addition costs nothing in the backward pass; `mask_fill` is another pass over all scores.
             (None, Some(hidden)) => {
                 let options = (&scores.device(), dtype);
                 let lowering =
@@ -51,8 +50,7 @@ impl Mask {
                 };
                 let scores = (scores + bias).clamp_min(min_seen_score(dtype));
                 match hidden {
-                    // After the addition: the bias of another mask may be high where this one
-                    // hides.
+                    // After the addition: the bias of another mask may be high where this one hides.
                     Some(hidden) => scores.mask_fill(hidden.clone(), lowest),
                     None => scores,
                 }
@@ -103,8 +101,7 @@ mod tests {
         assert_eq!(scores, [0.0, -2.0, 0.5]);
     }
 
-    /// A bias that is finite in one element type does not become infinite in another, in any order
-    /// of masks.
+    /// A bias that is finite in one element type does not become infinite in another, in any order of masks.
     #[test]
     fn a_bias_beyond_half_precision_makes_no_infinity() {
         // Not every backend has f16.

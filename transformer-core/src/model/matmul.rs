@@ -13,8 +13,7 @@ pub enum MatmulPrecision {
     /// IEEE single precision: 32 bits, 24 of them significant.
     #[default]
     F32,
-    /// bfloat16: the range of single precision, with 8 significant bits. Rounding changes a value
-    /// by at most a 256th.
+    /// bfloat16: the range of single precision, with 8 significant bits. Rounding changes a value by at most a 256th.
     Bf16,
 }
 
@@ -46,8 +45,7 @@ impl MatmulPrecision {
         match self.reduced_for(&a) {
             Some(reduced) => {
                 let full: FloatDType = a.dtype().into();
-                // The gradient of a cast is cast back, so the backward pass multiplies in the
-                // same type.
+                // The gradient of a cast is cast back, so the backward pass multiplies in the same type.
                 a.cast(reduced).matmul(b.cast(reduced)).cast(full)
             }
             None => a.matmul(b),

@@ -12,8 +12,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Wraps the output of another encoder, for example of images or speech, for the decoder to
-    /// attend to.
+    /// Wraps the output of another encoder, for example of images or speech, for the decoder to attend to.
     ///
     /// # Shapes
     ///

@@ -59,8 +59,7 @@ impl PositionalEncoding {
     /// Returns the vectors of the positions `offset .. offset + len`, counted from the config's `first_position`;
     /// `None` if the model has no positional encoding.
     ///
-    /// `options` are the device and the element type of sinusoids; learned vectors have those of
-    /// their parameter.
+    /// `options` are the device and the element type of sinusoids; learned vectors have those of their parameter.
     ///
     /// # Shapes
     ///
@@ -116,8 +115,7 @@ impl PositionalEncoding {
     }
 }
 
-/// Returns the sinusoids of the positions `offset .. offset + len` (§3.5), in the device's default
-/// element type:
+/// Returns the sinusoids of the positions `offset .. offset + len` (§3.5), in the device's default element type:
 ///
 /// ```text
 /// PE(pos, 2i)   = sin(pos / 10000^(2i / d_model))
@@ -163,8 +161,7 @@ fn sinusoid_tensor(
     Tensor::from_data(data, options)
 }
 
-/// Computes sinusoids in double precision: in single precision, an angle of a thousand radians has
-/// few digits left.
+/// Computes sinusoids in double precision: in single precision, an angle of a thousand radians has few digits left.
 pub(crate) fn sinusoid_table(
     kind: Positions,
     offset: usize,

@@ -1,5 +1,4 @@
-//! Reading, replacing and freezing the embeddings of a [`Transformer`], for vectors that were
-//! trained elsewhere.
+//! Reading, replacing and freezing the embeddings of a [`Transformer`], for vectors that were trained elsewhere.
 
 use burn::tensor::Tensor;
 

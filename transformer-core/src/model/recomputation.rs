@@ -189,8 +189,7 @@ impl RecomputedPass<'_> {
         self.features.clone()
     }
 
-    /// Computes the gradients of the weights, one part of the model at a time, from the gradient of
-    /// the features.
+    /// Computes the gradients of the weights, one part of the model at a time, from the gradient of the features.
     ///
     /// `collect` gets the gradients of each part. A matrix in several parts, such as tied embeddings, gets several
     /// gradients, to be added by the caller.

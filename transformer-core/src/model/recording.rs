@@ -14,13 +14,11 @@ pub struct AttentionMaps {
     /// `len` is the number of tokens of this call and `n_decoded` that of all calls so far. Empty if the decoder has a
     /// recurrence in place of self-attention.
     pub decoder: Vec<Tensor<4>>,
-    /// Attention from the decoder to the memory, one tensor per layer:
-    /// `[batch, n_heads, len, src_len]`.
+    /// Attention from the decoder to the memory, one tensor per layer: `[batch, n_heads, len, src_len]`.
     pub cross: Vec<Tensor<4>>,
 }
 
-/// Records the attention weights of the layers that it passes through,
-/// `[batch, n_heads, queries, keys]` each.
+/// Records the attention weights of the layers that it passes through, `[batch, n_heads, queries, keys]` each.
 #[derive(Debug)]
 pub(crate) enum Recorder {
     /// Records nothing.
@@ -71,8 +69,7 @@ impl Recorder {
         }
     }
 
-    /// Gives each row of the batch its own weights: turns
-    /// `[n_groups, n_heads, group_size * len, keys]` into
+    /// Gives each row of the batch its own weights: turns `[n_groups, n_heads, group_size * len, keys]` into
     /// `[n_groups * group_size, n_heads, len, keys]`.
     pub(super) fn split_groups(&mut self, group_size: usize, len: usize) {
         if group_size == 1 {

@@ -13,9 +13,8 @@ use super::mask::Mask;
 /// [`Transformer::begin`](crate::Transformer::begin) creates it, and every
 /// [`Transformer::decode`](crate::Transformer::decode) appends to it. Clones are independent.
 ///
-/// Rows that decode the same source share the keys and values of its memory, which are by far the
-/// larger part: beam search stores them once per sentence, not once per hypothesis, and does not
-/// copy them when it reorders hypotheses.
+/// Rows that decode the same source share the keys and values of its memory, which are by far the larger part: beam
+/// search stores them once per sentence, not once per hypothesis, and does not copy them when it reorders hypotheses.
 #[derive(Clone, Debug)]
 pub struct DecoderState {
     pub(crate) layers: Vec<LayerState>,
@@ -169,8 +168,7 @@ impl DecoderState {
         }
     }
 
-    /// Returns the selected rows as a tensor; `None` if they are all of the `n` rows in their
-    /// present order.
+    /// Returns the selected rows as a tensor; `None` if they are all of the `n` rows in their present order.
     fn selection(&self, rows: &[usize], n: usize) -> Option<Tensor<1, Int>> {
         if rows.len() == n && rows.iter().enumerate().all(|(row, from)| row == *from) {
             return None;
@@ -184,8 +182,7 @@ impl DecoderState {
     }
 }
 
-/// Returns the greatest common divisor of the lengths of all runs of equal entries; 1 if there are
-/// none.
+/// Returns the greatest common divisor of the lengths of all runs of equal entries; 1 if there are none.
 fn common_group_size(sources: &[usize]) -> usize {
     let runs = sources.chunk_by(|a, b| a == b).map(<[usize]>::len);
     runs.fold(0, greatest_common_divisor).max(1)

@@ -115,8 +115,7 @@ impl Transformer {
         &self.config
     }
 
-    /// Sets the element type in which training multiplies the matrices of layers; single precision
-    /// by default.
+    /// Sets the element type in which training multiplies the matrices of layers; single precision by default.
     ///
     /// It is not part of a saved model. The projection to logits stays in single precision: a logit
     /// of 16 bits would be rounded to an eighth.
@@ -175,8 +174,7 @@ impl Transformer {
     ///
     /// # Panics
     ///
-    /// Panics if an id is not in the source vocabulary, or if the sequence exceeds the learned
-    /// positions.
+    /// Panics if an id is not in the source vocabulary, or if the sequence exceeds the learned positions.
     pub fn encode(&self, src: &Padded) -> Memory {
         self.encode_recorded(src, &AttentionMasks::default(), &mut Recorder::Off)
     }
@@ -208,8 +206,7 @@ impl Transformer {
     ///
     /// # Panics
     ///
-    /// Panics if `tgt` and the state differ in batch size, or if the sequence exceeds the learned
-    /// positions.
+    /// Panics if `tgt` and the state differ in batch size, or if the sequence exceeds the learned positions.
     pub fn decode_features(&self, tgt: Tensor<2, Int>, state: &mut DecoderState) -> Tensor<3> {
         let masks = AttentionMasks::default();
         self.decode_recorded(tgt, state, &masks, &mut DecoderRecorders::off())
@@ -269,35 +266,29 @@ impl Transformer {
         self.output_bias.as_ref().map(Param::val)
     }
 
-    /// Decodes the tokens that follow those in the state, appends them to the state, and returns
-    /// their logits.
+    /// Decodes the tokens that follow those in the state, appends them to the state, and returns their logits.
     ///
-    /// The logits at position `t` score the token at `t + 1`. They do not depend on how the target
-    /// is split into calls.
+    /// The logits at position `t` score the token at `t + 1`. They do not depend on how the target is split into calls.
     ///
     /// # Shapes
     ///
-    /// - `tgt`: `[batch, len]`, starting with BOS in the first call; ids are not checked against
-    ///   the vocabulary
+    /// - `tgt`: `[batch, len]`, starting with BOS in the first call; ids are not checked against the vocabulary
     /// - returns: `[batch, len, vocab]`
     ///
     /// # Panics
     ///
-    /// Panics if `tgt` and the state differ in batch size, or if the sequence exceeds the learned
-    /// positions.
+    /// Panics if `tgt` and the state differ in batch size, or if the sequence exceeds the learned positions.
     pub fn decode(&self, tgt: Tensor<2, Int>, state: &mut DecoderState) -> Tensor<3> {
         self.project(self.decode_features(tgt, state))
     }
 
     /// Returns the logits of all target tokens at once (teacher forcing).
     ///
-    /// The target needs no padding mask: its padding is on the right, where the causal mask hides
-    /// it from all tokens.
+    /// The target needs no padding mask: its padding is on the right, where the causal mask hides it from all tokens.
     ///
     /// # Shapes
     ///
-    /// - `tgt`: `[batch, tgt_len]`, each row starting with BOS; ids are not checked against the
-    ///   vocabulary
+    /// - `tgt`: `[batch, tgt_len]`, each row starting with BOS; ids are not checked against the vocabulary
     /// - returns: `[batch, tgt_len, vocab]`
     ///
     /// # Panics

@@ -1,9 +1,8 @@
 //! Intel's tile registers (AMX), for sums of products of 8-bit integers.
 //!
-//! A tile has 16 rows of 64 bytes. The compiler has no stable names for its instructions, so they
-//! are assembly. Three instructions matter: `tileloadd` reads rows at equal distances, `tdpbssd`
-//! adds to 16 × 16 sums the products of 16 rows of 64 integers and 64 rows of 16 integers, and
-//! `tilestored` writes rows.
+//! A tile has 16 rows of 64 bytes. The compiler has no stable names for its instructions, so they are assembly. Three
+//! instructions matter: `tileloadd` reads rows at equal distances, `tdpbssd` adds to 16 × 16 sums the products of 16
+//! rows of 64 integers and 64 rows of 16 integers, and `tilestored` writes rows.
 
 #![expect(
     unsafe_code,
@@ -54,8 +53,7 @@ fn processor_has_tiles() -> bool {
         return false;
     }
     let saved: u32;
-    // SAFETY: the processor has `xgetbv`, since the operating system uses XSAVE; register 0 always
-    // exists.
+    // SAFETY: the processor has `xgetbv`, since the operating system uses XSAVE; register 0 always exists.
     unsafe {
         asm!("xgetbv", in("ecx") 0, out("eax") saved, out("edx") _, options(nomem, nostack));
     }

@@ -125,8 +125,7 @@ pub(super) fn score_blocks<S: Simd>(simd: S, query: &[f32], blocks: &[f32], scor
 
 /// Returns the scalar product of two vectors of equal length.
 ///
-/// Sums of 16 features each are added, halves to halves, so that the order does not depend on the
-/// processor's vectors.
+/// Sums of 16 features each are added, halves to halves, so that the order does not depend on the processor's vectors.
 #[inline(always)]
 pub(super) fn dot<S: Simd>(simd: S, a: &[f32], b: &[f32]) -> f32 {
     let n = BLOCK / S::F32_LANES;

@@ -1,9 +1,8 @@
 //! The Transformer on packed weights: generation on CPUs, in 32-bit floats or 8-bit integers.
 //!
-//! The same model as [`model`](crate::model), for generation only. Three things make it fast: the
-//! weights are laid out once for matrix products (queries, keys and values of one input are one
-//! product); sentences are computed without padding; and the cache of decoding is never copied
-//! when a beam is reordered.
+//! The same model as [`model`](crate::model), for generation only. Three things make it fast: the weights are laid out
+//! once for matrix products (queries, keys and values of one input are one product); sentences are computed without
+//! padding; and the cache of decoding is never copied when a beam is reordered.
 //!
 //! A [`PackedTransformer`] is immutable, so any number of threads can share it. All mutable state is in [`PackedState`]
 //! and [`Workspace`], one of each per thread. Every function computes on the calling thread, or on the rayon pool that

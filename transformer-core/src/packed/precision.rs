@@ -5,8 +5,7 @@ use std::str::FromStr;
 
 /// The number format in which a [`PackedTransformer`](super::PackedTransformer) multiplies matrices.
 ///
-/// Everything else, such as softmax, layer normalization and attention itself, is computed in
-/// 32-bit floats.
+/// Everything else, such as softmax, layer normalization and attention itself, is computed in 32-bit floats.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ComputePrecision {
     /// 32-bit floats.

@@ -71,8 +71,7 @@ impl TiledMatrix {
 }
 
 impl TiledRows {
-    /// Writes `activation(x·W + b)`, with the sums of integers times the scales of row and column as
-    /// `x·W`.
+    /// Writes `activation(x·W + b)`, with the sums of integers times the scales of row and column as `x·W`.
     ///
     /// # Shapes
     ///

@@ -21,8 +21,7 @@ const N_SINUSOIDS: usize = 128;
 
 /// A [`Transformer`](crate::Transformer) for generation on CPUs.
 ///
-/// It has no gradients and never changes, so threads can share it. Each thread has its own
-/// [`Workspace`].
+/// It has no gradients and never changes, so threads can share it. Each thread has its own [`Workspace`].
 pub struct PackedTransformer {
     config: TransformerConfig,
     precision: ComputePrecision,
@@ -161,8 +160,7 @@ impl PackedTransformer {
         self.precision
     }
 
-    /// Encodes sentences, and returns the state before the first target token, with one row for
-    /// each sentence.
+    /// Encodes sentences, and returns the state before the first target token, with one row for each sentence.
     ///
     /// # Panics
     ///

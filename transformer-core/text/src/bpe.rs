@@ -226,8 +226,7 @@ mod tests {
 
     #[test]
     fn the_papers_example_gives_the_papers_merges() {
-        // Sennrich et al. 2016, Algorithm 1 (`·` ends a word), and a word that breaks the tie between `es+t`
-        // and `t+·`.
+        // Sennrich et al. 2016, Algorithm 1 (`·` ends a word), and a word that breaks the tie between `es+t` and `t+·`.
         let words = [
             ("low·", 5),
             ("lower·", 2),

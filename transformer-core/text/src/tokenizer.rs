@@ -31,8 +31,7 @@ use crate::regular_file::{self, MAX_TOKENIZER_BYTES};
 /// - BPE and unigram: the line in Unicode form NFC, with every run of whitespace replaced by one space, and no spaces
 ///   at the ends. `▁` (U+2581), which marks spaces, counts as whitespace.
 /// - characters: the line in form NFC.
-/// - words: the same as BPE, if every word is in the vocabulary and none contains the spelling of a special
-///   token.
+/// - words: the same as BPE, if every word is in the vocabulary and none contains the spelling of a special token.
 ///
 /// A [user-defined symbol](TokenizerConfig::user_symbols) is decoded with spaces around it in all kinds except
 /// characters.
@@ -203,8 +202,7 @@ impl Tokenizer {
     ///
     /// # Panics
     ///
-    /// Panics if a rule of a file from elsewhere fails on this line. Tokenizers that this crate trained never
-    /// fail.
+    /// Panics if a rule of a file from elsewhere fails on this line. Tokenizers that this crate trained never fail.
     pub fn encode(&self, line: &str) -> Vec<u32> {
         match &self.inner {
             Inner::HuggingFace(inner) => inner.encode(line),

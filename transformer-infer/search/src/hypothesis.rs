@@ -16,9 +16,8 @@ pub struct Hypothesis {
     /// Sum of the log-probabilities of all generated tokens, including EOS, in nats. NaN if the model returned no
     /// finite log-probability for any next token, that is, if it computes NaN.
     pub log_prob: f64,
-    /// The value that hypotheses are ranked by: `log_prob` divided by the length penalty. A repetition
-    /// penalty and [`AtLimit::FreeEnd`](super::AtLimit) change the sum before the division; a coverage penalty is
-    /// added after it.
+    /// The value that hypotheses are ranked by: `log_prob` divided by the length penalty. A repetition penalty and
+    /// [`AtLimit::FreeEnd`](super::AtLimit) change the sum before the division; a coverage penalty is added after it.
     pub score: f64,
     /// True if the sequence ended with EOS, chosen by the model or forced by [`AtLimit`](super::AtLimit). Otherwise it
     /// was cut at the length limit, and ranks after all finished ones unless it [competes](super::AtLimit::Compete).

@@ -9,9 +9,8 @@ use super::SearchError;
 
 /// A number of generated tokens, EOS included: `factor · source tokens + extra`.
 ///
-/// It is used as the maximum and as the minimum length of the output. Source tokens are counted
-/// without EOS. Written as text, a limit is `1x+50`, `2x` or `100`, where `x` is the number of
-/// source tokens.
+/// It is used as the maximum and as the minimum length of the output. Source tokens are counted without EOS. Written as
+/// text, a limit is `1x+50`, `2x` or `100`, where `x` is the number of source tokens.
 ///
 /// # Example
 ///

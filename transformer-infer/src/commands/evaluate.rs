@@ -42,8 +42,7 @@ pub(crate) struct Evaluate {
     /// File to write the translations to.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Number of hypotheses kept at each step; 1 is greedy search, the fastest [default: the model's, or
-    /// 4].
+    /// Number of hypotheses kept at each step; 1 is greedy search, the fastest [default: the model's, or 4].
     #[arg(long, value_name = "N")]
     beam: Option<usize>,
     /// Normalization of scores by length: none, gnmt:ALPHA or power:ALPHA [default: the model's, or gnmt:0.6].

@@ -11,9 +11,8 @@ use transformer_core::export::{
 use transformer_core::import::marian::{EarlyStopping, Generation};
 use transformer_core::text::{LanguageLayout, LanguageTokens};
 use transformer_core::{Transformer, device};
-use transformer_infer::Translator;
-use transformer_infer::TranslatorError;
 use transformer_infer::search::{LengthLimit, LengthPenalty, Search, StopRule};
+use transformer_infer::{Translator, TranslatorError};
 
 use super::{CommandError, check_folder};
 

@@ -11,8 +11,7 @@ use transformer_core::directory::{Languages, ModelDirectory, ModelParts, with_na
 use transformer_core::import::Marian;
 use transformer_core::import::marian::Reference;
 use transformer_core::text::LanguageCode;
-use transformer_infer::TranslatorError;
-use transformer_infer::marian_search;
+use transformer_infer::{TranslatorError, marian_search};
 
 use super::{CommandError, check_folder, languages_of};
 

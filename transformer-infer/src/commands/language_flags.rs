@@ -1,8 +1,7 @@
 //! [`LanguageFlags`]: the languages between which a multilingual model translates.
 
 use clap::Args;
-use transformer_infer::Translator;
-use transformer_infer::TranslatorError;
+use transformer_infer::{Translator, TranslatorError};
 
 use super::CommandError;
 

@@ -2,8 +2,9 @@
 
 use std::io;
 
-use super::ReadError;
 use transformer_translate::TranslatorError;
+
+use super::ReadError;
 
 /// The reason why a document cannot be read or translated, and the remedy.
 #[derive(Debug, thiserror::Error)]

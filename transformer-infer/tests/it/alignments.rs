@@ -1,9 +1,8 @@
 //! The word alignments of many lines are those of each line alone.
 
-use transformer_infer::TranslatorError;
 use transformer_infer::attention::{Alignment, Head, LayerHead};
 use transformer_infer::search::{LengthLimit, Sampling, Search};
-use transformer_infer::{BatchLimits, Input, Translation, Translator};
+use transformer_infer::{BatchLimits, Input, Translation, Translator, TranslatorError};
 
 use crate::command::{model, stderr, stdout, translate};
 use crate::model::{random_model, ruined_translator, tokenizers};

@@ -4,10 +4,9 @@ use burn::module::Module;
 use burn::tensor::{Int, Tensor, TensorData};
 use transformer_core::text::{BOS, EOS};
 use transformer_core::{AttentionMaps, AttentionMasks, Padded};
-use transformer_infer::TranslatorError;
 use transformer_infer::attention::{Attention, Map};
 use transformer_infer::search::{Hypothesis, LengthLimit, Search};
-use transformer_infer::{BatchLimits, Translator};
+use transformer_infer::{BatchLimits, Translator, TranslatorError};
 
 use crate::model::{LINES, Ruin, random_model, tokenizers};
 

@@ -9,9 +9,8 @@ use transformer_core::config::Positions;
 use transformer_core::directory::{ModelDirectory, ModelParts, Tokenizers};
 use transformer_core::text::{Tokenizer, TokenizerConfig, TokenizerKind};
 use transformer_core::{Transformer, TransformerConfig, device};
-use transformer_infer::Translator;
-use transformer_infer::TranslatorError;
 use transformer_infer::search::Search;
+use transformer_infer::{Translator, TranslatorError};
 
 use crate::command::{stderr, stdout, translate};
 use crate::weights::{self, fill};

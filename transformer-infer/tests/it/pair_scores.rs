@@ -5,9 +5,10 @@ use burn::tensor::Tensor;
 use proptest::prelude::*;
 use transformer_core::Padded;
 use transformer_core::text::{BOS, EOS};
-use transformer_infer::TranslatorError;
 use transformer_infer::search::Search;
-use transformer_infer::{BatchLimits, PairScore, Translator, score_ids, translate_ids};
+use transformer_infer::{
+    BatchLimits, PairScore, Translator, TranslatorError, score_ids, translate_ids,
+};
 
 use crate::model::{LINES, random_model, ruined_translator, tokenizers};
 

@@ -11,7 +11,7 @@ use transformer_core::device::is_cpu_memory;
 use transformer_infer::TranslatorError;
 use transformer_infer::scheduler::{Job, JobLine, Scheduler, SchedulerOptions, Ticket};
 use transformer_infer::search::{LengthLimit, Sampling, Search};
-use transformer_infer::{Input, OpenOptions, Translation, Translator};
+use transformer_infer::{Input, OpenOptions, Translation, Translator, TranslatorError};
 
 use crate::model::{random_model, ruined_translator, test_device, tokenizers, write_model};
 

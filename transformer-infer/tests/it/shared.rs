@@ -1,10 +1,11 @@
 //! What threads can share: checked by the compiler.
 
-use transformer_infer::TranslatorError;
 use transformer_infer::document::{ModelLines, Protection, Splitter};
 use transformer_infer::scheduler::{Job, JobEvent, JobStream, Scheduler, SchedulerStats, Ticket};
 use transformer_infer::search::{Hypothesis, Search};
-use transformer_infer::{BatchLimits, Glossary, PackedScorer, Scorer, Translation, Translator};
+use transformer_infer::{
+    BatchLimits, Glossary, PackedScorer, Scorer, Translation, Translator, TranslatorError,
+};
 
 /// Compiles for types that threads can share by reference, and send to each other.
 const fn is_shared<T: Send + Sync>() {}

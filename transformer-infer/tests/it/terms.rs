@@ -5,7 +5,7 @@ use std::path::Path;
 
 use transformer_infer::TranslatorError;
 use transformer_infer::search::{LengthLimit, Request, Sampling, Search, SearchError};
-use transformer_infer::{Input, Translation, Translator, Warning};
+use transformer_infer::{Input, Translation, Translator, TranslatorError, Warning};
 
 use crate::command::{model, stderr, stdout, translate};
 use crate::model::{LINES, random_model, tokenizers};

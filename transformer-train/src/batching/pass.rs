@@ -157,8 +157,7 @@ fn n_windows(lengths: &[Lengths], config: &PlanConfig, weights: &[CorpusWeight])
     (n_drawn as usize).div_ceil(config.window).max(min_windows)
 }
 
-/// Returns the lengths of a pair in a batch: the encoder reads `src EOS`, the decoder predicts
-/// `tgt EOS`.
+/// Returns the lengths of a pair in a batch: the encoder reads `src EOS`, the decoder predicts `tgt EOS`.
 pub(super) fn lengths_with_eos((src_len, tgt_len): Lengths) -> (u64, u64) {
     (u64::from(src_len) + 1, u64::from(tgt_len) + 1)
 }

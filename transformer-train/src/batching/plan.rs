@@ -10,9 +10,8 @@ use crate::corpus::CorpusError;
 /// Settings for grouping sentences into batches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlanConfig {
-    /// Maximum batch size in tokens, padding included, on source and target side each:
-    /// `n × (longest source + 1)` and `n × (longest target + 1)` are both at most this. The paper
-    /// uses about 25,000 (§5.1).
+    /// Maximum batch size in tokens, padding included, on source and target side each: `n × (longest source + 1)` and
+    /// `n × (longest target + 1)` are both at most this. The paper uses about 25,000 (§5.1).
     pub tokens_per_batch: usize,
     /// Maximum number of sentences sorted by length together. A larger window means less padding,
     /// but the same sentences share a batch more often from pass to pass. A pass therefore has at
@@ -44,8 +43,7 @@ impl From<&TrainingSettings> for PlanConfig {
 pub struct CorpusWeight {
     /// Number of sentences in this corpus.
     pub n_sentences: usize,
-    /// Mean number of times that each sentence is used per pass: 2 is twice per pass, 0.5 is every
-    /// other pass.
+    /// Mean number of times that each sentence is used per pass: 2 is twice per pass, 0.5 is every other pass.
     pub weight: f64,
 }
 
@@ -56,10 +54,9 @@ pub struct CorpusWeight {
 /// budget, and shuffles the batches. The order depends only on `hash(seed, pass)`, so batch `k` has the same sentences
 /// whichever batches were requested before. A resumed run therefore trains on the same batches as an uninterrupted one.
 ///
-/// The number of batches varies from pass to pass. Jumping to a distant batch therefore plans every
-/// pass before it once (2 s each for four million sentences, 4 ms for Multi30k), unless the first
-/// batch of each is known ([`restore_pass_starts`](Self::restore_pass_starts)). One pass is kept in
-/// memory.
+/// The number of batches varies from pass to pass. Jumping to a distant batch therefore plans every pass before it once
+/// (2 s each for four million sentences, 4 ms for Multi30k), unless the first batch of each is known
+/// ([`restore_pass_starts`](Self::restore_pass_starts)). One pass is kept in memory.
 #[derive(Clone, Debug)]
 pub struct Plan {
     lengths: Arc<[Lengths]>,
@@ -73,8 +70,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Plans batches of sentences with these lengths, `(source, target)` in tokens without `BOS`
-    /// and `EOS`.
+    /// Plans batches of sentences with these lengths, `(source, target)` in tokens without `BOS` and `EOS`.
     ///
     /// # Errors
     ///
@@ -198,8 +194,7 @@ impl Plan {
         }
     }
 
-    /// Returns the fraction of padding in source and target tensors of the most recently planned
-    /// pass, from 0 to 1.
+    /// Returns the fraction of padding in source and target tensors of the most recently planned pass, from 0 to 1.
     pub fn padding_fraction(&self) -> f64 {
         self.pass.padding_fraction()
     }

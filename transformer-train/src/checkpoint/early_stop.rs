@@ -26,8 +26,7 @@ pub(crate) struct EarlyStop {
 }
 
 impl EarlyStoppingStrategy for EarlyStop {
-    /// Returns the same decision on every device, even if Ctrl-C is pressed between the calls of two
-    /// devices.
+    /// Returns the same decision on every device, even if Ctrl-C is pressed between the calls of two devices.
     fn should_stop(&mut self, interval: usize, store: &EventStoreClient) -> bool {
         // Only the device that saves checkpoints has waited for the validation so far.
         wait_for_validation(store, interval);

@@ -1,13 +1,11 @@
-//! The names of checkpoint files: `model-N.bpk`, `optim-N.bpk`, `scheduler-N.bpk` and
-//! `state-N.json` after N updates.
+//! The names of checkpoint files: `model-N.bpk`, `optim-N.bpk`, `scheduler-N.bpk` and `state-N.json` after N updates.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::config::TrainingSettings;
 
-/// The parts of a checkpoint that Burn writes: weights, Adam's moments, and the step of the
-/// schedule.
+/// The parts of a checkpoint that Burn writes: weights, Adam's moments, and the step of the schedule.
 pub(crate) const PARTS: [&str; 3] = [MODEL, OPTIMIZER, SCHEDULER];
 
 /// The part with the weights.

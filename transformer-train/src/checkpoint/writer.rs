@@ -1,11 +1,10 @@
 //! Writes the files of checkpoints: Burn's three parts on three threads, then the state.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
+use std::{fs, io};
 
 use burn::tensor::Bytes;
 use burn_train::checkpoint::{Checkpoint, Checkpointer, CheckpointerError};

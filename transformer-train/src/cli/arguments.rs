@@ -74,8 +74,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Resume the run in this folder, with its settings. --updates can change its length, unless its learning rate
-    /// falls to zero at the end. --set can change settings without effect on the weights, for example
-    /// training.patience
+    /// falls to zero at the end. --set can change settings without effect on the weights, for example training.patience
     #[arg(
         long,
         value_name = "DIR",

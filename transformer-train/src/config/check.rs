@@ -31,8 +31,7 @@ const MAX_LINE_BYTES: u64 = 1 << 30;
 const MAX_TEMPERATURE: f64 = 1e6;
 
 impl Experiment {
-    /// Checks that each setting is valid and that they are consistent with each other. No file is
-    /// opened.
+    /// Checks that each setting is valid and that they are consistent with each other. No file is opened.
     ///
     /// # Errors
     ///
@@ -227,8 +226,7 @@ fn validate_data(data: &DataSettings) -> Result<(), ConfigError> {
     require(("data.max_ratio", ratio), is_ratio, allowed)
 }
 
-/// Checks the model with the maximum sizes of the vocabularies. Their actual sizes follow from the
-/// text.
+/// Checks the model with the maximum sizes of the vocabularies. Their actual sizes follow from the text.
 fn validate_model(experiment: &Experiment) -> Result<(), ConfigError> {
     let tokenizer = &experiment.tokenizer;
     let src = tokenizer.vocab_size;
@@ -241,8 +239,7 @@ fn validate_model(experiment: &Experiment) -> Result<(), ConfigError> {
     check_sequences(&config, experiment.data.max_len)
 }
 
-/// Checks `[tokenizer]`. With `is_finetuning`, the tokenizers are those of another model and `kind`
-/// is ignored.
+/// Checks `[tokenizer]`. With `is_finetuning`, the tokenizers are those of another model and `kind` is ignored.
 fn validate_tokenizer(
     tokenizer: &TokenizerSettings,
     is_finetuning: bool,

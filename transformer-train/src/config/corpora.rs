@@ -28,14 +28,12 @@ pub struct CorpusSettings {
     /// `tokenizer.user_symbols`. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tag: Option<String>,
-    /// Symbol that is put in front of each target; translations begin with it (`--prefix`).
-    /// Default: none.
+    /// Symbol that is put in front of each target; translations begin with it (`--prefix`). Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target_tag: Option<String>,
     /// Average number of times that each pair occurs in a pass over the data. Default 1.
     pub weight: f64,
-    /// File with the source side of validation pairs of this corpus, which get its tags.
-    /// Default: none.
+    /// File with the source side of validation pairs of this corpus, which get its tags. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub valid_src: Option<PathBuf>,
     /// File with the target side of these validation pairs.
@@ -91,8 +89,7 @@ pub enum ValidationSource {
     HeldOut,
     /// One corpus, as it is in its files.
     Files(CorpusSource),
-    /// Pairs of several training corpora, which are scored apart. Each has the number of its
-    /// training corpus, from 1.
+    /// Pairs of several training corpora, which are scored apart. Each has the number of its training corpus, from 1.
     OfCorpora(Vec<(usize, TaggedCorpus)>),
 }
 

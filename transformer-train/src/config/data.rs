@@ -15,21 +15,18 @@ use crate::tasks::Task;
 
 /// The text to train and validate on, and the filter for it.
 ///
-/// Training data is given in exactly one of four ways: `task`, `src` with `tgt`, `tsv`, or
-/// `corpora`. Files may be plain text or gzip, and one of them may be `-` for standard input.
-/// Relative paths start at the working directory.
+/// Training data is given in exactly one of four ways: `task`, `src` with `tgt`, `tsv`, or `corpora`. Files may be
+/// plain text or gzip, and one of them may be `-` for standard input. Relative paths start at the working directory.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct DataSettings {
     /// Built-in task to train on, instead of files: `numbers`, `reverse` or `copy`. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task: Option<Task>,
-    /// File with the source side of the training data, one sentence per line, plain or gzip.
-    /// Default: none.
+    /// File with the source side of the training data, one sentence per line, plain or gzip. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub src: Option<PathBuf>,
-    /// File with the target side of the training data: line n translates line n of `src`.
-    /// Default: none.
+    /// File with the target side of the training data: line n translates line n of `src`. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tgt: Option<PathBuf>,
     /// File with both sides of the training data, instead of `src` and `tgt`: source, tab and
@@ -47,9 +44,8 @@ pub struct DataSettings {
     /// tab and target on each line. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub valid_tsv: Option<PathBuf>,
-    /// Language of the source, as a code of BCP 47 such as `en`, `pt-BR` or `zh-Hans`. It is stored with
-    /// the model and changes nothing that is learnt. Default: that of the model that is trained
-    /// further, or none.
+    /// Language of the source, as a code of BCP 47 such as `en`, `pt-BR` or `zh-Hans`. It is stored with the model and
+    /// changes nothing that is learnt. Default: that of the model that is trained further, or none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub src_lang: Option<LanguageCode>,
     /// Language of the target, likewise. Default: that of the model that is trained further, or none.
@@ -64,8 +60,7 @@ pub struct DataSettings {
     /// Maximum length of the source and of the target, in tokens without `BOS` and `EOS`.
     /// Default 256 (not in the paper): fewer than one in a thousand ordinary sentences is longer.
     pub max_len: usize,
-    /// Treatment of a pair that has a longer side: `drop` the pair, or `cut` the side to
-    /// `max_len`. Default: `drop`.
+    /// Treatment of a pair that has a longer side: `drop` the pair, or `cut` the side to `max_len`. Default: `drop`.
     pub over_long: OverLong,
     /// Maximum ratio of the longer to the shorter side of a training pair, in tokens; pairs above
     /// it are dropped. Default: none. The ratio of a translation is rarely above 3.
@@ -77,11 +72,9 @@ pub struct DataSettings {
     pub empty: Empty,
     /// Treatment of a training pair that occurred before: `keep` or `drop`. Default: `keep`.
     pub duplicates: Duplicates,
-    /// Treatment of a training pair with equal source and target: `keep` or `drop`.
-    /// Default: `keep`.
+    /// Treatment of a training pair with equal source and target: `keep` or `drop`. Default: `keep`.
     pub copies: Copies,
-    /// Number of pairs that the tokenizers are trained on, sampled at random from all.
-    /// Default 1,000,000.
+    /// Number of pairs that the tokenizers are trained on, sampled at random from all. Default 1,000,000.
     pub tokenizer_sample: usize,
     /// Number of validation pairs that are generated for a task, or held out of training data that
     /// has no validation files (at most a tenth of it). Default 1000.
@@ -93,21 +86,18 @@ pub struct DataSettings {
     /// reused as long as these stay the same: path, size, modification time and a hash of 64 MiB of
     /// each file, the filters, the tokenizers, the seed, and the number of held-out pairs. Default: `auto`.
     pub store: Store,
-    /// Folder of the token stores on disk, which several runs can share. Default: `store` in the
-    /// run's folder.
+    /// Folder of the token stores on disk, which several runs can share. Default: `store` in the run's folder.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub store_folder: Option<PathBuf>,
-    /// Several training corpora, instead of one. Each is a table `[[data.corpora]]` with `src` and
-    /// `tgt`, or `tsv`, and `weight`: the average number of times that each of its pairs
-    /// occurs in a pass over the data (default 1); with `tag` and `target_tag`, which are put in front of its
-    /// sources and targets; and with `valid_src` and `valid_tgt`, or `valid_tsv`: pairs on which it
-    /// is scored by itself. Default: none.
+    /// Several training corpora, instead of one. Each is a table `[[data.corpora]]` with `src` and `tgt`, or `tsv`, and
+    /// `weight`: the average number of times that each of its pairs occurs in a pass over the data (default 1); with
+    /// `tag` and `target_tag`, which are put in front of its sources and targets; and with `valid_src` and `valid_tgt`,
+    /// or `valid_tsv`: pairs on which it is scored by itself. Default: none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub corpora: Vec<CorpusSettings>,
-    /// Temperature `T` at which several corpora are mixed: a corpus of `n` pairs makes up a share
-    /// of the training data in proportion to `weight·n^(1/T)` (Arivazhagan et al. 2019,
-    /// who use 5). 1 is in proportion to the corpora's sizes; higher ones come closer to equal shares.
-    /// Default 1.
+    /// Temperature `T` at which several corpora are mixed: a corpus of `n` pairs makes up a share of the training data
+    /// in proportion to `weight·n^(1/T)` (Arivazhagan et al. 2019, who use 5). 1 is in proportion to the corpora's
+    /// sizes; higher ones come closer to equal shares. Default 1.
     pub sampling_temperature: f64,
     /// Probability that a training source is written in lower case, so that the model learns to read
     /// such text; others each time. Default 0 (not in the paper).

@@ -1,5 +1,4 @@
-//! Every setting with its meaning, as a TOML file. The meanings are the doc comments of the
-//! settings.
+//! Every setting with its meaning, as a TOML file. The meanings are the doc comments of the settings.
 
 use toml::{Table, Value};
 

@@ -18,9 +18,8 @@ pub struct EmbeddingSettings {
     /// File of pretrained word vectors for the target tokens. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tgt_word_vectors: Option<PathBuf>,
-    /// Scales word vectors to the root mean square of new embeddings, `1/√d_model`.
-    /// Pretrained vectors are often larger, and then outweigh the position encodings.
-    /// Default: `true`.
+    /// Scales word vectors to the root mean square of new embeddings, `1/√d_model`. Pretrained vectors are often
+    /// larger, and then outweigh the position encodings. Default: `true`.
     pub rescale: bool,
     /// Keeps the initial values of the source embedding during training. Default: `false`.
     pub freeze_src: bool,

@@ -13,9 +13,8 @@ use crate::tasks::Task;
 
 /// Every setting of a training run: data, tokenizer, model, training and validation.
 ///
-/// `Default` is the paper's base model and recipe, without data. [`for_task`](Self::for_task)
-/// returns settings with which a built-in task is learned in minutes. A file needs only the keys
-/// that differ from the defaults:
+/// `Default` is the paper's base model and recipe, without data. [`for_task`](Self::for_task) returns settings with
+/// which a built-in task is learned in minutes. A file needs only the keys that differ from the defaults:
 ///
 /// ```toml
 /// [data]
@@ -27,8 +26,7 @@ use crate::tasks::Task;
 /// dropout = 0.3
 /// ```
 ///
-/// An optional key, for example `training.clip_norm`, is unset with `"none"` where the preset or
-/// the task sets it.
+/// An optional key, for example `training.clip_norm`, is unset with `"none"` where the preset or the task sets it.
 ///
 /// # Example
 ///

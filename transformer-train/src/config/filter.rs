@@ -95,8 +95,7 @@ pub enum Empty {
     /// Drop the pair.
     #[default]
     Drop,
-    /// Stop with an error: in files without empty lines, one can mean that the two sides are
-    /// misaligned.
+    /// Stop with an error: in files without empty lines, one can mean that the two sides are misaligned.
     Refuse,
 }
 

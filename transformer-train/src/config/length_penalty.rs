@@ -1,5 +1,4 @@
-//! Reads and writes a length penalty: as text, as on the command line, or as a number, the exponent
-//! of GNMT's penalty.
+//! Reads and writes a length penalty: as text, as on the command line, or as a number, the exponent of GNMT's penalty.
 
 use schemars::{Schema, SchemaGenerator, json_schema};
 use serde::de::Error;

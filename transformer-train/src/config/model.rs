@@ -10,16 +10,14 @@ use crate::tasks::Task;
 
 /// A preset, and the keys that override it.
 ///
-/// Every key but `preset` is a field of [`TransformerConfig`] and overrides the value of the
-/// preset. The vocabulary sizes cannot be set: they follow from the tokenizers. Optional keys, for
-/// example `d_k`, are unset with `"none"`.
+/// Every key but `preset` is a field of [`TransformerConfig`] and overrides the value of the preset. The vocabulary
+/// sizes cannot be set: they follow from the tokenizers. Optional keys, for example `d_k`, are unset with `"none"`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 #[schemars(extend("additionalProperties" = false))]
 pub struct ModelSettings {
-    /// Model and training recipe that provide the defaults of all other keys: `numbers`, `tiny`,
-    /// `multi30k`, `iwslt`, `base`, `big`, or a row of Table 3, such as `a-h1`. Default: `base`
-    /// (Table 3).
+    /// Model and training recipe that provide the defaults of all other keys: `numbers`, `tiny`, `multi30k`, `iwslt`,
+    /// `base`, `big`, or a row of Table 3, such as `a-h1`. Default: `base` (Table 3).
     pub preset: Preset,
     /// The keys that override the preset, as written in the file. Default: none.
     #[serde(flatten)]

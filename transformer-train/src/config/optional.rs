@@ -1,5 +1,4 @@
-//! Reads and writes optional keys. `"none"` unsets a key; leaving it out takes the value of the
-//! task or the preset.
+//! Reads and writes optional keys. `"none"` unsets a key; leaving it out takes the value of the task or the preset.
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};

@@ -1,5 +1,4 @@
-//! Reads an [`Experiment`] from TOML, strictly: unknown keys and wrong types are errors with file
-//! and line.
+//! Reads an [`Experiment`] from TOML, strictly: unknown keys and wrong types are errors with file and line.
 
 use std::ops::Range;
 use std::path::Path;
@@ -21,9 +20,8 @@ impl Experiment {
     ///
     /// # Errors
     ///
-    /// Returns a [`ConfigError`] for a file that cannot be read, and, with file and line, for an
-    /// unknown key or a value of the wrong type. [`validate`](Self::validate) checks whether the
-    /// values are consistent.
+    /// Returns a [`ConfigError`] for a file that cannot be read, and, with file and line, for an unknown key or a value
+    /// of the wrong type. [`validate`](Self::validate) checks whether the values are consistent.
     pub fn from_toml(path: &Path) -> Result<Self, ConfigError> {
         complete(table_from(path)?)
     }
@@ -63,8 +61,7 @@ fn table(text: &str, file: &str) -> Result<Table, ConfigError> {
     toml::from_str(text).map_err(|error| parse_error(&error))
 }
 
-/// Checks settings that do not come from a file as strictly; the error is the message of the TOML
-/// parser.
+/// Checks settings that do not come from a file as strictly; the error is the message of the TOML parser.
 pub(super) fn check(settings: &Table) -> Result<(), String> {
     let message = |error: toml::de::Error| error.message().trim().replace('\n', "; ");
     let experiment: Experiment = settings.clone().try_into().map_err(message)?;
@@ -83,8 +80,7 @@ pub(super) fn complete(settings: Table) -> Result<Experiment, ConfigError> {
     merged.try_into().map_err(|error| parse_error(&error))
 }
 
-/// Checks the keys and values of `[model]` against the model's fields, which the first reading does
-/// not.
+/// Checks the keys and values of `[model]` against the model's fields, which the first reading does not.
 fn check_model_keys(experiment: &Experiment, text: &str, file: &str) -> Result<(), ConfigError> {
     for (name, value) in &experiment.model.overrides {
         if let Err(error) = check_model(Table::from_iter([(name.clone(), value.clone())])) {

@@ -1,5 +1,4 @@
-//! The recipe of each preset: the settings of tokenizer, training and validation that go with its
-//! model.
+//! The recipe of each preset: the settings of tokenizer, training and validation that go with its model.
 
 use transformer_core::Preset;
 use transformer_core::text::TokenizerKind;
@@ -18,8 +17,7 @@ impl Experiment {
         of(preset)
     }
 
-    /// Returns the defaults of this experiment: the settings of its task, or otherwise of its
-    /// preset.
+    /// Returns the defaults of this experiment: the settings of its task, or otherwise of its preset.
     pub(super) fn defaults(&self) -> Self {
         match self.data.task {
             Some(task) => Self::for_task(task),
@@ -81,10 +79,9 @@ fn tiny() -> Experiment {
 /// The recipe of Wu et al. 2021, "Good for Misconceived Reasons"
 /// (<https://arxiv.org/abs/2105.14462>), from the scripts in its repository LividWo/Revisit-MMT.
 ///
-/// Joint BPE with 10,000 merges; a learning rate that rises to 0.005 in 2000 updates and falls with
-/// the inverse square root; 8000 updates on two GPUs with 4096 tokens each; Adam with ε = 1e-8;
-/// gradients clipped at norm 25; the average of the last 10 checkpoints, one per epoch (52
-/// updates); beam size 5 with a length penalty of 1.
+/// Joint BPE with 10,000 merges; a learning rate that rises to 0.005 in 2000 updates and falls with the inverse square
+/// root; 8000 updates on two GPUs with 4096 tokens each; Adam with ε = 1e-8; gradients clipped at norm 25; the average
+/// of the last 10 checkpoints, one per epoch (52 updates); beam size 5 with a length penalty of 1.
 fn multi30k() -> Experiment {
     Experiment {
         tokenizer: bpe_of_10_000(),
@@ -106,11 +103,10 @@ fn multi30k() -> Experiment {
 
 /// The recipe of fairseq for IWSLT 2014 (examples/translation/README.md).
 ///
-/// BPE with 10,000 merges; a learning rate that rises to 5e-4 in 4000 updates and falls with the
-/// inverse square root; batches of 4096 tokens; Adam with ε = 1e-8 and a decoupled weight decay of
-/// 1e-4; a length penalty of 1 and beam size 5. fairseq's recipe sets no number of updates: 50,000
-/// are about 50 epochs of its 160,000 pairs. Two things differ here: weight decay applies to weight
-/// matrices only, and both sides share one vocabulary.
+/// BPE with 10,000 merges; a learning rate that rises to 5e-4 in 4000 updates and falls with the inverse square root;
+/// batches of 4096 tokens; Adam with ε = 1e-8 and a decoupled weight decay of 1e-4; a length penalty of 1 and beam size
+/// 5. fairseq's recipe sets no number of updates: 50,000 are about 50 epochs of its 160,000 pairs. Two things differ
+/// here: weight decay applies to weight matrices only, and both sides share one vocabulary.
 fn iwslt() -> Experiment {
     Experiment {
         tokenizer: bpe_of_10_000(),
@@ -129,8 +125,7 @@ fn iwslt() -> Experiment {
     }
 }
 
-/// Returns the factor of Eq. 3 with which the learning rate rises to `peak`, rounded to four
-/// decimal places.
+/// Returns the factor of Eq. 3 with which the learning rate rises to `peak`, rounded to four decimal places.
 fn factor(peak: f64, d_model: usize, warmup_steps: u64) -> f64 {
     let exact = peak * (d_model as f64).sqrt() * (warmup_steps as f64).sqrt();
     (exact * 1e4).round() / 1e4

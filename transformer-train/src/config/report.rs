@@ -7,8 +7,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ReportSettings {
-    /// Event file of TensorBoard in the folder of the run: `off`, `scalars` or `histograms`.
-    /// Default: `scalars`.
+    /// Event file of TensorBoard in the folder of the run: `off`, `scalars` or `histograms`. Default: `scalars`.
     pub tensorboard: TensorBoard,
 }
 

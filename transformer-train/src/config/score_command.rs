@@ -27,8 +27,7 @@ pub enum CommandFailure {
 }
 
 impl ScoreCommand {
-    /// Returns the program and its arguments, with these paths in place of `{src}`, `{hyp}` and
-    /// `{ref}`.
+    /// Returns the program and its arguments, with these paths in place of `{src}`, `{hyp}` and `{ref}`.
     pub(crate) fn with_files(&self, paths: [&str; 3]) -> Vec<String> {
         let with_paths = |word: &String| replaced(word, paths);
         self.words.iter().map(with_paths).collect()

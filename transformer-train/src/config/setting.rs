@@ -7,8 +7,7 @@ use crate::tasks::nearest;
 
 /// Reads `section.key=value`, and returns the table that a file with this setting has.
 ///
-/// The value is a TOML value. Text needs no quotes where the key takes text, even if it looks like
-/// a number.
+/// The value is a TOML value. Text needs no quotes where the key takes text, even if it looks like a number.
 pub(super) fn parse(setting: &str) -> Result<Table, ConfigError> {
     let Some((key, text)) = setting.split_once('=') else {
         return Err(ConfigError::MissingValue {

@@ -22,33 +22,28 @@ pub struct TokenizerSettings {
     pub vocab_size: usize,
     /// Treatment of upper-case letters: `keep` them, or `lower` all text. Default: `keep`.
     pub case: Case,
-    /// Writes characters that the vocabulary lacks as bytes, for which it gets 256 tokens, so that no text is
-    /// unknown. Needs `kind = "bpe"` or `"unigram"`. Default: false (not
-    /// in the paper).
+    /// Writes characters that the vocabulary lacks as bytes, for which it gets 256 tokens, so that no text is unknown.
+    /// Needs `kind = "bpe"` or `"unigram"`. Default: false (not in the paper).
     pub byte_fallback: bool,
-    /// Texts that are one token wherever they occur, even within a word, and are never split: for
-    /// example `["<2de>", "<2fr>"]`. The tags of `data.corpora` are such symbols without being listed
-    /// here. They are found before `case` applies, in this spelling. With `case = "lower"`, text that
-    /// gets this spelling is the symbol too if `kind = "word"`, or if the symbol has letters and
-    /// digits only, or punctuation only. Default: none.
+    /// Texts that are one token wherever they occur, even within a word, and are never split: for example
+    /// `["<2de>", "<2fr>"]`. The tags of `data.corpora` are such symbols without being listed here. They are found
+    /// before `case` applies, in this spelling. With `case = "lower"`, text that gets this spelling is the symbol too
+    /// if `kind = "word"`, or if the symbol has letters and digits only, or punctuation only. Default: none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub user_symbols: Vec<String>,
-    /// BPE-dropout: probability of skipping a merge while a training line is tokenized, so that the
-    /// same line is split differently every time. Lines get longer, but `training.tokens_per_batch`
-    /// counts them without it. Needs `kind = "bpe"`. Default 0 (not in the paper); its authors use
-    /// 0.1 (Provilkov et al. 2020).
+    /// BPE-dropout: probability of skipping a merge while a training line is tokenized, so that the same line is split
+    /// differently every time. Lines get longer, but `training.tokens_per_batch` counts them without it. Needs
+    /// `kind = "bpe"`. Default 0 (not in the paper); its authors use 0.1 (Provilkov et al. 2020).
     pub dropout: f64,
     /// Kind of target tokens, for separate vocabularies. Default: `kind`.
     #[serde(with = "optional")]
     #[schemars(with = "Option<TokenizerKind>")]
     pub tgt_kind: Option<TokenizerKind>,
-    /// Maximum size of the target vocabulary, in tokens, for separate vocabularies.
-    /// Default: `vocab_size`.
+    /// Maximum size of the target vocabulary, in tokens, for separate vocabularies. Default: `vocab_size`.
     #[serde(with = "optional")]
     #[schemars(with = "Option<usize>")]
     pub tgt_vocab_size: Option<usize>,
-    /// Treatment of upper-case letters in the target, for separate vocabularies.
-    /// Default: `case`.
+    /// Treatment of upper-case letters in the target, for separate vocabularies. Default: `case`.
     #[serde(with = "optional")]
     #[schemars(with = "Option<Case>")]
     pub tgt_case: Option<Case>,
@@ -112,8 +107,7 @@ impl TokenizerSettings {
         }
     }
 
-    /// Returns the tokenizers of a built-in task: words and digits for `numbers`, letters for the
-    /// others.
+    /// Returns the tokenizers of a built-in task: words and digits for `numbers`, letters for the others.
     pub fn for_task(task: Task) -> Self {
         let words = Self {
             kind: TokenizerKind::Word,

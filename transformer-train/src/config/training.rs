@@ -13,12 +13,10 @@ use crate::tasks::Task;
 pub struct TrainingSettings {
     /// Number of updates (optimizer steps). Default 100,000 (§5.2, base models).
     pub updates: u64,
-    /// Maximum size of a batch, in tokens of its larger side, padding included. Default 25,000
-    /// (§5.1).
+    /// Maximum size of a batch, in tokens of its larger side, padding included. Default 25,000 (§5.1).
     pub tokens_per_batch: usize,
-    /// Gradient accumulation: number of batches whose gradients are summed in one update, one batch
-    /// after the other. It acts like a batch that many times as large, in the memory of one.
-    /// Default 1.
+    /// Gradient accumulation: number of batches whose gradients are summed in one update, one batch after the other. It
+    /// acts like a batch that many times as large, in the memory of one. Default 1.
     pub accumulate: u64,
     /// Number of devices that share an update. Each computes `accumulate` batches, so 2 devices
     /// compute the same update as one device with twice the `accumulate`. Default 1.
@@ -26,48 +24,40 @@ pub struct TrainingSettings {
     /// Number of processes that share an update, one on each machine or GPU; `mpirun` and the like
     /// set it. Each computes `accumulate` batches, as each of several devices does. Default 1.
     pub ranks: u64,
-    /// Maximum number of sentences that are sorted by length together. A larger number means less
-    /// padding, but the same sentences are in one batch more often. Default 131,072 (not in the
-    /// paper).
+    /// Maximum number of sentences that are sorted by length together. A larger number means less padding, but the same
+    /// sentences are in one batch more often. Default 131,072 (not in the paper).
     pub window: usize,
     /// Learning rate schedule after the warm-up: `noam`, `inverse-sqrt`, `constant`, `linear` or
     /// `cosine`. Default: `noam` (§5.3, Eq. 3).
     pub schedule: ScheduleKind,
-    /// Length of the warm-up, in updates, in which the learning rate rises linearly. Default 4000
-    /// (§5.3).
+    /// Length of the warm-up, in updates, in which the learning rate rises linearly. Default 4000 (§5.3).
     pub warmup_steps: u64,
     /// Factor of the learning rate of Eq. 3. Default 1.0 (§5.3).
     pub learning_rate_factor: f64,
-    /// Learning rate at the end of the warm-up. It replaces the one that follows from
-    /// `learning_rate_factor`, `d_model` and `warmup_steps`; `inverse-sqrt` requires it.
-    /// Default: none.
+    /// Learning rate at the end of the warm-up. It replaces the one that follows from `learning_rate_factor`, `d_model`
+    /// and `warmup_steps`; `inverse-sqrt` requires it. Default: none.
     #[serde(with = "optional")]
     #[schemars(with = "Option<f64>")]
     pub peak_learning_rate: Option<f64>,
     /// Label smoothing: probability that is moved from the correct token to the vocabulary, at
     /// least 0 and less than 1. Default 0.1 (§5.4, ε_ls).
     pub label_smoothing: f64,
-    /// Tokens that get the probability of label smoothing: `all_tokens`, including the correct one,
-    /// as in PyTorch; or `other_tokens`, as in Tensor2Tensor and fairseq, which equals `all_tokens`
-    /// with a `label_smoothing` larger by the factor `V/(V−1)`, for `V` tokens.
-    /// Default: `all_tokens`.
+    /// Tokens that get the probability of label smoothing: `all_tokens`, including the correct one, as in PyTorch; or
+    /// `other_tokens`, as in Tensor2Tensor and fairseq, which equals `all_tokens` with a `label_smoothing` larger by
+    /// the factor `V/(V−1)`, for `V` tokens. Default: `all_tokens`.
     pub label_smoothing_form: SmoothingForm,
-    /// Adam's decay rate of the mean of the gradients, at least 0 and less than 1. Default 0.9
-    /// (§5.3, β₁).
+    /// Adam's decay rate of the mean of the gradients, at least 0 and less than 1. Default 0.9 (§5.3, β₁).
     pub adam_beta1: f64,
-    /// Adam's decay rate of the mean of the squared gradients, at least 0 and less than 1.
-    /// Default 0.98 (§5.3, β₂).
+    /// Adam's decay rate of the mean of the squared gradients, at least 0 and less than 1. Default 0.98 (§5.3, β₂).
     pub adam_beta2: f64,
     /// Adam's term added to the denominator, for numerical stability. Default 1e-9 (§5.3, ε).
     pub adam_epsilon: f64,
-    /// Decoupled weight decay, as in AdamW: each update multiplies weight matrices by
-    /// `1 − learning_rate·weight_decay`, but not biases and layer normalization. Default 0 (not in
-    /// the paper).
+    /// Decoupled weight decay, as in AdamW: each update multiplies weight matrices by `1 − learning_rate·weight_decay`,
+    /// but not biases and layer normalization. Default 0 (not in the paper).
     pub weight_decay: f64,
-    /// Decay rate of an exponential moving average of the weights, at least 0 and less than 1, for
-    /// example 0.999. After update `n`, the average becomes
-    /// `decay·average + (1 − decay)·weights`, where `decay` is at most `(1 + n)/(10 + n)`.
-    /// Validation, checkpoint averaging and the final model then use the average. Default: none
+    /// Decay rate of an exponential moving average of the weights, at least 0 and less than 1, for example 0.999. After
+    /// update `n`, the average becomes `decay·average + (1 − decay)·weights`, where `decay` is at most
+    /// `(1 + n)/(10 + n)`. Validation, checkpoint averaging and the final model then use the average. Default: none
     /// (not in the paper).
     #[serde(with = "optional")]
     #[schemars(with = "Option<f64>")]
@@ -82,15 +72,13 @@ pub struct TrainingSettings {
     pub validation_interval: u64,
     /// Number of last checkpoints whose average is the final model. Default 5 (§6.1, base models).
     pub average_last: usize,
-    /// Number of best checkpoints whose average is a further candidate for the final model; 0 for
-    /// none. Default 0.
+    /// Number of best checkpoints whose average is a further candidate for the final model; 0 for none. Default 0.
     pub average_best: usize,
     /// Number of last checkpoints to keep. `average_last` keeps those that it needs in any case, and
     /// two are always kept, since one may be damaged. Default 2.
     pub keep_last: usize,
-    /// Number of best checkpoints to keep, beside the last ones. The best checkpoint is a further
-    /// candidate for the final model. `average_best` and `patience` keep those that they need in
-    /// any case. Default 0.
+    /// Number of best checkpoints to keep, beside the last ones. The best checkpoint is a further candidate for the
+    /// final model. `average_best` and `patience` keep those that they need in any case. Default 0.
     pub keep_best: usize,
     /// Metric that ranks checkpoints, for `patience` and the final model: `loss`, without label
     /// smoothing, on all validation pairs; or `bleu`, `chrf` or `command` (`validation.command`), on
@@ -164,8 +152,7 @@ impl ScheduleKind {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum SmoothingForm {
-    /// Every token of the vocabulary, including the gold one, receives `ε/V`:
-    /// `torch.nn.CrossEntropyLoss`.
+    /// Every token of the vocabulary, including the gold one, receives `ε/V`: `torch.nn.CrossEntropyLoss`.
     AllTokens,
     /// Every token except the gold one receives `ε/(V−1)`: Tensor2Tensor and fairseq.
     OtherTokens,
@@ -209,8 +196,7 @@ pub enum Checkpointing {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum BestBy {
-    /// The loss without label smoothing on all validation pairs; lower is better. It ranks like
-    /// perplexity.
+    /// The loss without label smoothing on all validation pairs; lower is better. It ranks like perplexity.
     Loss,
     /// BLEU of the translated validation pairs; higher is better.
     Bleu,
@@ -289,8 +275,7 @@ impl TrainingSettings {
             updates,
             tokens_per_batch: 1024,
             warmup_steps: 300,
-            // A learning rate that falls to zero needs neither more updates nor averaged
-            // checkpoints.
+            // A learning rate that falls to zero needs neither more updates nor averaged checkpoints.
             schedule: ScheduleKind::Linear,
             learning_rate_factor: 0.45,
             label_smoothing: 0.0,
@@ -329,8 +314,7 @@ impl TrainingSettings {
         self.updates_after(interval) == interval as u64 * self.validation_interval
     }
 
-    /// Returns how many of the last checkpoints are kept: at least two, because one may turn out to
-    /// be damaged.
+    /// Returns how many of the last checkpoints are kept: at least two, because one may turn out to be damaged.
     pub(crate) fn n_last(&self) -> usize {
         self.keep_last.max(self.average_last).max(2)
     }

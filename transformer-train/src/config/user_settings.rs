@@ -77,8 +77,7 @@ impl UserSettings {
         read::complete(settings)
     }
 
-    /// Returns the experiment, without the default task if a preset is named: to print the settings
-    /// of that preset.
+    /// Returns the experiment, without the default task if a preset is named: to print the settings of that preset.
     ///
     /// # Errors
     ///

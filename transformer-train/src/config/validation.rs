@@ -26,26 +26,21 @@ pub struct ValidationSettings {
     #[serde(with = "length_penalty")]
     #[schemars(schema_with = "length_penalty::schema")]
     pub length_penalty: LengthPenalty,
-    /// Maximum length of a translation beyond the length of its source, in tokens. Default 50
-    /// (§6.1).
+    /// Maximum length of a translation beyond the length of its source, in tokens. Default 50 (§6.1).
     pub max_extra_len: usize,
-    /// Tokenization for BLEU, by sacreBLEU's names: `13a`, `intl`, `zh` (Chinese), `char` (other languages
-    /// without spaces, such as Japanese), or `none` for text that is already tokenized. Default:
-    /// `13a`.
+    /// Tokenization for BLEU, by sacreBLEU's names: `13a`, `intl`, `zh` (Chinese), `char` (other languages without
+    /// spaces, such as Japanese), or `none` for text that is already tokenized. Default: `13a`.
     pub tokenize: Tokenization,
-    /// Number of validation pairs whose translations are printed, at each validation and at the
-    /// end. Default 2.
+    /// Number of validation pairs whose translations are printed, at each validation and at the end. Default 2.
     pub n_samples: usize,
-    /// Command that scores translations at every validation and at the end, for example with COMET.
-    /// `{src}`, `{hyp}` and `{ref}` in it stand for the paths of files with sources, translations and
-    /// references, one a line. It starts without a shell: blanks separate words, and double quotes
-    /// enclose a word with blanks. The last number on the last line that it prints is the score;
-    /// higher is better. Default: none.
+    /// Command that scores translations at every validation and at the end, for example with COMET. `{src}`, `{hyp}`
+    /// and `{ref}` in it stand for the paths of files with sources, translations and references, one a line. It starts
+    /// without a shell: blanks separate words, and double quotes enclose a word with blanks. The last number on the
+    /// last line that it prints is the score; higher is better. Default: none.
     #[serde(with = "optional")]
     #[schemars(with = "Option<ScoreCommand>")]
     pub command: Option<ScoreCommand>,
-    /// Maximum time of the command, in seconds, after which it is killed and has failed.
-    /// Default 600.
+    /// Maximum time of the command, in seconds, after which it is killed and has failed. Default 600.
     pub command_time_limit: u64,
     /// Consequence of a failure of the command: `warn` or `stop`. Default: `warn`.
     pub command_failure: CommandFailure,
@@ -82,8 +77,7 @@ impl ValidationSettings {
         }
     }
 
-    /// Returns the settings for a built-in task: greedy search, because there is one correct
-    /// answer.
+    /// Returns the settings for a built-in task: greedy search, because there is one correct answer.
     pub fn for_task(task: Task) -> Self {
         match task {
             Task::Numbers | Task::Reverse | Task::Copy => Self {

@@ -77,9 +77,8 @@ impl BpeDropout {
         })))
     }
 
-    /// Tokenizes the words of these ids again, with each possible merge skipped with probability
-    /// `rate` at each step. The result depends only on the arguments. A `rate` of 0 returns the
-    /// same ids.
+    /// Tokenizes the words of these ids again, with each possible merge skipped with probability `rate` at each step.
+    /// The result depends only on the arguments. A `rate` of 0 returns the same ids.
     ///
     /// # Panics
     ///
@@ -222,9 +221,8 @@ mod tests {
         assert_eq!(tokens.iter().filter(|&&id| id == UNK).count(), 2);
     }
 
-    /// With the merges `ab`, then `abc`, three characters can be split in three ways. Their
-    /// probabilities follow from Algorithm 1: `a b c` with p, `ab c` with (1 − p)·p, `abc` with (1
-    /// − p)².
+    /// With the merges `ab`, then `abc`, three characters can be split in three ways. Their probabilities follow from
+    /// Algorithm 1: `a b c` with p, `ab c` with (1 − p)·p, `abc` with (1 − p)².
     #[test]
     fn splits_have_the_probabilities_of_the_algorithm() {
         let merges = Merges {

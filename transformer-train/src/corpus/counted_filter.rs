@@ -68,8 +68,7 @@ impl<'a> CountedFilter<'a> {
         !dropped
     }
 
-    /// Checks the token ids of a pair of this corpus. Returns the ids to keep, or `None` for a
-    /// dropped pair.
+    /// Checks the token ids of a pair of this corpus. Returns the ids to keep, or `None` for a dropped pair.
     pub(super) fn filter_tokens<'i>(
         &mut self,
         corpus: usize,

@@ -1,9 +1,8 @@
 //! [`DiskStore`]: the token store on disk, for corpora that are larger than memory.
 //!
-//! `ids.bin` has one record per pair: the source ids and the target ids, two or four bytes each,
-//! then a checksum of four bytes. `lengths.bin` has the two lengths of each pair, four bytes each.
-//! All integers are little-endian. The lengths, eight bytes per pair, and an offset for every 256
-//! pairs are in memory; ids are read when they are needed.
+//! `ids.bin` has one record per pair: the source ids and the target ids, two or four bytes each, then a checksum of
+//! four bytes. `lengths.bin` has the two lengths of each pair, four bytes each. All integers are little-endian. The
+//! lengths, eight bytes per pair, and an offset for every 256 pairs are in memory; ids are read when they are needed.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
@@ -89,8 +88,7 @@ pub(crate) struct DiskStore {
 }
 
 impl DiskStore {
-    /// Opens a store with the `vocab_size` that it was written with. The size of the files is
-    /// checked.
+    /// Opens a store with the `vocab_size` that it was written with. The size of the files is checked.
     pub(crate) fn open(directory: &Path, vocab_size: usize) -> io::Result<Self> {
         let path = directory.join(IDS);
         let width = width_of(vocab_size);

@@ -52,8 +52,7 @@ pub(crate) fn encode_in_memory(
     Ok((corpus, summary, fingerprint))
 }
 
-/// Like [`encode`], but passes each kept pair to `sink`; also returns the fingerprint of the kept
-/// pairs.
+/// Like [`encode`], but passes each kept pair to `sink`; also returns the fingerprint of the kept pairs.
 pub(crate) fn encode_into(
     text: &ParallelText,
     filter: &Filter,

@@ -9,8 +9,7 @@ use transformer_core::text::{Tokenizer, UNK};
 
 use crate::config::Noise;
 
-/// Makes the random numbers of noise independent of all others with the same seed: "mistyped" in
-/// ASCII.
+/// Makes the random numbers of noise independent of all others with the same seed: "mistyped" in ASCII.
 const MISTYPED: u64 = 0x6d69_7374_7970_6564;
 
 /// Number of letters of the shortest word that gets typing errors.

@@ -34,8 +34,7 @@ impl ParallelText {
     ///
     /// # Errors
     ///
-    /// Returns the first [`CorpusError`] in the files, or
-    /// [`TooFewToHoldOut`](CorpusError::TooFewToHoldOut).
+    /// Returns the first [`CorpusError`] in the files, or [`TooFewToHoldOut`](CorpusError::TooFewToHoldOut).
     pub fn hold_out(self, n_pairs: usize, seed: u64) -> Result<(Self, Self), CorpusError> {
         let sample = self.indexed_sample(n_pairs, MAX_SAMPLE_BYTES, seed)?;
         let Sample {
@@ -47,8 +46,7 @@ impl ParallelText {
                 file: self.name().to_owned(),
             });
         }
-        // The sample is in the order of the corpus; shuffling before truncation keeps all pairs
-        // equally likely.
+        // The sample is in the order of the corpus; shuffling before truncation keeps all pairs equally likely.
         SplitMix64::new(hash(seed, u64::MAX)).shuffle(&mut sample);
         sample.truncate((n_seen / 10).max(1) as usize);
         sample.sort_unstable_by_key(|(index, _)| *index);

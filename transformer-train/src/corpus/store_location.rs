@@ -73,8 +73,7 @@ impl StoreLocation {
         let DataSource::Corpus { train, valid } = data.source()? else {
             return Ok(None);
         };
-        // These strings are hashed: changing one, or a `Debug` format, makes every existing store
-        // unusable.
+        // These strings are hashed: changing one, or a `Debug` format, makes every existing store unusable.
         let mut facts = vec![
             format!("format {FORMAT}"),
             format!("{:?}", data.filter()),

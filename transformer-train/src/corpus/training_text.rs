@@ -5,8 +5,7 @@ use transformer_core::random::hash;
 
 use crate::corpus::{BpeDropout, CorpusError, SentencePair, SourceNoise, TokenStore};
 
-/// Makes the random numbers of BPE-dropout independent of all others with the same seed: "subwords"
-/// in ASCII.
+/// Makes the random numbers of BPE-dropout independent of all others with the same seed: "subwords" in ASCII.
 const SUBWORDS: u64 = 0x7375_6277_6f72_6473;
 
 /// The source of the pairs of each update.

@@ -9,9 +9,8 @@ use transformer_core::cpu;
 /// Elements of a parameter that a thread updates at a time.
 const CHUNK: usize = 1 << 14;
 
-/// The optimizer Adam (Kingma and Ba 2015, <https://arxiv.org/abs/1412.6980>, Algorithm 1) with
-/// decoupled weight decay (Loshchilov and Hutter 2019, <https://arxiv.org/abs/1711.05101>,
-/// Algorithm 2).
+/// The optimizer Adam (Kingma and Ba 2015, <https://arxiv.org/abs/1412.6980>, Algorithm 1) with decoupled weight decay
+/// (Loshchilov and Hutter 2019, <https://arxiv.org/abs/1711.05101>, Algorithm 2).
 ///
 /// With gradient `g`, learning rate `lr`, weight decay `λ`, and moments `m` and `v` of update `t`:
 ///

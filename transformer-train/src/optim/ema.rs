@@ -1,7 +1,6 @@
 //! Exponential moving average (EMA) of the weights, which can be validated and published instead of the weights.
 //!
-//! Polyak and Juditsky 1992, <https://doi.org/10.1137/0330046>. The paper averages its last
-//! checkpoints instead (§6.1).
+//! Polyak and Juditsky 1992, <https://doi.org/10.1137/0330046>. The paper averages its last checkpoints instead (§6.1).
 
 use std::collections::VecDeque;
 
@@ -27,9 +26,8 @@ pub(crate) fn update<M: Module>(average: M, module: &M, decay: f64) -> M {
     })
 }
 
-/// Returns the decay of update `n`, counted from 1: `min(decay, (1 + n)/(10 + n))`, as in
-/// TensorFlow's `ExponentialMovingAverage`. The smaller decay at first lets the average forget the
-/// initial weights.
+/// Returns the decay of update `n`, counted from 1: `min(decay, (1 + n)/(10 + n))`, as in TensorFlow's
+/// `ExponentialMovingAverage`. The smaller decay at first lets the average forget the initial weights.
 pub(crate) fn decay_at(update: u64, decay: f64) -> f64 {
     let n = update as f64;
     decay.min((1.0 + n) / (10.0 + n))

@@ -156,8 +156,7 @@ mod tests {
         assert_rate(ScheduleKind::Noam, 1000, 0.1);
     }
 
-    /// fairseq's `InverseSquareRootSchedule` with `--warmup-init-lr 0`:
-    /// `lr · min(step/warmup, √(warmup/step))`.
+    /// fairseq's `InverseSquareRootSchedule` with `--warmup-init-lr 0`: `lr · min(step/warmup, √(warmup/step))`.
     #[test]
     fn inverse_sqrt_has_the_configured_peak() {
         let training = TrainingSettings {

@@ -52,8 +52,7 @@ impl Panel {
     }
 }
 
-/// Returns about `max_ticks` or fewer multiples of 1, 2 or 5 times a power of ten between `lo` and
-/// `hi`.
+/// Returns about `max_ticks` or fewer multiples of 1, 2 or 5 times a power of ten between `lo` and `hi`.
 pub(super) fn ticks(lo: f64, hi: f64, max_ticks: usize) -> Vec<f64> {
     let raw = (hi - lo) / max_ticks as f64;
     let power = 10_f64.powf(raw.log10().floor());

@@ -27,8 +27,7 @@ pub(crate) const SAMPLES_FILE: &str = "samples.tsv";
 /// File name of the image of the training curves.
 pub(crate) const CURVE_FILE: &str = "curve.svg";
 
-/// Writes the value of every metric over an interval to `metrics.csv`, as
-/// `update,split,metric,value`.
+/// Writes the value of every metric over an interval to `metrics.csv`, as `update,split,metric,value`.
 ///
 /// Each validation also appends the sample translations to `samples.tsv` and draws `curve.svg` from the table. The
 /// event file, if any, gets the metrics and the samples too.

@@ -21,8 +21,7 @@ use crate::validation::{SCORED_FILES, is_out_of_patience};
 pub enum Existing {
     /// The run is resumed if it has the same settings, and refused otherwise.
     Resume,
-    /// Like `Resume`, but settings that change only later updates may differ, for example the learning
-    /// rate.
+    /// Like `Resume`, but settings that change only later updates may differ, for example the learning rate.
     Change,
     /// The run is deleted once the new run has read its data; other files in the folder are kept. An unfinished run
     /// with the same settings is not deleted.
@@ -41,8 +40,7 @@ pub(crate) struct RunFolder {
     pub(crate) metrics: PathBuf,
 }
 
-/// Keeps other programs from training in a folder until it is dropped; `None` on file systems
-/// without locks.
+/// Keeps other programs from training in a folder until it is dropped; `None` on file systems without locks.
 #[derive(Debug)]
 pub(crate) struct FolderLock(#[expect(dead_code, reason = "the file keeps the lock")] Option<File>);
 
@@ -199,8 +197,7 @@ impl RunFolder {
         !matches!(found, Ok(None)) && self.lock().is_ok()
     }
 
-    /// Returns the number of updates done, if the folder holds exactly this run and it has not
-    /// finished.
+    /// Returns the number of updates done, if the folder holds exactly this run and it has not finished.
     fn unfinished(&self, experiment: &Experiment) -> Result<Option<u64>, TrainError> {
         let no_log: LogFn = std::sync::Arc::new(|_| {});
         // The settings of validation and reports have no effect on the weights.

@@ -1,5 +1,4 @@
-//! Trains a model with Burn's Learner: loaders, metrics, optimizer, schedule and checkpoints
-//! (§5.1–5.3).
+//! Trains a model with Burn's Learner: loaders, metrics, optimizer, schedule and checkpoints (§5.1–5.3).
 
 use std::collections::BTreeSet;
 use std::sync::atomic::AtomicU64;

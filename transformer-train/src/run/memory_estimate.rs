@@ -288,9 +288,8 @@ mod tests {
             n_decoder_layers: 0,
             ..TransformerConfig::base(5, 5)
         };
-        // For each of 6 source tokens: queries, heads and their product 3, attention weights 3,
-        // keys and values 2, feed-forward 5, two residuals; the embedding 1. For each of 6 target
-        // tokens: embedding and output, 2.
+        // For each of 6 source tokens: queries, heads and their product 3, attention weights 3, keys and values 2,
+        // feed-forward 5, two residuals; the embedding 1. For each of 6 target tokens: embedding and output, 2.
         let expected = 4.0 * 6.0 * (3.0 + 3.0 + 2.0 + 5.0 + 2.0 + 1.0 + 2.0);
         let found = activations(&config, [6.0, 6.0], &sizes(3.0, 3.0), Checkpointing::None);
         assert_eq!(found, expected);

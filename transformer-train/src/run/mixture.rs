@@ -21,10 +21,9 @@ pub(super) fn mixed(
 /// Returns the size and the sampling weight of each corpus: the mean number of times that its sentences occur in a
 /// pass.
 ///
-/// At temperature `T`, corpus `i` with `n_i` sentences and weight `w_i` makes up the share
-/// `p_i ∝ w_i·n_i^(1/T)` of a pass, which has as many sentences as at `T = 1`: `Σ w_i·n_i`
-/// (Arivazhagan et al. 2019, <https://arxiv.org/abs/1907.05019>; multilingual BERT has
-/// the exponent 0.7 for `1/T`).
+/// At temperature `T`, corpus `i` with `n_i` sentences and weight `w_i` makes up the share `p_i ∝ w_i·n_i^(1/T)` of a
+/// pass, which has as many sentences as at `T = 1`: `Σ w_i·n_i` (Arivazhagan et al. 2019,
+/// <https://arxiv.org/abs/1907.05019>; multilingual BERT has the exponent 0.7 for `1/T`).
 fn corpus_weights(summary: &CorpusSummary, weights: &[f64], temperature: f64) -> Vec<CorpusWeight> {
     // The last corpora are not counted if none of their pairs is kept.
     let kept = summary.kept_of.iter().copied().chain(std::iter::repeat(0));

@@ -1,5 +1,4 @@
-//! Prepares a run: from an experiment to tokenizers, ids, the plan of batches, and the model's
-//! config.
+//! Prepares a run: from an experiment to tokenizers, ids, the plan of batches, and the model's config.
 
 use std::sync::Arc;
 
@@ -10,13 +9,12 @@ use transformer_core::{Transformer, TransformerConfig};
 use transformer_translate::BatchLimits;
 
 use super::embeddings::InitialEmbeddings;
-use super::finetune;
 use super::initial_state::InitialState;
 use super::mixture::mixed;
-use super::tags;
 use super::trained_tokens::TrainedTokens;
 use super::validation_pairs::{ValidationPairs, n_seen};
 use super::warnings::{Facts, warnings};
+use super::{finetune, tags};
 use crate::batching::{CorpusWeight, Plan, PlanConfig};
 use crate::config::{ConfigError, Copies, Duplicates, Experiment, Filter, ValidationSettings};
 use crate::corpus::{

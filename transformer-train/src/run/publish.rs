@@ -10,8 +10,7 @@ use crate::checkpoint::Publisher;
 use crate::error::TrainError;
 use crate::validation::TextScores;
 
-/// Translates the test and validation pairs, writes the model directory, and returns the outcome of
-/// the run.
+/// Translates the test and validation pairs, writes the model directory, and returns the outcome of the run.
 pub(crate) fn publish(
     selected: Selected,
     publisher: &Publisher,

@@ -7,8 +7,7 @@ use super::prepare::Prepared;
 use crate::config::{DataSource, Experiment, ValidationSource};
 use crate::corpus::{CHUNK_BYTES, CHUNK_PAIRS, ParallelText};
 
-/// Returns the line numbers, from 1 and in ascending order, of the sentences in an update, which is
-/// counted from 0.
+/// Returns the line numbers, from 1 and in ascending order, of the sentences in an update, which is counted from 0.
 ///
 /// `None` if they are unknown: built-in tasks have no lines, standard input cannot be read again, and line numbers of
 /// several corpora would be ambiguous. The token store has no line numbers, so the text is read and tokenized again,

@@ -10,9 +10,8 @@ use transformer_core::device;
 
 /// Returns Burn's strategy for training on `devices`; the first one validates and saves.
 ///
-/// With collective operations (DDP) every device has a copy of the weights and updates it with the
-/// summed gradients. Otherwise the first device collects the gradients, updates the weights, and
-/// sends them to the others.
+/// With collective operations (DDP) every device has a copy of the weights and updates it with the summed gradients.
+/// Otherwise the first device collects the gradients, updates the weights, and sends them to the others.
 pub(crate) fn strategy(devices: &[Device]) -> ExecutionStrategy {
     match devices {
         [device] => ExecutionStrategy::single(device.clone()),

@@ -129,8 +129,7 @@ impl Objective {
         }
     }
 
-    /// Like [`shard_gradients`](Self::shard_gradients), with the activations of one layer at a time in
-    /// memory.
+    /// Like [`shard_gradients`](Self::shard_gradients), with the activations of one layer at a time in memory.
     fn recomputed_gradients(
         &self,
         batch: &Batch,

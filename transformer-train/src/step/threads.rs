@@ -46,8 +46,7 @@ impl Threads {
         self.0.len()
     }
 
-    /// Runs `task` on every input, assigned to the threads in turn, and returns the results in the
-    /// order of the inputs.
+    /// Runs `task` on every input, assigned to the threads in turn, and returns the results in the order of the inputs.
     ///
     /// # Panics
     ///

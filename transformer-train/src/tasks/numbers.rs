@@ -59,8 +59,7 @@ pub enum And {
     Never,
     /// Before the last two digits: `one hundred five thousand and twelve`.
     Last,
-    /// There and after every `hundred`, as in British English:
-    /// `one hundred and five thousand and twelve`.
+    /// There and after every `hundred`, as in British English: `one hundred and five thousand and twelve`.
     Every,
 }
 
@@ -132,9 +131,8 @@ fn push_below_1000(words: &mut Vec<String>, n: u32, style: NumberStyle) {
 
 /// Draws a number of the task.
 ///
-/// One quarter of the draws is uniform. The others draw the number of digits first, so that short
-/// numbers are frequent; of these, a third sets digits to 0, so that numbers like
-/// `one million seven` are frequent.
+/// One quarter of the draws is uniform. The others draw the number of digits first, so that short numbers are frequent;
+/// of these, a third sets digits to 0, so that numbers like `one million seven` are frequent.
 pub(super) fn draw(draws: &mut SplitMix64) -> u32 {
     let kind = draws.below(4);
     let number = match kind {

@@ -57,9 +57,8 @@ impl Task {
 
     /// Generates `n_pairs` pairs of source and target.
     ///
-    /// The same arguments give the same pairs, and a smaller `n_pairs` gives a prefix of them.
-    /// Training pairs repeat, because there are few short examples; validation and test pairs
-    /// rarely do.
+    /// The same arguments give the same pairs, and a smaller `n_pairs` gives a prefix of them. Training pairs repeat,
+    /// because there are few short examples; validation and test pairs rarely do.
     pub fn pairs(self, split: Split, n_pairs: usize, seed: u64) -> Vec<(String, String)> {
         let seed = hash(seed, split as u64);
         let mut seen = HashSet::new();

@@ -1,5 +1,4 @@
-//! Validation: losses and translations of validation pairs, metrics, and the history of
-//! validations.
+//! Validation: losses and translations of validation pairs, metrics, and the history of validations.
 
 mod external_scorer;
 mod history;

@@ -63,8 +63,7 @@ impl Samples {
         }
     }
 
-    /// Returns the samples translated so far, each on a single line: control characters become
-    /// spaces.
+    /// Returns the samples translated so far, each on a single line: control characters become spaces.
     pub(crate) fn latest(&self) -> Vec<Sample> {
         let samples = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let one_line = |text: &str| text.replace(char::is_control, " ");

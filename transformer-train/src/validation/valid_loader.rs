@@ -241,8 +241,7 @@ mod tests {
             let text = text.to_owned();
             Some(vec![Reference { index, text }])
         };
-        // Two of five tokens are within 12; those of 10 and of 31 are alone, over the budget or
-        // not.
+        // Two of five tokens are within 12; those of 10 and of 31 are alone, over the budget or not.
         let expected = [
             (reference(1, "one"), vec![1]),
             (reference(0, "nine"), vec![9]),

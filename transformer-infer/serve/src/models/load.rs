@@ -11,8 +11,8 @@ use transformer_translate::TranslatorError;
 use super::{ModelFacts, Models, Served};
 use crate::config::{ServeError, ServeOptions};
 use transformer_core::text::one_line;
-use transformer_translate::Translator;
 use transformer_translate::scheduler::{Scheduler, SchedulerOptions};
+use transformer_translate::{Translator, TranslatorError};
 
 /// Loads the models of the options onto a device.
 #[derive(Debug)]

@@ -19,7 +19,7 @@ use transformer_documents::{
 };
 use transformer_search::Search;
 use transformer_translate::scheduler::{Job, JobLine, Ticket};
-use transformer_translate::{Glossary, Translation, Translator};
+use transformer_translate::{Glossary, Translation, Translator, TranslatorError};
 
 /// Time that a request in progress waits before it asks for room in the queue again.
 pub(super) const WAIT: Duration = Duration::from_millis(20);

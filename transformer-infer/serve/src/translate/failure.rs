@@ -1,10 +1,9 @@
 //! The refusals for errors of the library.
 
-use transformer_core::text::one_line;
-use transformer_translate::TranslatorError;
-
 use crate::http::ApiError;
 use crate::models::Served;
+use transformer_core::text::one_line;
+use transformer_translate::TranslatorError;
 
 /// Maximum number of seconds in a `Retry-After` header.
 const MAX_SECONDS: f64 = 60.0;

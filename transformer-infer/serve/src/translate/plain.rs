@@ -15,8 +15,8 @@ use crate::models::Served;
 use crate::state::Caller;
 use transformer_documents::{DocumentRules, DraftSentence, Form};
 use transformer_search::Search;
-use transformer_translate::Translation;
 use transformer_translate::scheduler::{Job, JobLine, Ticket};
+use transformer_translate::{Translation, TranslatorError};
 
 /// Maximum number of sentences that are finished together.
 const MAX_AT_ONCE: usize = 64;

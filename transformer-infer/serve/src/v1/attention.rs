@@ -8,7 +8,9 @@ use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use tokio::task::spawn_blocking;
+use transformer_core::text::one_line;
 use transformer_translate::TranslatorError;
+use transformer_translate::attention::{Attention, Selection, page, page_data};
 use utoipa::{IntoParams, ToSchema};
 
 use super::json_body::JsonBody;
@@ -16,8 +18,6 @@ use crate::http::{ApiError, Client, ErrorBody, guarded_body};
 use crate::models::{self, Route, Served};
 use crate::state::Shared;
 use crate::translate::{MAX_ATTENTION_TOKENS, check_texts, translate_line};
-use transformer_core::text::one_line;
-use transformer_translate::attention::{Attention, Selection, page, page_data};
 
 /// The policy of the attention page: it may run its own script, and nothing else.
 const POLICY: &str = "sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline'; \

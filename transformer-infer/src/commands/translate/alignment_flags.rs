@@ -1,9 +1,8 @@
 //! The flags of `translate` for word alignments.
 
 use clap::Args;
-use transformer_infer::TranslatorError;
 use transformer_infer::attention::{Alignment, Head, Kind, LayerHead};
-use transformer_infer::{Translation, Translator};
+use transformer_infer::{Translation, Translator, TranslatorError};
 
 use crate::commands::CommandError;
 

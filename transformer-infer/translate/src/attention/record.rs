@@ -15,9 +15,8 @@ use crate::translator::Translator;
 impl Translator {
     /// Returns the attention weights of the model when it generated `hypothesis` for `line`.
     ///
-    /// The hypothesis may come from any search over the same line. The model reads it once more, all tokens
-    /// at once, which gives the weights of token-by-token decoding except for rounding. The first model of an
-    /// ensemble is used.
+    /// The hypothesis may come from any search over the same line. The model reads it once more, all tokens at once,
+    /// which gives the weights of token-by-token decoding except for rounding. The first model of an ensemble is used.
     ///
     /// # Errors
     ///

@@ -1,10 +1,9 @@
 //! [`Job`]: lines to translate for one caller; and [`JobState`], shared by its lines.
 
-use std::fmt;
-use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::{fmt, mem};
 
 use transformer_core::text::Direction;
 use transformer_search::Search;

@@ -3,11 +3,11 @@
 use transformer_core::directory::Tokenizers;
 use transformer_core::import::Marian;
 use transformer_core::import::marian::{EarlyStopping, Generation};
+use transformer_search::{AtLimit, LengthLimit, LengthPenalty, NEVER_GENERATED, Search, StopRule};
 
 use super::loaded_model::LoadedModel;
 use super::{OpenOptions, Translator};
 use crate::{ModelOrigin, TranslatorError};
-use transformer_search::{AtLimit, LengthLimit, LengthPenalty, NEVER_GENERATED, Search, StopRule};
 
 /// Returns the search that is equivalent to the model's generation settings, in Hugging Face's Transformers or in
 /// Marian.

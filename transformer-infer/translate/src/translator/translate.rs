@@ -5,11 +5,11 @@ use std::sync::OnceLock;
 
 use burn::tensor::Device;
 use transformer_core::directory::{Languages, ModelDirectory, ModelFiles, Tokenizers};
-use transformer_core::json;
 use transformer_core::text::{Direction, DirectionError, LanguageCode};
 use transformer_core::{
-    ComputePrecision, LoadError, PackedTransformer, Transformer, TransformerConfig,
+    ComputePrecision, LoadError, PackedTransformer, Transformer, TransformerConfig, json,
 };
+use transformer_search::{Hypothesis, Search};
 
 use super::loaded_model::LoadedModel;
 use super::prepared_line::PreparedLine;
@@ -17,7 +17,6 @@ use super::term_tokenizer::TermTokenizer;
 use super::{Input, OpenOptions, Translation};
 use crate::batch::{BatchLimits, Source, default_threads, translate_packed, translate_sources};
 use crate::{ModelOrigin, TranslatorError};
-use transformer_search::{Hypothesis, Search};
 
 /// The key of the manifest's `training` that stores the search settings of the model.
 const SEARCH: &str = "search";

@@ -11,8 +11,7 @@ use super::label_smoothing::LabelSmoothing;
 /// Maximum number of logits computed at once in CPU memory (32 MiB in single precision).
 pub(super) const MAX_LOGITS_CPU: usize = 8 << 20;
 
-/// Maximum number of logits computed at once on other devices, which need fewer and larger matrix
-/// products (256 MiB).
+/// Maximum number of logits computed at once on other devices, which need fewer and larger matrix products (256 MiB).
 const MAX_LOGITS_DEVICE: usize = 64 << 20;
 
 /// Returns the length of a chunk: the number of tokens with logits that are computed at once.

@@ -1,10 +1,9 @@
 //! Label smoothing (§5.4): the target distribution, the loss, and the gradient.
 //!
-//! Let `z` be the logits of one token over a vocabulary of size `V`, `p = softmax(z)`,
-//! `lse(z) = ln Σ exp(z)`, and `y` the gold token. In the form [`SmoothingForm::AllTokens`] the
-//! target distribution has `1 − ε + ε/V` on `y` and `ε/V` on every other token. In the form
-//! [`SmoothingForm::OtherTokens`] it has `1 − ε` on `y` and `ε/(V−1)` on every other token, which is
-//! the first form with `ε·V/(V−1)` instead of `ε`. In the first form, its cross-entropy with `p` is
+//! Let `z` be the logits of one token over a vocabulary of size `V`, `p = softmax(z)`, `lse(z) = ln Σ exp(z)`, and `y`
+//! the gold token. In the form [`SmoothingForm::AllTokens`] the target distribution has `1 − ε + ε/V` on `y` and `ε/V`
+//! on every other token. In the form [`SmoothingForm::OtherTokens`] it has `1 − ε` on `y` and `ε/(V−1)` on every other
+//! token, which is the first form with `ε·V/(V−1)` instead of `ε`. In the first form, its cross-entropy with `p` is
 //!
 //! ```text
 //! nll      = lse(z) − z_y           −ln p of the gold token, from which perplexity is computed
@@ -13,8 +12,7 @@
 //! ∂loss/∂z = p − (1 − ε)·onehot(y) − ε/V
 //! ```
 //!
-//! `tensors.rs` computes this with tensor operations on any device, `cpu.rs` in one buffer of CPU
-//! memory.
+//! `tensors.rs` computes this with tensor operations on any device, `cpu.rs` in one buffer of CPU memory.
 //!
 //! Szegedy et al. 2016, §7, <https://arxiv.org/abs/1512.00567>.
 
@@ -23,8 +21,7 @@ use crate::config::SmoothingForm;
 /// Label smoothing: the probability that the target moves away from the gold token, and the tokens that receive it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LabelSmoothing {
-    /// Probability that is spread over the tokens of `form`: `ε_ls` in the paper (0.1 there); 0
-    /// turns smoothing off.
+    /// Probability that is spread over the tokens of `form`: `ε_ls` in the paper (0.1 there); 0 turns smoothing off.
     pub epsilon: f64,
     /// The tokens that it is spread over.
     pub form: SmoothingForm,

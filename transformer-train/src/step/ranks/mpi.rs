@@ -1,8 +1,7 @@
 //! The processes of an MPI job (<https://www.mpi-forum.org/docs/>), by the crate `mpi`.
 
-use std::env;
-use std::thread;
 use std::time::Duration;
+use std::{env, thread};
 
 use mpi::Threading;
 use mpi::collective::SystemOperation;
