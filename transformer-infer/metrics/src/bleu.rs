@@ -190,8 +190,8 @@ impl Metric for Bleu {
         )
     }
 
-    /// Returns the lengths of the hypothesis and of the closest reference, in words; by order, the numbers of n-grams of
-    /// the hypothesis that are in a reference; and by order, the numbers of all its n-grams.
+    /// Returns the lengths of the hypothesis and of the closest reference, in words; by order, the numbers of n-grams
+    /// of the hypothesis that are in a reference; and by order, the numbers of all its n-grams.
     fn counts(&self, hypothesis: &str, references: &[&str]) -> Vec<f64> {
         let hypothesis = self.words(hypothesis);
         let references: Vec<Vec<String>> = references.iter().map(|it| self.words(it)).collect();

@@ -32,7 +32,11 @@ pub(crate) enum OutputPathError {
     Exists { path: PathBuf },
     /// The path is a link to a missing target.
     #[error("cannot write `{path}`")]
-    Link { path: PathBuf, source: io::Error },
+    Link {
+        path: PathBuf,
+        /// The error, which names the target of the link.
+        source: io::Error,
+    },
     /// The folder cannot be read.
     #[error("cannot read `{path}`")]
     Read { path: PathBuf, source: io::Error },

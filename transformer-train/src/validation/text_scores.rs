@@ -29,8 +29,8 @@ pub struct TextScores {
     pub chrf: f64,
     /// SacreBLEU's signature of the chrF score, for reproducing it.
     pub chrf_signature: String,
-    /// The scores of each of several corpora, with the number of the training corpus, from 1; their mean is in the other
-    /// fields. Empty for a single corpus.
+    /// The scores of each of several corpora, with the number of the training corpus, from 1; their mean is in the
+    /// other fields. Empty for a single corpus.
     pub corpora: Vec<(usize, Self)>,
 }
 

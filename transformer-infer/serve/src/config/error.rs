@@ -37,7 +37,6 @@ pub enum ServeError {
     #[error("`{}` and `{}` have the same name, `{name}`; rename one of the folders", first.display(), other.display())]
     SameName {
         name: String,
-        /// The folder of the first model.
         first: PathBuf,
         other: PathBuf,
     },
@@ -47,7 +46,6 @@ pub enum ServeError {
          second server"
     )]
     SamePair {
-        /// The name of the first model.
         first: String,
         other: String,
         source_language: String,
