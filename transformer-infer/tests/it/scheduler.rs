@@ -8,7 +8,6 @@ use std::thread;
 use proptest::prelude::*;
 use transformer_core::ComputePrecision;
 use transformer_core::device::is_cpu_memory;
-use transformer_infer::TranslatorError;
 use transformer_infer::scheduler::{Job, JobLine, Scheduler, SchedulerOptions, Ticket};
 use transformer_infer::search::{LengthLimit, Sampling, Search};
 use transformer_infer::{Input, OpenOptions, Translation, Translator, TranslatorError};

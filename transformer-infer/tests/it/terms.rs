@@ -3,7 +3,6 @@
 use std::fs;
 use std::path::Path;
 
-use transformer_infer::TranslatorError;
 use transformer_infer::search::{LengthLimit, Request, Sampling, Search, SearchError};
 use transformer_infer::{Input, Translation, Translator, TranslatorError, Warning};
 

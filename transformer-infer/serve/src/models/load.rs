@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use burn::tensor::Device;
 use transformer_core::ModelDirectory;
 use transformer_core::directory::DirectoryError;
-use transformer_translate::TranslatorError;
 
 use super::{ModelFacts, Models, Served};
 use crate::config::{ServeError, ServeOptions};

@@ -25,6 +25,5 @@ pub use kind::{Head, Kind};
 pub use layer_head::LayerHead;
 pub use page::{GENERATOR, SCRIPT, STYLE, TEMPLATE, page, page_data};
 pub use selection::{ColorScale, Selection, View};
-#[doc(hidden)]
 pub use transformer_core::text::Link;
 pub use weights::{Attention, Map, Token};
