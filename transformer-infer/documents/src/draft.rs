@@ -6,6 +6,7 @@ use std::ops::Range;
 use super::Protection;
 use super::copied::Copied;
 use super::limits::LineLimits;
+use super::line::DocumentLine;
 use super::marks::{Chunk, Form, Sentence, Unit, put_back, units};
 use super::passage::Passage;
 use super::rules::DocumentRules;
@@ -93,9 +94,15 @@ impl DraftSentence {
         &self.sentence.in_form(form).text
     }
 
-    /// Returns the texts that the translation of the line must contain.
-    pub fn required(&self, form: Form) -> &[String] {
-        self.sentence.terms(form)
+    /// Returns the line to translate in a form, with the texts to copy. `index` is its number.
+    pub fn document_line(&self, form: Form, index: u64) -> DocumentLine<'_> {
+        DocumentLine {
+            text: self.line(form),
+            needs_links: self.needs_links(form),
+            index,
+            copied: self.copied(form),
+            terms: self.sentence.terms(form),
+        }
     }
 
     /// Returns the bytes of the line that are copied; they contain no glossary terms.

@@ -14,6 +14,8 @@ pub use error::DocumentError;
 pub use event::{DocumentEvent, DocumentSummary};
 pub use model_lines::ModelLines;
 #[doc(hidden)]
+pub use model_lines::translate_lines;
+#[doc(hidden)]
 pub use transformer_documents::ProtectionError;
 #[doc(no_inline)]
 pub use transformer_documents::format;

@@ -80,33 +80,16 @@ impl<'a> ModelLines<'a> {
         on_progress: &mut dyn FnMut(usize),
     ) -> Result<Vec<(TranslatedLine, Outcome)>, DocumentError> {
         let of_glossary: Vec<Vec<&str>> = lines.iter().map(|line| self.terms(line)).collect();
-        let is_sampled = self.search.sampling.is_some();
-        let required = lines.iter().zip(&of_glossary);
-        let terms = required.map(|(line, terms)| line.required(terms, is_sampled));
-        let terms: Vec<Vec<&str>> = terms.collect();
-        let inputs = lines.iter().zip(&terms).map(|(line, terms)| Input {
-            text: line.text,
-            terms,
-            index: line.index,
-            ..Input::default()
-        });
-        let inputs: Vec<Input<'_>> = inputs.collect();
-        let translations = self
-            .translator
-            .translate_inputs(&inputs, &self.search, on_progress)?;
-        let outcomes = translations.iter().zip(&of_glossary);
-        let outcomes: Vec<Outcome> = outcomes.map(|(it, terms)| Outcome::of(it, terms)).collect();
-        let lines: Vec<Option<&str>> = lines
-            .iter()
-            .map(|line| line.needs_links.then_some(line.text))
-            .collect();
-        let links = self.translator.best_links(&lines, &translations)?;
-        let translated = translations.iter().zip(links);
-        let translated = translated.map(|(translation, links)| TranslatedLine {
-            text: translation.text().to_owned(),
-            links,
-        });
-        Ok(translated.zip(outcomes).collect())
+        let terms = |index: usize| &of_glossary[index][..];
+        let translated = translate_lines(self.translator, &self.search, lines, terms, on_progress)?;
+        let outcome = |((translation, line), terms): ((Translation, _), &Vec<&str>)| {
+            (line, Outcome::of(&translation, terms))
+        };
+        Ok(translated
+            .into_iter()
+            .zip(&of_glossary)
+            .map(outcome)
+            .collect())
     }
 
     /// Returns the terms of the glossary that the translation of a line must contain.
@@ -115,6 +98,41 @@ impl<'a> ModelLines<'a> {
         let terms = glossary.flat_map(|glossary| glossary.terms_outside(line.text, line.copied));
         terms.map(|term| term.target).collect()
     }
+}
+
+/// Translates lines of documents with the terms of a glossary for each, and links the words of those that need it.
+#[doc(hidden)]
+pub fn translate_lines<'a>(
+    translator: &Translator,
+    search: &Search,
+    lines: &[DocumentLine<'a>],
+    of_glossary: impl Fn(usize) -> &'a [&'a str],
+    on_progress: &mut dyn FnMut(usize),
+) -> Result<Vec<(Translation, TranslatedLine)>, DocumentError> {
+    let is_sampled = search.sampling.is_some();
+    let indexed = lines.iter().enumerate();
+    let terms = indexed.map(|(index, line)| line.required(of_glossary(index), is_sampled));
+    let terms: Vec<Vec<&str>> = terms.collect();
+    let inputs = lines.iter().zip(&terms).map(|(line, terms)| Input {
+        text: line.text,
+        terms,
+        index: line.index,
+        ..Input::default()
+    });
+    let inputs: Vec<Input<'_>> = inputs.collect();
+    let translations = translator.translate_inputs(&inputs, search, on_progress)?;
+    let texts = lines
+        .iter()
+        .map(|line| line.needs_links.then_some(line.text));
+    let links = translator.best_links(&texts.collect::<Vec<_>>(), &translations)?;
+    let translated = translations
+        .into_iter()
+        .zip(links)
+        .map(|(translation, links)| {
+            let text = translation.text().to_owned();
+            (translation, TranslatedLine { text, links })
+        });
+    Ok(translated.collect())
 }
 
 impl Outcome {

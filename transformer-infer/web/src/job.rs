@@ -4,10 +4,10 @@ use std::io::Cursor;
 use std::mem;
 use std::rc::Rc;
 
-use transformer_infer::Input;
 use transformer_infer::document::format::{Format, FormatOptions, PartReader};
 use transformer_infer::document::{
-    DocumentRules, Split, Splitter, TokenLimits, TranslatedLine, Window,
+    DocumentLine, DocumentRules, Split, Splitter, TokenLimits, TranslatedLine, Window,
+    translate_lines,
 };
 use transformer_infer::search::Search;
 use wasm_bindgen::JsError;
@@ -135,41 +135,26 @@ impl Job {
         let lines = window.sentences();
         let n_lines = lines.len();
         let end = n_lines.min(self.round.len() + n.max(1));
-        let lines = &lines[self.round.len()..end];
-        let terms: Vec<Vec<&str>> = lines
-            .iter()
-            .map(|line| line.terms.iter().map(String::as_str).collect())
-            .collect();
-        let inputs = lines.iter().zip(&terms).map(|(line, terms)| Input {
-            text: line.text,
-            terms,
-            index: line.index,
-            ..Input::default()
-        });
-        let inputs: Vec<Input<'_>> = inputs.collect();
-        let translator = &self.model.translator;
-        let translations = translator.translate_inputs(&inputs, &self.search, &mut |_| ());
-        let translations = translations.map_err(refused)?;
         let has_alignments = self.has_alignments;
-        let with_links: Vec<Option<&str>> = lines
+        let lines = lines[self.round.len()..end]
             .iter()
-            .map(|line| (line.needs_links || has_alignments).then_some(line.text))
-            .collect();
-        let links = translator.best_links(&with_links, &translations);
-        let links = links.map_err(refused)?;
-        let sentences = lines.iter().zip(&translations).zip(&links);
-        let sentences = sentences.map(|((line, translation), links)| {
-            let links = has_alignments.then_some(&links[..]);
+            .map(|line| DocumentLine {
+                needs_links: line.needs_links || has_alignments,
+                ..*line
+            });
+        let lines: Vec<DocumentLine<'_>> = lines.collect();
+        let translator = &self.model.translator;
+        let translated = translate_lines(translator, &self.search, &lines, |_| &[], &mut |_| ());
+        let translated = translated.map_err(refused)?;
+        let sentences = lines.iter().zip(&translated);
+        let sentences = sentences.map(|(line, (translation, translated))| {
+            let links = has_alignments.then_some(&translated.links[..]);
             Sentence::new(line.text, translation, links)
         });
         let sentences: Vec<Sentence<'_>> = sentences.collect();
         let json = serde_json::to_string(&sentences).map_err(refused)?;
-        let translated = translations.iter().zip(links);
         self.round
-            .extend(translated.map(|(translation, links)| TranslatedLine {
-                text: translation.text().to_owned(),
-                links,
-            }));
+            .extend(translated.into_iter().map(|(_, line)| line));
         if self.round.len() == n_lines {
             window.write(mem::take(&mut self.round), &self.model.protection);
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use super::runs::{Owner, best_prefix, best_run};
-use super::sentence::{Sentence, SentenceMarkKind, Tag};
+use super::sentence::{Sentence, SentenceMarkKind};
 use super::units::{Unit, aligned_units};
 use crate::Protection;
 use transformer_text::Link;
@@ -231,15 +231,15 @@ impl<'a> Placement<'a> {
                 .then(|| tgt_of(behind + n, false))
                 .flatten()
         };
-        // A mark at an edge of the sentence stays there.
-        if mark.parent.is_none() && before == 0 {
+        // A mark at an edge of the sentence stays there, unless it touches a word.
+        if mark.parent.is_none() && before == 0 && !mark.touches[1] {
             return within.start;
         }
-        if mark.parent.is_none() && behind == self.src_units.len() {
+        if mark.parent.is_none() && behind == self.src_units.len() && !mark.touches[0] {
             return within.end;
         }
         // A mark that touches only the next word goes before it.
-        let prefers_right = mark.touches_right && !mark.touches_left;
+        let prefers_right = mark.touches[1] && !mark.touches[0];
         let found = (0..self.src_units.len()).find_map(|n| match prefers_right {
             true => right(n).or_else(|| left(n)),
             false => left(n).or_else(|| right(n)),
@@ -255,6 +255,22 @@ impl<'a> Placement<'a> {
         } else {
             self.gap_with_space(gap, within)
         }
+    }
+
+    /// Returns whether the words on both sides of a gap may touch a mark as in the source: they do not translate other
+    /// words than those that touch it there.
+    pub(crate) fn may_touch(&self, index: usize, gap: usize) -> [bool; 2] {
+        let mark = &self.sentence.marks[index];
+        let before = self.src_units_before(mark.range.start);
+        let is_behind = |it: &Unit| it.range.start < mark.range.end;
+        let behind = self.src_units.partition_point(is_behind);
+        let translates = |tgt: Option<usize>, src: Option<usize>| {
+            let aligned = tgt.and_then(|tgt| *self.aligned.get(tgt)?);
+            aligned.is_none_or(|aligned| Some(aligned) == src)
+        };
+        let left = mark.touches[0] && translates(gap.checked_sub(1), before.checked_sub(1));
+        let right = mark.touches[1] && translates(Some(gap), Some(behind));
+        [left, right]
     }
 
     /// Returns the next gap with a space.
@@ -424,27 +440,5 @@ impl<'a> Placement<'a> {
             self.children[parent.unwrap_or(n_marks)].push(index);
         }
         self.spans[index] = gap..gap;
-    }
-
-    /// Returns for each gap whether a mark replaces its space.
-    pub(crate) fn replaced(&self) -> Vec<bool> {
-        let mut replaced = vec![false; self.tgt_units.len() + 1];
-        let marks = self.sentence.marks.iter().zip(&self.spans);
-        let written = marks
-            .zip(&self.is_dropped)
-            .filter(|(_, is_dropped)| !**is_dropped);
-        for ((mark, span), _) in written {
-            let replaces = |tag: &Option<Tag>| tag.as_ref().is_some_and(|tag| tag.replaces_space);
-            match &mark.kind {
-                SentenceMarkKind::Pair { open, close } => {
-                    replaced[span.start] |= replaces(open);
-                    replaced[span.end] |= replaces(close);
-                }
-                SentenceMarkKind::Point(_) | SentenceMarkKind::Break(_) => {
-                    replaced[span.start] |= !mark.range.is_empty();
-                }
-            }
-        }
-        replaced
     }
 }

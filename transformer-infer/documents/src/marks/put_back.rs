@@ -78,7 +78,7 @@ pub(crate) fn put_back<'a>(
         chunks: Vec::new(),
         next_unit: 0,
         is_space_due: false,
-        replaced: placement.replaced(),
+        replaced: replaced(&placement),
         border: Border {
             has_space: true,
             follows_word: false,
@@ -225,7 +225,7 @@ impl<'a> ChunkWriter<'a, '_> {
         self.chunks.push(Chunk::Raw {
             raw,
             content: raw,
-            without_first_space: false,
+            without_first_space: self.chunks.is_empty() && source.start > 0,
             without_last_space: false,
         });
         (self.needs_no_last_space, self.follows_point) = (false, false);
@@ -240,7 +240,8 @@ impl<'a> ChunkWriter<'a, '_> {
         let mark = &self.placement.sentence.marks[index];
         let next = mark.is_ordered.then(|| self.ordered.next()).flatten();
         let source = mark.range.clone();
-        if !mark.touches_left && !mark.has_spaces[0] {
+        let [touches_left, touches_right] = self.placement.may_touch(index, self.next_unit);
+        if !touches_left && !mark.has_spaces[0] {
             self.space();
             if !self.border.has_space && self.border.follows_word {
                 self.chunks.push(Chunk::Text(" "));
@@ -268,7 +269,7 @@ impl<'a> ChunkWriter<'a, '_> {
         self.needs_no_last_space = n_units > 0 && source.end < src_len;
         self.border.has_space = mark.has_spaces[1];
         (self.border.follows_word, self.follows_point) = (false, true);
-        self.border.needs_space = !mark.touches_right;
+        self.border.needs_space = !touches_right;
         self.last_source = Some(source);
     }
 
@@ -282,4 +283,24 @@ impl<'a> ChunkWriter<'a, '_> {
         };
         character.is_some_and(|c| c.is_alphanumeric() && !is_without_spaces(c))
     }
+}
+
+/// Returns for each gap whether a mark replaces its space.
+fn replaced(placement: &Placement<'_>) -> Vec<bool> {
+    let mut replaced = vec![false; placement.tgt_units.len() + 1];
+    let marks = placement.sentence.marks.iter().zip(&placement.spans);
+    let written = marks.zip(&placement.is_dropped).filter(|it| !*it.1);
+    for ((mark, span), _) in written {
+        let replaces = |tag: &Option<Tag>| tag.as_ref().is_some_and(|tag| tag.replaces_space);
+        match &mark.kind {
+            SentenceMarkKind::Pair { open, close } => {
+                replaced[span.start] |= replaces(open);
+                replaced[span.end] |= replaces(close);
+            }
+            SentenceMarkKind::Point(_) | SentenceMarkKind::Break(_) => {
+                replaced[span.start] |= !mark.range.is_empty();
+            }
+        }
+    }
+    replaced
 }

@@ -36,10 +36,8 @@ pub(crate) struct SentenceMark {
     pub(crate) parent: Option<usize>,
     /// True if a point is written with whitespace before it; after it.
     pub(crate) has_spaces: [bool; 2],
-    /// True if the word before a point touches it.
-    pub(crate) touches_left: bool,
-    /// True if the word after a point touches it.
-    pub(crate) touches_right: bool,
+    /// True if the word before it touches it; after it.
+    pub(crate) touches: [bool; 2],
     /// True if it keeps its order among others like it.
     pub(crate) is_ordered: bool,
     pub(crate) kind: SentenceMarkKind,
@@ -324,7 +322,7 @@ impl<'a> SentenceBuilder<'a> {
         }
     }
 
-    /// Finds the points of a gap that touch the words around them.
+    /// Finds the points of a gap that touch the words around them, and the pairs that do so if they have no words.
     fn find_touching_points(&mut self, gap: &[GapItem], next: Option<char>) {
         let is_word = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
         let mut touches = is_word(self.text.trim_end().chars().next_back());
@@ -332,7 +330,10 @@ impl<'a> SentenceBuilder<'a> {
             if let Some((index, raw)) = self.point(item) {
                 let touches_left = touches && !raw.starts_with_space();
                 touches &= !raw.starts_with_space() && !raw.ends_with_space();
-                self.marks[index].touches_left = touches_left;
+                self.marks[index].touches[0] = touches_left;
+            }
+            if let GapItem::Open(index) = item {
+                self.marks[*index].touches[0] = touches;
             }
             touches &= !matches!(item, GapItem::Space(_));
         }
@@ -341,7 +342,10 @@ impl<'a> SentenceBuilder<'a> {
             if let Some((index, raw)) = self.point(item) {
                 let touches_right = touches && !raw.ends_with_space();
                 touches &= !raw.starts_with_space() && !raw.ends_with_space();
-                self.marks[index].touches_right = touches_right;
+                self.marks[index].touches[1] = touches_right;
+            }
+            if let GapItem::Close(index) = item {
+                self.marks[*index].touches[1] = touches;
             }
             touches &= !matches!(item, GapItem::Space(_));
         }
@@ -405,8 +409,7 @@ impl SentenceMark {
             range: 0..0,
             parent,
             has_spaces: kind.has_spaces(),
-            touches_left: false,
-            touches_right: false,
+            touches: [false; 2],
             is_ordered: false,
             kind,
         }

@@ -61,6 +61,21 @@ fn a_placeholder_that_touches_the_next_word_still_does() {
 }
 
 #[test]
+fn a_placeholder_in_a_tag_goes_with_the_word_that_touches_the_tag() {
+    assert_eq!(reversed("one <b>{x}</b>two."), "<b>{x}</b>TWO ONE.");
+    assert_eq!(reversed("<b>{x}</b>one two."), "TWO <b>{x}</b>ONE.");
+    assert_eq!(reversed("one<b>{x}</b> two."), "TWO ONE<b>{x}</b>.");
+}
+
+#[test]
+fn a_placeholder_does_not_touch_another_word() {
+    assert_eq!(
+        reversed("one <b>two {x}</b>three four."),
+        "FOUR THREE <b>TWO {x}</b> ONE."
+    );
+}
+
+#[test]
 fn a_placeholder_at_the_start_or_at_the_end_stays_there() {
     assert_eq!(reversed("{x} one two"), "{x} TWO ONE");
     assert_eq!(reversed("one two {x}"), "TWO ONE {x}");

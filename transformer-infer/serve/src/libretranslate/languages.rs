@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use axum::Json;
 use axum::extract::State;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::IntoResponse;
 use serde::Serialize;
 use transformer_core::text::LanguageCode;
 use utoipa::ToSchema;
@@ -39,9 +40,14 @@ pub(super) struct Language {
 )]
 pub(super) async fn languages(
     State(shared): State<Arc<Shared>>,
-) -> Result<Json<Vec<Language>>, ApiError> {
-    let models = shared.models()?;
-    Ok(Json(languages_of(&models)))
+) -> Result<impl IntoResponse, ApiError> {
+    let list = |models: &Models| {
+        serde_json::to_vec(&languages_of(models)).expect("texts are always written")
+    };
+    Ok((
+        [(CONTENT_TYPE, "application/json")],
+        shared.models()?.list(list),
+    ))
 }
 
 fn languages_of(models: &Models) -> Vec<Language> {

@@ -101,12 +101,12 @@ impl Served {
     }
 
     /// Returns the source language closest to a given one, or all of them.
-    pub(super) fn sources(&self, wanted: Option<&str>) -> Vec<&LanguageCode> {
+    pub(crate) fn sources(&self, wanted: Option<&str>) -> Vec<&LanguageCode> {
         self.side(wanted, |languages| languages.src.as_ref())
     }
 
     /// Returns the target language closest to a given one, or all of them.
-    pub(super) fn targets(&self, wanted: Option<&str>) -> Vec<&LanguageCode> {
+    pub(crate) fn targets(&self, wanted: Option<&str>) -> Vec<&LanguageCode> {
         self.side(wanted, |languages| languages.tgt.as_ref())
     }
 

@@ -3,8 +3,9 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use axum::body::Bytes;
 use transformer_core::text::LanguageCode;
 use transformer_core::text::language_codes::{Closeness, closeness, closest, requested};
 
@@ -19,6 +20,8 @@ pub(crate) struct Models {
     all: Vec<Arc<Served>>,
     pivot: Option<LanguageCode>,
     targets: Vec<SourceTargets>,
+    /// The list of languages for the clients of LibreTranslate, as JSON.
+    list: OnceLock<Bytes>,
 }
 
 /// A source language with its targets, in the order of their codes.
@@ -67,6 +70,7 @@ impl Models {
             all,
             pivot,
             targets,
+            list: OnceLock::new(),
         })
     }
 
@@ -79,6 +83,16 @@ impl Models {
     /// order of their codes.
     pub(crate) fn targets(&self) -> &[SourceTargets] {
         &self.targets
+    }
+
+    /// Returns the language of translations in two steps, if any.
+    pub(crate) fn pivot(&self) -> Option<&LanguageCode> {
+        self.pivot.as_ref()
+    }
+
+    /// Returns the list of languages for the clients of LibreTranslate, made once: it names all pairs.
+    pub(crate) fn list(&self, make: impl FnOnce(&Self) -> Vec<u8>) -> Bytes {
+        self.list.get_or_init(|| make(self).into()).clone()
     }
 
     /// Returns the code of the first source language.

@@ -1,7 +1,6 @@
 //! [`ServedDocument`]: the sentences of a document, translated by the scheduler of a model.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
@@ -21,15 +20,12 @@ use transformer_search::Search;
 use transformer_translate::scheduler::{Job, JobLine, Ticket};
 use transformer_translate::{Glossary, Translation, Translator, TranslatorError};
 
-/// Time that a request in progress waits before it asks for room in the queue again.
-pub(super) const WAIT: Duration = Duration::from_millis(20);
-
 /// A document that is translated window by window. Dropping it cancels what it waits for.
 pub(super) struct ServedDocument {
     work: Arc<Work>,
     /// Number of sentences so far.
     n_sentences: u64,
-    /// True if lines were accepted: the next ones wait for room.
+    /// True if lines were accepted: the next ones are never refused.
     has_begun: bool,
     _permit: Option<OwnedSemaphorePermit>,
 }
@@ -125,22 +121,16 @@ impl ServedDocument {
         Ok(window.into_texts())
     }
 
-    /// Gives lines to the scheduler.
+    /// Gives lines to the scheduler. Only the first ones of a request can be refused.
     async fn submit(&mut self, lines: Vec<JobLine>) -> Result<Submitted, ApiError> {
-        let lines = Arc::new(lines);
-        loop {
-            let lines = lines.clone();
-            let submit = move |work: &Work| Ok(work.submit(lines.to_vec()));
-            match self.on_thread(submit).await? {
-                Ok(submitted) => {
-                    self.has_begun = true;
-                    return Ok(submitted);
-                }
-                Err(TranslatorError::QueueFull { .. }) if self.has_begun => {}
-                Err(error) => return Err(of_scheduler(error, &self.work.served)),
-            }
-            tokio::time::sleep(WAIT).await;
-        }
+        let is_accepted = self.has_begun || self.work.caller.slot.is_some();
+        let submit = move |work: &Work| {
+            let submitted = work.submit(lines, is_accepted);
+            submitted.map_err(|error| of_scheduler(error, &work.served))
+        };
+        let submitted = self.on_thread(submit).await?;
+        self.has_begun = true;
+        Ok(submitted)
     }
 
     async fn on_thread<T: Send + 'static>(
@@ -202,7 +192,7 @@ impl Work {
         }
     }
 
-    fn submit(&self, lines: Vec<JobLine>) -> Result<Submitted, TranslatorError> {
+    fn submit(&self, lines: Vec<JobLine>, is_accepted: bool) -> Result<Submitted, TranslatorError> {
         let n_lines = lines.len();
         let job = Job {
             caller: self.caller.id,
@@ -214,9 +204,9 @@ impl Work {
             let _ = sender.send((index, result)); // the request may have ended
         };
         let scheduler = self.served.scheduler();
-        let ticket = match self.caller.slot {
-            None => scheduler.submit(job, on_done),
-            Some(_) => scheduler.submit_unlimited(job, on_done),
+        let ticket = match is_accepted {
+            true => scheduler.submit_unlimited(job, on_done),
+            false => scheduler.submit(job, on_done),
         }?;
         Ok(Submitted {
             n_lines,

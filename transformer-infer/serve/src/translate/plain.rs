@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use transformer_translate::TranslatorError;
 
-use super::document::{WAIT, limits, splitter};
+use super::document::{limits, splitter};
 use super::failure::{of_scheduler, of_translator};
 use super::finish::{Finisher, Line, Text};
 use super::request::{SentenceEvent, SentenceTranslation, TextTranslation, TranslateOptions};
@@ -118,17 +118,17 @@ fn submit(
         })
         .collect();
     let (lines, terms) = lines_of(&texts, &of_texts, options);
-    let draft = |&(text, sentence): &(usize, usize)| &texts[text].draft.sentences[sentence];
+    let drafts = drafts_of(&texts, &lines);
     let (terms, found_terms) = match only_finds_terms {
         true => (vec![Vec::new(); lines.len()], terms),
         false => (terms, Vec::new()),
     };
     if options.attention.is_some() {
-        check_attention(served, lines.iter().map(draft))?;
+        check_attention(served, drafts.iter().copied())?;
     }
     let forms = (0..lines.len()).map(|index| (index, Form::default()));
-    let drafts: Vec<&DraftSentence> = lines.iter().map(draft).collect();
-    let round = Round::start(served, caller, &search, forms.collect(), &drafts, &terms);
+    let forms = forms.collect();
+    let round = Round::start(served, caller, &search, forms, &drafts, &terms, false);
     let round = round.map_err(|error| of_scheduler(error, served))?;
     Ok(Submitted {
         lines,
@@ -141,7 +141,8 @@ fn submit(
 }
 
 impl Round {
-    /// Gives lines to the scheduler; `drafts` and `terms` are those of all lines.
+    /// Gives lines to the scheduler; `drafts` and `terms` are those of all lines. Lines of an accepted request are
+    /// never refused.
     fn start(
         served: &Served,
         caller: u64,
@@ -149,16 +150,17 @@ impl Round {
         lines: Vec<(usize, Form)>,
         drafts: &[&DraftSentence],
         terms: &[Vec<String>],
+        is_accepted: bool,
     ) -> Result<Self, TranslatorError> {
         let samples = search.sampling.is_some();
         let job_line = |(index, form): &(usize, Form)| {
-            let (draft, terms) = (drafts[*index], terms[*index].iter());
-            // Sampling has no required terms.
-            let required = draft.required(*form).iter().filter(|_| !samples);
+            let line = drafts[*index].document_line(*form, *index as u64);
+            let terms: Vec<&str> = terms[*index].iter().map(String::as_str).collect();
+            let required = line.required(&terms, samples).into_iter();
             JobLine {
-                text: draft.line(*form).to_owned(),
-                terms: terms.chain(required).cloned().collect(),
-                index: *index as u64,
+                text: line.text.to_owned(),
+                terms: required.map(str::to_owned).collect(),
+                index: line.index,
                 direction: served.direction(),
                 ..JobLine::default()
             }
@@ -172,9 +174,10 @@ impl Round {
         let on_done = move |index, result| {
             let _ = sender.send((index, result)); // the request may have ended
         };
-        let ticket = match lines.is_empty() {
-            true => None,
-            false => Some(served.scheduler().submit(job, on_done)?),
+        let ticket = match (lines.is_empty(), is_accepted) {
+            (true, _) => None,
+            (false, true) => Some(served.scheduler().submit_unlimited(job, on_done)?),
+            (false, false) => Some(served.scheduler().submit(job, on_done)?),
         };
         Ok(Self {
             lines,
@@ -182,6 +185,13 @@ impl Round {
             _ticket: ticket,
         })
     }
+}
+
+/// Returns the sentence of each line.
+fn drafts_of<'a>(texts: &'a [Text], lines: &[(usize, usize)]) -> Vec<&'a DraftSentence> {
+    let lines = lines.iter();
+    let drafts = lines.map(|&(text, sentence)| &texts[text].draft.sentences[sentence]);
+    drafts.collect()
 }
 
 /// Returns the text and the sentence of each line to translate, and its terms. The terms of a whole text are required
@@ -276,7 +286,10 @@ async fn finish_all(
             sentences[text][sentence] = translation;
         };
         let again = finish_round(&mut round, &lines, finisher, on_finished).await?;
-        round = next_round(finisher, &lines, caller, &search, again).await?;
+        let drafts = drafts_of(&finisher.texts, &lines);
+        let (served, terms) = (&finisher.served, &finisher.terms);
+        round = Round::start(served, caller, &search, again, &drafts, terms, true)
+            .map_err(|error| of_scheduler(error, served))?;
     }
     Ok(sentences)
 }
@@ -318,36 +331,6 @@ async fn finish_round(
         }
     }
     Ok(again)
-}
-
-/// Gives lines to the scheduler once more. They wait for room in the queue: the request was accepted.
-async fn next_round(
-    finisher: &Finisher,
-    lines: &[(usize, usize)],
-    caller: u64,
-    search: &Search,
-    again: Vec<(usize, Form)>,
-) -> Result<Round, ApiError> {
-    loop {
-        let texts = &finisher.texts;
-        let drafts = lines
-            .iter()
-            .map(|(text, sentence)| &texts[*text].draft.sentences[*sentence]);
-        let drafts: Vec<&DraftSentence> = drafts.collect();
-        let served = &finisher.served;
-        match Round::start(
-            served,
-            caller,
-            search,
-            again.clone(),
-            &drafts,
-            &finisher.terms,
-        ) {
-            Err(TranslatorError::QueueFull { .. }) => {}
-            round => return round.map_err(|error| of_scheduler(error, served)),
-        }
-        tokio::time::sleep(WAIT).await;
-    }
 }
 
 impl PlainTexts {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use serde::Serialize;
-use transformer_core::text::{LanguageCode, LanguageTokens};
+use transformer_core::text::LanguageCode;
 use utoipa::ToSchema;
 
 use crate::http::{ApiError, Client, ErrorBody};
@@ -17,17 +17,12 @@ use crate::state::Shared;
 pub(crate) struct ModelsReply {
     /// The models, in the order of the server's options.
     pub(crate) models: Vec<ModelReply>,
-    /// The source languages, with the languages that each can be translated into, directly or through a third language.
-    pub(crate) languages: Vec<SourceReply>,
-}
-
-/// A source language.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct SourceReply {
-    #[serde(flatten)]
-    pub(crate) language: LanguageReply,
-    /// The languages that it can be translated into.
-    pub(crate) targets: Vec<LanguageReply>,
+    /// The languages of all models, in the order of their codes.
+    pub(crate) languages: Vec<LanguageReply>,
+    /// The code of the third language, if the server translates in two steps: from each language that a model
+    /// translates into it, to each that a model translates from it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) pivot: Option<String>,
 }
 
 /// A model.
@@ -41,9 +36,11 @@ pub(crate) struct ModelReply {
     /// The target language, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) target: Option<LanguageReply>,
-    /// The codes of all languages of a multilingual model, which translates between any two of them.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) languages: Vec<String>,
+    /// The codes of the source languages, if known.
+    pub(crate) source_languages: Vec<String>,
+    /// The codes of the target languages, if known. A model of several languages does not translate between a language
+    /// and itself.
+    pub(crate) target_languages: Vec<String>,
     /// Known facts about the model.
     #[serde(flatten)]
     pub(crate) facts: ModelFacts,
@@ -75,28 +72,24 @@ pub(super) async fn models(
 ) -> Result<Json<ModelsReply>, ApiError> {
     shared.check_key(client.key.as_deref())?;
     let models = shared.models()?;
-    let languages = models.targets().iter();
-    let languages = languages.map(|(source, targets)| SourceReply {
-        language: language(source),
-        targets: targets.iter().map(language).collect(),
-    });
+    let languages = models.codes().into_iter();
+    let languages = languages.filter_map(|code| code.parse().ok());
     Ok(Json(ModelsReply {
-        languages: languages.collect(),
+        languages: languages.map(|code| language(&code)).collect(),
         models: models.all().iter().map(|served| model(served)).collect(),
+        pivot: models.pivot().map(ToString::to_string),
     }))
 }
 
 fn model(served: &Served) -> ModelReply {
     let languages = served.languages();
-    let all = served.table().map_or(&[][..], LanguageTokens::all);
+    let codes = |all: Vec<&LanguageCode>| all.into_iter().map(ToString::to_string).collect();
     ModelReply {
-        languages: all
-            .iter()
-            .map(|language| language.code.to_string())
-            .collect(),
         name: served.name().to_owned(),
         source: languages.src.as_ref().map(language),
         target: languages.tgt.as_ref().map(language),
+        source_languages: codes(served.sources(None)),
+        target_languages: codes(served.targets(None)),
         facts: served.facts().clone(),
     }
 }

@@ -124,19 +124,21 @@ fn a_placeholder_that_spells_a_term_requires_nothing_of_the_second_model() {
 }
 
 #[test]
-fn languages_have_names_and_targets_also_through_a_third_language() {
+fn languages_have_names_and_are_listed_once_with_the_third_language() {
     let models = Models::new();
     let server = serve(&models, &[("a", "de", "en"), ("b", "en", "fr")], Some("en"));
     let reply = server.get("/v1/models").json();
     let german = json!({ "code": "de", "name": "German", "native_name": "Deutsch" });
     assert_eq!(reply["models"][0]["source"], german);
-    let codes = |value: &Value| -> Vec<Value> {
-        let list = value.as_array().expect("it is a list").iter();
-        list.map(|language| language["code"].clone()).collect()
-    };
-    assert_eq!(codes(&reply["languages"]), ["de", "en"]);
-    assert_eq!(codes(&reply["languages"][0]["targets"]), ["en", "fr"]);
-    assert_eq!(codes(&reply["languages"][1]["targets"]), ["fr"]);
+    let languages = reply["languages"].as_array().expect("it is a list").iter();
+    let codes: Vec<&Value> = languages.map(|language| &language["code"]).collect();
+    assert_eq!(codes, ["de", "en", "fr"]);
+    assert_eq!(reply["models"][1]["source_languages"], json!(["en"]));
+    assert_eq!(reply["models"][1]["target_languages"], json!(["fr"]));
+    assert_eq!(reply["pivot"], "en");
+    let listed = server.get("/languages").json();
+    assert_eq!(listed[0]["targets"], json!(["de", "en", "fr"]));
+    assert_eq!(listed[1]["targets"], json!(["en", "fr"]));
 }
 
 #[test]
@@ -301,11 +303,17 @@ fn a_multilingual_model_is_listed_with_its_languages() {
     let (_folder, path) = imported("m2m100", &[]);
     let server = Running::ready(options(&[path.into()]));
     let reply = server.get("/v1/models").json();
-    let languages = reply["models"][0]["languages"]
-        .as_array()
-        .expect("there is a list");
-    assert_eq!(languages.len(), 100);
-    assert!(languages.contains(&json!("de")));
+    for side in ["source_languages", "target_languages"] {
+        let languages = reply["models"][0][side].as_array();
+        let languages = languages.expect("there is a list");
+        assert_eq!(languages.len(), 100);
+        assert!(languages.contains(&json!("de")));
+    }
+    let n_bytes = reply.to_string().len();
+    assert!(
+        n_bytes < 10_000,
+        "each language is listed once: {n_bytes} bytes"
+    );
     let listed = server.get("/languages").json();
     let german = listed
         .as_array()

@@ -96,11 +96,12 @@ impl Subtitles {
         source: &Source,
         has_times: bool,
     ) -> Result<usize, ReadError> {
-        let Some(first) = block.lines.first() else {
-            return Ok(0);
+        let first = match block.lines.first() {
+            Some(first) => first.trim_end(),
+            None if self.kind == SubtitleKind::SubRip => return Ok(0),
+            None => "",
         };
         self.has_begun = true;
-        let first = first.trim_end();
         match self.kind {
             SubtitleKind::SubRip if has_times => Ok(0),
             SubtitleKind::SubRip => Err(source.syntax(
@@ -112,8 +113,8 @@ impl Subtitles {
                 Some(rest) if rest.is_empty() || rest.starts_with([' ', '\t']) => Ok(1),
                 _ => Err(source.syntax(
                     block.number,
-                    "expected `WEBVTT`, found other text",
-                    "check that this is a WebVTT file",
+                    "expected `WEBVTT` in the first line, found other text or a blank line",
+                    "check that this is a WebVTT file, and remove what comes before",
                 )),
             },
         }

@@ -48,6 +48,20 @@ fn cues(cues: &[&str], pause: usize) -> String {
 }
 
 #[test]
+fn a_blank_line_before_the_signature_is_refused() {
+    let read = check::read(
+        Format::Subtitles(SubtitleKind::WebVtt),
+        &FormatOptions::default(),
+        b"\nWEBVTT\n\n00:01.000 --> 00:02.000\nA dog\n",
+    );
+    assert_eq!(
+        read.expect_err("browsers do not read it").to_string(),
+        "test, line 1: expected `WEBVTT` in the first line, found other text or a blank line; check that this is a \
+         WebVTT file, and remove what comes before"
+    );
+}
+
+#[test]
 fn a_sentence_over_cues_is_one_passage_with_the_times_as_a_break() {
     let parts = srt_parts(&cues(&["I never said", "that it was easy."], 0));
     assert_eq!(texts(&parts), ["I never said that it was easy."]);

@@ -46,6 +46,14 @@ fn columns_are_chosen_by_name_or_number() {
 }
 
 #[test]
+fn a_byte_order_mark_is_no_part_of_the_first_name_and_stays_inside_cells() {
+    let text = "\u{feff}title,b\nA\u{feff}dog,x\n";
+    let parts = csv_parts(&["title"], text);
+    assert_eq!(texts(&parts), ["A\u{feff}dog"]);
+    assert_eq!(written(&parts), text);
+}
+
+#[test]
 fn without_columns_a_table_is_refused_with_their_list() {
     let message = error(csv(&[], "id,\"ti\"\"tle\"\n"));
     assert!(

@@ -19,14 +19,14 @@ export class Languages {
   #onChange;
 
   /**
-   * `models` and `languages` are the lists of `/v1/models`. `onChange` is called when the choice changed, with
+   * `models`, `languages` and `pivot` are those of `/v1/models`. `onChange` is called when the choice changed, with
    * whether the languages were swapped.
    */
-  constructor(models, languages, onChange) {
+  constructor({ models, languages, pivot }, onChange) {
     this.#models = models;
     this.#onChange = onChange;
-    this.#pairs = languages.flatMap((source) => source.targets.map((target) => [source.code, target.code]));
-    this.#names = new Map(languages.flatMap((source) => [source, ...source.targets]).map((it) => [it.code, it.name]));
+    this.#pairs = pairs(models, pivot);
+    this.#names = new Map(languages.map((it) => [it.code, it.name]));
     this.#source.onchange = () => this.#choose(this.#source.value, this.#target.value);
     this.#target.onchange = () => this.#choose(this.#source.value, this.#target.value);
     this.#model.onchange = () => {
@@ -76,7 +76,7 @@ export class Languages {
 
   #candidates() {
     if (this.#pairs.length === 0) return this.#models;
-    return this.#models.filter((it) => it.source?.code === this.source && it.target?.code === this.target);
+    return this.#models.filter((it) => translates(it, this.source, this.target));
   }
 
   #choose(source, target, isSwap = false) {
@@ -122,6 +122,32 @@ export class Languages {
     byId("facts").replaceChildren(...facts(model).map(([name, value]) => (
       element("div", {}, element("dt", {}, name), element("dd", {}, value)))));
   }
+}
+
+/** Returns whether a model translates between two languages. */
+function translates(model, source, target) {
+  return model.source_languages.includes(source) && model.target_languages.includes(target)
+    && (source !== target || model.source_languages.length === 1);
+}
+
+/** Returns the pairs of languages, in the order of their codes: those of the models, and those through a third one. */
+function pairs(models, pivot) {
+  const found = new Map();
+  const add = (from, to) => found.set(`${from} ${to}`, [from, to]);
+  for (const model of models) {
+    for (const from of model.source_languages) {
+      for (const to of model.target_languages) {
+        if (from !== to || model.source_languages.length === 1) add(from, to);
+      }
+    }
+  }
+  const direct = [...found.values()];
+  for (const [from] of direct.filter((pair) => pair[1] === pivot)) {
+    for (const [, to] of direct.filter((pair) => pair[0] === pivot)) {
+      if (from !== to) add(from, to);
+    }
+  }
+  return [...found.keys()].sort().map((it) => found.get(it));
 }
 
 /** Returns what is known of a model, as pairs of a name and a value. */

@@ -189,8 +189,8 @@ async function start() {
   // The interface of LibreTranslate, of which this is, may be off.
   const server = await getSettings().catch(() => ({}));
   byId("key-setting").hidden = !server.keyRequired && settings.apiKey === "";
-  const { models, languages: known } = await withKey(getModels);
-  languages = new Languages(models, known, takeLanguages);
+  const known = await withKey(getModels);
+  languages = new Languages(known, takeLanguages);
   const limit = server.charLimit > 0 ? server.charLimit : null;
   source.limit = limit;
   translation.limit = limit;
