@@ -1,6 +1,6 @@
 """Translates files of others, and compares their structure with that of the translation by parsers of others.
 
-    pip install html5lib markdown-it-py linkify-it-py polib webvtt-py srt
+    pip install html5lib markdown-it-py linkify-it-py polib webvtt-py srt python-docx python-pptx openpyxl odfpy
     cargo build --package transformer-infer --example reverse_document
     python benchmarks/document_structure.py --program target/debug/examples/reverse_document /usr/share ~/.cargo/registry
 
@@ -21,10 +21,17 @@ import pathlib
 import re
 import subprocess
 import tempfile
+import zipfile
 
+import docx
 import html5lib
 import markdown_it
+import odf.opendocument
+import odf.teletype
+import odf.text
+import openpyxl
 import polib
+import pptx
 import srt
 import webvtt
 from markdown_it.tree import SyntaxTreeNode
@@ -137,6 +144,66 @@ def table(text):
     return rows[:1], [len(row) for row in rows], [[bool(cell.strip()) for cell in row] for row in rows]
 
 
+def letters(text):
+    return sorted(re.sub(r"\W", "", text.upper()))
+
+
+def by_format(runs):
+    """Returns the letters of each formatting; `runs` are pairs of both."""
+    found = collections.defaultdict(list)
+    for formatting, text in runs:
+        found[repr(formatting)] += letters(text)
+    return sorted((formatting, sorted(text)) for formatting, text in found.items() if text)
+
+
+def word(file):
+    """Returns the style, the links and the formatting of each paragraph."""
+    document = docx.Document(io.BytesIO(file))
+    found = []
+
+    def add(container):
+        for paragraph in container.paragraphs:
+            runs = ((run.bold, run.italic, run.underline, run.font.size, run.font.name) for run in paragraph.runs)
+            runs = by_format(zip(runs, (run.text for run in paragraph.runs)))
+            found.append((paragraph.style.name, letters(paragraph.text), len(paragraph.hyperlinks), runs))
+        for row in (row for table in container.tables for row in table.rows):
+            for cell in row.cells:
+                add(cell)
+
+    for part in [document, *(it for section in document.sections for it in (section.header, section.footer))]:
+        add(part)
+    return found, other_entries(file)
+
+
+def slides(file):
+    found = []
+    for shape in (shape for slide in pptx.Presentation(io.BytesIO(file)).slides for shape in slide.shapes):
+        for paragraph in shape.text_frame.paragraphs if shape.has_text_frame else []:
+            runs = [((run.font.bold, run.font.italic, run.font.size), run.text) for run in paragraph.runs]
+            found.append((shape.name, letters(paragraph.text), by_format(runs)))
+    return found, other_entries(file)
+
+
+def sheets(file):
+    cells = (cell for sheet in openpyxl.load_workbook(io.BytesIO(file)) for row in sheet.iter_rows() for cell in row)
+    is_text = lambda value: isinstance(value, str) and not value.startswith("=")
+    values = ((cell.coordinate, cell.value) for cell in cells if cell.value is not None)
+    return [(at, letters(value) if is_text(value) else repr(value)) for at, value in values], other_entries(file)
+
+
+def open_document(file):
+    document = odf.opendocument.load(io.BytesIO(file))
+    kinds = (odf.text.P, odf.text.H)
+    paragraphs = (paragraph for kind in kinds for paragraph in document.getElementsByType(kind))
+    return [letters(odf.teletype.extractText(it)) for it in paragraphs], other_entries(file)
+
+
+def other_entries(file):
+    """Returns the names of all entries, and the content of those that are no XML."""
+    package = zipfile.ZipFile(io.BytesIO(file))
+    return [(name, "" if name.endswith(".xml") else package.read(name)) for name in package.namelist()]
+
+
 # Kind, extensions, structure, what is kept, parser.
 KINDS = {
     "html": ({".html", ".htm"}, html, "elements, attributes, comments", "html5lib"),
@@ -146,11 +213,18 @@ KINDS = {
     "vtt": ({".vtt"}, vtt, "times, which ascend; tags in their cues", "webvtt-py"),
     "srt": ({".srt"}, subrip, "times, numbers; tags in their cues", "srt"),
     "csv": ({".csv"}, table, "header, rows, cells", "csv"),
+    "docx": ({".docx"}, word, "paragraphs, styles, formatting, links, other entries", "python-docx"),
+    "pptx": ({".pptx"}, slides, "paragraphs, formatting, other entries", "python-pptx"),
+    "xlsx": ({".xlsx"}, sheets, "cells, formulas, other entries", "openpyxl"),
+    "odt": ({".odt", ".ods", ".odp"}, open_document, "paragraphs, headings, other entries", "odfpy"),
 }
+
+# Kinds of files that are read as bytes.
+BYTES = {"html", "docx", "pptx", "xlsx", "odt"}
 
 
 def text_of(path, kind):
-    return path.read_bytes() if kind == "html" else path.read_bytes().decode("utf-8")
+    return path.read_bytes() if kind in BYTES else path.read_bytes().decode("utf-8")
 
 
 def check(path, kind, arguments):

@@ -78,8 +78,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
         n_sentences = window.n_sentences();
         for text in window.into_texts() {
-            translated.extend_from_slice(&reader.encoded(&text));
+            translated.extend_from_slice(&reader.written(&text)?);
         }
     }
+    translated.extend(reader.end()?);
     Ok(fs::write(output, translated)?)
 }

@@ -190,6 +190,12 @@ pub(crate) enum CommandError {
     /// A file cannot be opened.
     #[error("cannot open `{path}`; check the path")]
     OpenFile { path: PathBuf, source: io::Error },
+    /// A file does not hold rules for XML.
+    #[error("`{path}` does not hold rules for XML; correct it at the place that the reason names")]
+    Rules {
+        path: PathBuf,
+        source: serde_json::Error,
+    },
     /// The output file is one of the inputs.
     #[error("`{path}` is both input and output; write to another file with --out")]
     OutIsInput { path: PathBuf },

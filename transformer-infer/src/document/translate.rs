@@ -79,10 +79,12 @@ impl<'a> DocumentTranslator<'a> {
                 break;
             }
             for text in self.translate_parts(parts, on_event)? {
-                let written = output.write_all(&reader.encoded(&text));
+                let written = output.write_all(&reader.written(&text)?);
                 written.map_err(DocumentError::Write)?;
             }
         }
+        let end = reader.end()?;
+        output.write_all(&end).map_err(DocumentError::Write)?;
         output.flush().map_err(DocumentError::Write)?;
         Ok(self.summary)
     }

@@ -63,7 +63,8 @@ impl Builder {
             ItemKind::Break => {
                 // Times of syllables do not split their word.
                 let is_tag = item.source.starts_with(['<', '{']);
-                let is_in_word = is_tag && !raw.source().contains(char::is_whitespace);
+                let is_in_word =
+                    is_tag && (!item.is_visible || !raw.source().contains(char::is_whitespace));
                 let needs_space = !is_in_word && do_lines_need_space(before, next);
                 self.push_mark(MarkKind::Break { raw }, needs_space);
             }

@@ -10,14 +10,17 @@ use encoding_rs::UTF_8;
 use super::html::html_file;
 use super::json::Json;
 use super::markdown::Markdown;
+use super::package::Package;
+use super::pairs::{PairKind, Pairs};
 use super::parts::{PartReader, ReadParts};
 use super::po::Po;
 use super::source::Source;
 use super::subtitles::Subtitles;
 use super::table::Table;
+use super::xml::XmlFile;
 use super::{
-    HtmlOptions, JsonOptions, Paragraphs, PoOptions, ReadError, SubtitleKind, SubtitleOptions,
-    TableOptions,
+    HtmlOptions, JsonOptions, PackageKind, Paragraphs, PoOptions, ReadError, SubtitleKind,
+    SubtitleOptions, TableOptions, XmlRules,
 };
 
 /// The format of a document.
@@ -40,6 +43,12 @@ pub enum Format {
     Po,
     /// JSON; its strings are translated.
     Json,
+    /// Files of keys and values.
+    Pairs(PairKind),
+    /// Zip files of XML: office documents and books.
+    Package(PackageKind),
+    /// XML with a table of rules: resources of programs, and files of translators.
+    Xml,
 }
 
 /// A name or an extension that does not belong to a format.
@@ -68,6 +77,8 @@ pub struct FormatOptions {
     pub po: PoOptions,
     /// The strings to translate in JSON.
     pub json: JsonOptions,
+    /// The rules for XML. Default: those of the format that the outermost element belongs to.
+    pub xml: Option<XmlRules>,
 }
 
 impl Default for FormatOptions {
@@ -80,6 +91,7 @@ impl Default for FormatOptions {
             csv_separator: ',',
             po: PoOptions::default(),
             json: JsonOptions::default(),
+            xml: None,
         }
     }
 }
@@ -95,6 +107,27 @@ const NAMES: &[(Format, &[&str])] = &[
     (Format::Csv, &["csv"]),
     (Format::Po, &["po", "pot"]),
     (Format::Json, &["json", "arb"]),
+    (Format::Pairs(PairKind::Properties), &["properties"]),
+    (Format::Pairs(PairKind::Strings), &["strings"]),
+    (Format::Pairs(PairKind::Yaml), &["yaml", "yml"]),
+    (
+        Format::Package(PackageKind::Docx),
+        &["docx", "docm", "dotx"],
+    ),
+    (
+        Format::Package(PackageKind::Pptx),
+        &["pptx", "pptm", "potx"],
+    ),
+    (
+        Format::Package(PackageKind::Xlsx),
+        &["xlsx", "xlsm", "xltx"],
+    ),
+    (
+        Format::Package(PackageKind::OpenDocument),
+        &["odt", "ods", "odp", "ott"],
+    ),
+    (Format::Package(PackageKind::Epub), &["epub"]),
+    (Format::Xml, &["xml", "xliff", "xlf", "resx", "resw", "ts"]),
 ];
 
 impl Format {
@@ -119,7 +152,8 @@ impl Format {
     ///
     /// # Errors
     ///
-    /// Returns a [`ReadError`] if the first part of the document cannot be read; later errors are among the parts.
+    /// Returns a [`ReadError`] if HTML is in an encoding that cannot be read, or if a package is not a zip file. All
+    /// other errors come with the parts: the document is read while they are taken.
     pub fn read(
         self,
         name: String,
@@ -136,6 +170,11 @@ impl Format {
             Self::Csv => Box::new(table(Some(options.csv_separator))),
             Self::Po => Box::new(Po::new(options.po)),
             Self::Json => Box::new(Json::new(options.json.clone())),
+            Self::Pairs(kind) => Box::new(Pairs::new(kind)),
+            Self::Package(kind) => {
+                return Ok(PartReader::of_package(Package::new(name, input, kind)?));
+            }
+            Self::Xml => Box::new(XmlFile(options.xml.clone())),
         };
         Ok(PartReader::new(Source::new(name, input), format, UTF_8))
     }

@@ -8,6 +8,8 @@ mod items;
 mod json;
 mod kind;
 mod markdown;
+mod package;
+mod pairs;
 mod parts;
 mod po;
 mod segments;
@@ -26,6 +28,10 @@ pub use html::html_parts;
 pub use json::JsonOptions;
 pub use kind::{Format, FormatError, FormatOptions};
 #[doc(hidden)]
+pub use package::PackageKind;
+#[doc(hidden)]
+pub use pairs::PairKind;
+#[doc(hidden)]
 pub use parts::PartReader;
 #[doc(hidden)]
 pub use po::Filled;
@@ -41,3 +47,4 @@ pub use text::Paragraphs;
 pub use xml::XmlOptions;
 #[doc(hidden)]
 pub use xml::xml_parts;
+pub use xml::{RunNames, XmlRules};

@@ -7,6 +7,7 @@ use std::fmt;
 use encoding_rs::Encoding;
 
 use super::html::encoded;
+use super::package::Package;
 use super::source::Source;
 use crate::{Mark, MarkKind, Part, Passage, Raw, ReadError};
 
@@ -33,14 +34,20 @@ pub(super) trait ReadParts: fmt::Debug + Send {
 /// The parts of a document, in order; ends after the first error.
 #[derive(Debug)]
 pub struct PartReader {
-    source: Source,
-    format: Box<dyn ReadParts>,
+    input: Input,
     encoding: &'static Encoding,
     queue: PartQueue,
     has_begun: bool,
     has_ended: bool,
     /// The error to return after the parts read before it.
     error: Option<ReadError>,
+}
+
+/// The source of parts.
+#[derive(Debug)]
+enum Input {
+    Text(Box<Source>, Box<dyn ReadParts>),
+    Package(Box<Package>),
 }
 
 /// Parts that have been read but not returned.
@@ -54,9 +61,17 @@ impl PartReader {
         format: Box<dyn ReadParts>,
         encoding: &'static Encoding,
     ) -> Self {
+        Self::of(Input::Text(Box::new(source), format), encoding)
+    }
+
+    /// Reads a package.
+    pub(super) fn of_package(package: Package) -> Self {
+        Self::of(Input::Package(Box::new(package)), encoding_rs::UTF_8)
+    }
+
+    fn of(input: Input, encoding: &'static Encoding) -> Self {
         Self {
-            source,
-            format,
+            input,
             encoding,
             queue: PartQueue::default(),
             has_begun: false,
@@ -86,19 +101,44 @@ impl PartReader {
         Ok(window)
     }
 
-    /// Returns text in the encoding of the document.
-    pub fn encoded<'a>(&self, text: &'a str) -> Cow<'a, [u8]> {
-        encoded(text, self.encoding)
+    /// Takes the text of the next part, and returns the next bytes of the document: the text in its encoding, or none
+    /// yet if the document is a package.
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`ReadError`] if a package cannot be made.
+    pub fn written<'a>(&mut self, text: &'a str) -> Result<Cow<'a, [u8]>, ReadError> {
+        match &mut self.input {
+            Input::Text(..) => Ok(encoded(text, self.encoding)),
+            Input::Package(package) => package.write(text).map(|()| Cow::default()),
+        }
+    }
+
+    /// Returns the last bytes of the document, after the text of its last part: all of a package.
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`ReadError`] if a package cannot be made.
+    pub fn end(&mut self) -> Result<Vec<u8>, ReadError> {
+        match &mut self.input {
+            Input::Text(..) => Ok(Vec::new()),
+            Input::Package(package) => package.end(),
+        }
     }
 
     /// Reads some more. A byte order mark is copied.
     fn read(&mut self) -> Result<bool, ReadError> {
-        if !self.has_begun {
-            self.has_begun = true;
-            let mark = self.source.take_byte_order_mark()?;
-            self.queue.push_verbatim(&mark);
+        match &mut self.input {
+            Input::Text(source, format) => {
+                if !self.has_begun {
+                    self.has_begun = true;
+                    let mark = source.take_byte_order_mark()?;
+                    self.queue.push_verbatim(&mark);
+                }
+                format.read_parts(source, &mut self.queue)
+            }
+            Input::Package(package) => package.read_parts(&mut self.queue),
         }
-        self.format.read_parts(&mut self.source, &mut self.queue)
     }
 }
 

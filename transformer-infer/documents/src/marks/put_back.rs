@@ -225,7 +225,7 @@ impl<'a> ChunkWriter<'a, '_> {
         self.chunks.push(Chunk::Raw {
             raw,
             content: raw,
-            without_first_space: self.chunks.is_empty() && source.start > 0,
+            without_first_space: self.chunks.is_empty() && source.start > 0 && has_one_space(raw),
             without_last_space: false,
         });
         (self.needs_no_last_space, self.follows_point) = (false, false);
@@ -283,6 +283,12 @@ impl<'a> ChunkWriter<'a, '_> {
         };
         character.is_some_and(|c| c.is_alphanumeric() && !is_without_spaces(c))
     }
+}
+
+/// Returns whether markup begins with a single space; other whitespace may be the layout of the document.
+fn has_one_space(raw: &Raw) -> bool {
+    let source = raw.source();
+    source.len() == source.trim_start().len() + 1 && source.starts_with(' ')
 }
 
 /// Returns for each gap whether a mark replaces its space.

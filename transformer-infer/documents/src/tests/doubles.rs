@@ -124,10 +124,11 @@ pub(super) fn translate_document(
     loop {
         let parts = reader.window()?;
         if parts.is_empty() {
+            translated.extend(reader.end()?);
             return Ok(translated);
         }
         let text = translate_sentences(lines, parts);
-        translated.extend_from_slice(&reader.encoded(&text));
+        translated.extend_from_slice(&reader.written(&text)?);
     }
 }
 

@@ -1,5 +1,7 @@
 //! [`Upload`]: a file to translate, after every possible check in advance.
 
+use std::io::Cursor;
+
 use axum::body::Bytes;
 
 use super::PendingFile;
@@ -9,7 +11,9 @@ use crate::models::{Models, Route, Selection};
 use crate::parameters::UploadedFile;
 use crate::state::{Caller, Shared};
 use crate::translate::{TranslateOptions, check_room, check_texts, translate_file};
-use transformer_documents::format::Format;
+use transformer_core::text::one_line;
+use transformer_documents::format::{Format, FormatOptions};
+use transformer_documents::{Part, ReadError};
 
 /// Maximum number of characters of the name of a file.
 const MAX_NAME_CHARS: usize = 100;
@@ -19,7 +23,7 @@ const MAX_NAME_CHARS: usize = 100;
 pub(crate) struct Upload {
     /// Name of the translated file: the given name with the target language.
     pub(crate) name: String,
-    /// Number of characters, markup included.
+    /// Number of characters, markup included unless the file is packed.
     pub(crate) n_chars: usize,
     bytes: Bytes,
     format: Format,
@@ -45,7 +49,10 @@ impl Upload {
         let format: Result<Format, _> = extension.parse();
         let format = format
             .map_err(|error| ApiError::request(format!("file format not supported: {error}")))?;
-        let text = String::from_utf8_lossy(&file.bytes);
+        let text = match format {
+            Format::Package(_) => text_of(format, &file.bytes)?.into(),
+            _ => String::from_utf8_lossy(&file.bytes),
+        };
         check_texts(shared, &[&text], caller)?;
         let models = shared.models()?;
         let target = models.language(target)?.as_str();
@@ -88,6 +95,21 @@ impl Upload {
             None => Ok(self.bytes),
         }
     }
+}
+
+/// Returns the text of a file that is packed.
+fn text_of(format: Format, bytes: &Bytes) -> Result<String, ApiError> {
+    let refused = |error: ReadError| ApiError::request(one_line(&error));
+    let input = Cursor::new(bytes.clone());
+    let reader = format.read("the file".to_owned(), input, &FormatOptions::default());
+    let mut text = String::new();
+    for part in reader.map_err(refused)? {
+        if let Part::Passage(passage) = part.map_err(refused)? {
+            text.push_str(&passage.text);
+            text.push('\n');
+        }
+    }
+    Ok(text)
 }
 
 /// Returns the detected language of a file, if it can be translated.

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
-use transformer_translate::TranslatorError;
 
 use super::failure::{of_scheduler, of_translator};
 use super::request::TranslateOptions;

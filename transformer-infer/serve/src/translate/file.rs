@@ -46,14 +46,19 @@ async fn translate(
     let (mut reader, mut window) = document.read(read).await?;
     let mut translated = Vec::new();
     while !window.is_empty() {
-        for text in document.translate(window).await? {
-            translated.extend_from_slice(&reader.encoded(&text));
-        }
+        let texts = document.translate(window).await?;
         let read = move || {
+            let mut bytes = Vec::new();
+            for text in texts {
+                bytes.extend_from_slice(&reader.written(&text)?);
+            }
             let window = reader.window()?;
-            Ok((reader, window))
+            Ok((reader, window, bytes))
         };
-        (reader, window) = document.read(read).await?;
+        let bytes;
+        (reader, window, bytes) = document.read(read).await?;
+        translated.extend(bytes);
     }
+    translated.extend(document.read(move || reader.end()).await?);
     Ok(translated.into())
 }

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-use transformer_translate::TranslatorError;
 
 use super::document::{limits, splitter};
 use super::failure::{of_scheduler, of_translator};

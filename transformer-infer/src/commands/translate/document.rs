@@ -127,7 +127,7 @@ impl<'a> Document<'a> {
                 (format!("`{}`", path.display()), Box::new(file))
             }
         };
-        let options = self.flags.format_options();
+        let options = self.flags.format_options()?;
         let parts = Unpacked::new(input)
             .map_err(|error| ReadError::from(LineError::of_read(&name, 0, error)))
             .and_then(|input| self.format.read(name.clone(), input, &options));

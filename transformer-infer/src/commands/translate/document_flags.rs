@@ -1,13 +1,14 @@
 //! The flags of `translate` for documents.
 
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{ArgGroup, Args};
 use transformer_core::text::LanguageCode;
 use transformer_infer::Translator;
 use transformer_infer::document::format::{
-    Column, Filled, FirstRow, Format, FormatOptions, Paragraphs,
+    Column, Filled, FirstRow, Format, FormatOptions, Paragraphs, XmlRules,
 };
 use transformer_infer::document::{Protection, Split};
 
@@ -120,6 +121,9 @@ struct FormatFlags {
         requires = "document"
     )]
     skip_keys: Option<Vec<String>>,
+    /// XML: the table of rules of its format, as JSON: the elements with text, and the meaning of those inside it.
+    #[arg(long, value_name = "FILE", requires = "document")]
+    rules: Option<PathBuf>,
     /// PO: also translate messages that have a translation.
     #[arg(long, requires = "document")]
     retranslate: bool,
@@ -170,6 +174,7 @@ impl DocumentFlags {
                 "--skip-keys",
                 flags.skip_keys.is_some() && format != Format::Json,
             ),
+            ("--rules", flags.rules.is_some() && format != Format::Xml),
             ("--retranslate", flags.retranslate && format != Format::Po),
             ("--fuzzy", flags.fuzzy && format != Format::Po),
             ("--pause", flags.pause.is_some() && !is_subtitles),
@@ -179,7 +184,7 @@ impl DocumentFlags {
     }
 
     /// Returns the reading options of the formats.
-    pub(super) fn format_options(&self) -> FormatOptions {
+    pub(super) fn format_options(&self) -> Result<FormatOptions, CommandError> {
         let flags = &self.formats;
         let mut options = FormatOptions::default();
         if flags.wrapped {
@@ -206,7 +211,10 @@ impl DocumentFlags {
         if let Some(seconds) = flags.pause {
             options.subtitles.pause = Duration::from_secs(seconds);
         }
-        options
+        if let Some(path) = &flags.rules {
+            options.xml = Some(read_rules(path)?);
+        }
+        Ok(options)
     }
 
     /// Returns the patterns of text that is copied.
@@ -223,4 +231,16 @@ impl DocumentFlags {
         }
         Ok(protection)
     }
+}
+
+/// Reads a table of rules.
+fn read_rules(path: &Path) -> Result<XmlRules, CommandError> {
+    let text = fs::read_to_string(path).map_err(|source| CommandError::OpenFile {
+        path: path.to_owned(),
+        source,
+    })?;
+    serde_json::from_str(&text).map_err(|source| CommandError::Rules {
+        path: path.to_owned(),
+        source,
+    })
 }

@@ -188,11 +188,11 @@ fn a_file_with_content_is_replaced_only_if_asked() {
 #[test]
 fn an_unknown_type_is_refused_with_the_list() {
     let folder = Folder::new();
-    folder.write("a.docx", "One.");
-    let output = folder.translate(&["--in", "a.docx"]);
+    folder.write("a.xyz", "One.");
+    let output = folder.translate(&["--in", "a.xyz"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(
-        stderr(&output).starts_with("error: `a.docx` is of no known format; choose txt"),
+        stderr(&output).starts_with("error: `a.xyz` is of no known format; choose txt"),
         "{}",
         stderr(&output)
     );

@@ -1,10 +1,20 @@
-//! XML: fragments with tags, as programs send them for translation.
+//! XML: fragments with tags, as programs send them for translation, and documents by the table of their format.
 
+mod android;
+mod file;
 mod notation;
 mod options;
 mod outline;
+mod paragraph;
 mod reader;
+mod rules;
+mod runs;
+mod table;
 mod token;
 
+pub(super) use file::{MAX_XML_BYTES, XmlFile};
 pub use options::XmlOptions;
 pub use reader::xml_parts;
+pub(super) use rules::XmlKind;
+pub use rules::{RunNames, XmlRules};
+pub(super) use table::{MAX_DEPTH, table_parts};

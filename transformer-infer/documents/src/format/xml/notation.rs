@@ -7,18 +7,24 @@ use htmlize::unescape;
 use crate::Notation;
 
 /// A notation that writes text without markup.
-#[derive(Debug)]
-pub(super) struct XmlText;
+#[derive(Debug, Default)]
+pub(super) struct XmlText {
+    /// True if line ends are not equal to spaces.
+    pub(super) has_hard_line_ends: bool,
+}
 
 impl Notation for XmlText {
     fn has_soft_line_ends(&self) -> bool {
-        true
+        !self.has_hard_line_ends
     }
 
     fn escape<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        if !text.contains(['&', '<', '>']) {
+        // XML has no other control characters.
+        let is_control = |c: char| c.is_ascii_control() && !matches!(c, '\t' | '\n' | '\r');
+        if !text.contains(['&', '<', '>']) && !text.contains(is_control) {
             return Cow::Borrowed(text);
         }
+        let text = text.replace(is_control, "");
         let escaped = text.replace('&', "&amp;");
         Cow::Owned(escaped.replace('<', "&lt;").replace('>', "&gt;"))
     }
@@ -56,7 +62,7 @@ mod tests {
     #[test]
     fn text_comes_back_as_it_was_read() {
         for text in ["a & b", "1 < 2 > 0", "&amp;lt;", "\"it's\"", ""] {
-            assert_eq!(resolved(&XmlText.escape(text)), text);
+            assert_eq!(resolved(&XmlText::default().escape(text)), text);
         }
     }
 }

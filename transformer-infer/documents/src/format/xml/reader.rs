@@ -82,7 +82,7 @@ pub fn xml_parts(text: &str, options: &XmlOptions) -> Vec<Part> {
         items.push(Item::new(kind, token.source));
         index += 1;
     }
-    let notation: Arc<dyn Notation> = Arc::new(XmlText);
+    let notation: Arc<dyn Notation> = Arc::new(XmlText::default());
     let mut parts = PartQueue::default();
     push_items(items, &notation, &mut parts);
     parts.into_parts()
@@ -93,7 +93,7 @@ fn words(source: &str) -> Item {
 }
 
 /// Adds text and keeps its line ends: each line is a passage.
-fn push_lines(source: &str, items: &mut Vec<Item>) {
+pub(super) fn push_lines(source: &str, items: &mut Vec<Item>) {
     for line in source.split_inclusive('\n') {
         let (content, end) = split_line_end(line);
         items.extend((!content.is_empty()).then(|| words(content)));

@@ -1,0 +1,142 @@
+//! The values of [`Pairs`](super::Pairs): their text, and the rules for writing it.
+
+use std::borrow::Cow;
+use std::fmt::Write;
+
+use crate::Notation;
+use crate::format::escapes::{escaped_by, letter_for};
+use crate::format::value::Value;
+
+/// The quotation marks around a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Quotes {
+    /// Values of properties, which end with their line.
+    Properties,
+    /// Double quotation marks, with escapes.
+    Double,
+    /// Single quotation marks of YAML, which are doubled inside.
+    Single,
+    /// YAML without quotation marks.
+    Plain,
+}
+
+/// The rules for writing a value.
+#[derive(Debug)]
+pub(super) struct PairText {
+    pub(super) quotes: Quotes,
+    /// True if characters beyond ASCII are written as `\uXXXX`, as in the source.
+    pub(super) is_ascii: bool,
+}
+
+impl Notation for PairText {
+    fn escape<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        match self.quotes {
+            Quotes::Plain => return Cow::Borrowed(text),
+            Quotes::Single => return Cow::Owned(text.replace('\'', "''")),
+            Quotes::Properties | Quotes::Double => {}
+        }
+        let mut escaped = String::with_capacity(text.len());
+        for char in text.chars() {
+            let is_bare = char == '"' && self.quotes == Quotes::Properties;
+            match letter_for(char).filter(|_| !is_bare) {
+                Some(letter) => escaped.extend(['\\', letter]),
+                None if self.is_ascii && !char.is_ascii() => {
+                    for unit in char.encode_utf16(&mut [0; 2]) {
+                        // Writing to a string does not fail.
+                        let _ = write!(escaped, "\\u{unit:04x}");
+                    }
+                }
+                None => escaped.push(char),
+            }
+        }
+        Cow::Owned(escaped)
+    }
+}
+
+impl Quotes {
+    /// Returns the text of a value with its spelling; `None` if it has an escape that stands for no character.
+    pub(super) fn decode(self, source: &str) -> Option<Value> {
+        let mut value = Value::default();
+        let mut rest = source;
+        // What stands for no character goes with the next one.
+        let mut start = 0;
+        while let Some(first) = rest.chars().next() {
+            let (char, len) = match (self, first) {
+                (Self::Single, '\'') => (Some('\''), 2),
+                (Self::Properties | Self::Double, '\\') => escape(rest)?,
+                _ => (Some(first), first.len_utf8()),
+            };
+            rest = rest.get(len..)?;
+            let end = source.len() - rest.len();
+            if let Some(char) = char {
+                value.push(char, &source[start..end]);
+                start = end;
+            }
+        }
+        (start == source.len()).then_some(value)
+    }
+}
+
+/// Returns the character of an escape, and its length. A line end has none, with the spaces after it.
+fn escape(text: &str) -> Option<(Option<char>, usize)> {
+    let letter = text[1..].chars().next()?;
+    match letter {
+        '\r' | '\n' => {
+            let after = text[1..].trim_start_matches(['\r', '\n', ' ', '\t']);
+            Some((None, text.len() - after.len()))
+        }
+        'u' | 'U' => {
+            let unit = |at: usize| u16::from_str_radix(text.get(at + 2..at + 6)?, 16).ok();
+            let first = unit(0)?;
+            let is_high = (0xd800..0xdc00).contains(&first);
+            let second = unit(6).filter(|_| is_high && text[6..].starts_with('\\'));
+            let units = [Some(first), second].into_iter().flatten();
+            let char = char::decode_utf16(units).next()?.ok()?;
+            Some((Some(char), 6 * char.len_utf16()))
+        }
+        'x' | '0'..='9' => None,
+        _ => Some((
+            Some(escaped_by(letter).unwrap_or(letter)),
+            1 + letter.len_utf8(),
+        )),
+    }
+}
+
+/// Completes a plain value of YAML, which needs quotation marks if it would mean something else.
+#[derive(Debug)]
+pub(super) struct PlainYaml(pub(super) std::sync::Arc<dyn Notation>);
+
+impl Notation for PlainYaml {
+    fn escape<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        self.0.escape(text)
+    }
+
+    fn complete(&self, written: String) -> String {
+        match is_plain(&self.0.complete(written.clone())) {
+            true => written,
+            false => {
+                let text = PairText {
+                    quotes: Quotes::Double,
+                    is_ascii: false,
+                };
+                format!("\"{}\"", text.escape(&written))
+            }
+        }
+    }
+}
+
+/// Returns whether a text in one line of YAML is a string without quotation marks.
+pub(super) fn is_plain(text: &str) -> bool {
+    let special = "!&*{}[],#|>@`\"'%?:-~=<.+";
+    let is_number = text.starts_with(|c: char| c.is_ascii_digit()) && !text.contains(' ');
+    let is_word = |words: &[&str]| words.iter().any(|it| text.eq_ignore_ascii_case(it));
+    !text.starts_with(|c| special.contains(c))
+        && !is_number
+        && text.trim().len() == text.len()
+        && !text.is_empty()
+        && !text.contains(": ")
+        && !text.contains(" #")
+        && !text.contains(['\n', '\r'])
+        && !text.ends_with(':')
+        && !is_word(&["true", "false", "yes", "no", "on", "off", "y", "n", "null"])
+}

@@ -1,0 +1,381 @@
+//! [`Paragraph`]: the runs of a paragraph as one text, with their formatting as pairs.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::notation::resolved;
+use super::rules::{Element, RunNames};
+use super::runs::{Markup, Runs, raw};
+use super::table::{Document, has_letters, invisible};
+use super::token::{TokenKind, partners, tokens};
+use crate::Part;
+use crate::format::build::build_passage;
+use crate::format::items::{Item, ItemKind};
+use crate::format::parts::PartQueue;
+use crate::format::segments::{PassageRules, push_items};
+use crate::{Notation, Passage};
+
+/// The name of pairs of formatting; no element is called so.
+const FORMAT: &str = "<format>";
+
+/// Maximum number of runs and other elements of a field, so that searching for its end takes bounded time.
+const MAX_FIELD_ELEMENTS: usize = 1000;
+
+/// A paragraph of runs.
+pub(super) struct Paragraph<'d, 'a> {
+    document: &'d Document<'a>,
+    names: &'d RunNames,
+    items: Vec<Item>,
+    /// The formatting of each text, by its index.
+    formats: BTreeMap<usize, String>,
+}
+
+impl<'d, 'a> Paragraph<'d, 'a> {
+    pub(super) fn new(document: &'d Document<'a>, names: &'d RunNames) -> Self {
+        Self {
+            document,
+            names,
+            items: Vec::new(),
+            formats: BTreeMap::new(),
+        }
+    }
+
+    /// Adds the parts of the content of a paragraph.
+    pub(super) fn push(mut self, content: Range<usize>, parts: &mut PartQueue) {
+        self.read(content.clone(), "");
+        if !has_letters(&self.items) {
+            return self.document.walk(content, "", parts);
+        }
+        let format = self.main_format();
+        let notation: Arc<dyn Notation> = Arc::new(Runs {
+            names: self.names.clone(),
+            format: format.clone(),
+            keeps_lines: self.document.rules.keeps_lines,
+        });
+        push_items(self.with_formats(&format), &InRuns(notation), parts);
+    }
+
+    /// Reads elements between runs.
+    fn read(&mut self, content: Range<usize>, parent: &str) {
+        let mut at = content.start;
+        while at < content.end {
+            let token = self.document.tokens[at];
+            let whole = self.document.element(at);
+            at = whole.end;
+            let Some(element) = Element::of(&token, parent) else {
+                self.junk(whole);
+                continue;
+            };
+            let rules = self.document.rules;
+            if element.name == self.names.run && whole.len() > 1 {
+                at = self.field(&whole, content.end, parent).unwrap_or_else(|| {
+                    self.run(&whole);
+                    whole.end
+                });
+            } else if element.is_in(&rules.inline) && whole.len() > 2 {
+                let body = self.body(&whole, element.name);
+                self.open(element.name, whole.start..body.start);
+                self.read(body.clone(), element.name);
+                self.close(element.name, body.end..whole.end);
+            } else if element.is_in(&rules.dropped) || is_head(element.name) {
+                self.junk(whole);
+            } else {
+                let kind = match element.is_in(&rules.ordered) {
+                    true => ItemKind::Break,
+                    false => ItemKind::Point,
+                };
+                self.markup(kind, Markup::BetweenRuns, element, whole);
+            }
+        }
+    }
+
+    /// Returns the content of an element around runs, or that of its child for it, such as `w:sdtContent` in `w:sdt`.
+    fn body(&self, whole: &Range<usize>, name: &str) -> Range<usize> {
+        let child = format!("{name}Content");
+        let content = self.document.content(whole);
+        let is_child = |at: &usize| self.document.tokens[*at].kind == TokenKind::Start(&child);
+        match content.clone().find(is_child) {
+            Some(child) => self.document.content(&self.document.element(child)),
+            None => content,
+        }
+    }
+
+    /// Reads a run.
+    fn run(&mut self, run: &Range<usize>) {
+        let content = self.document.content(run);
+        let name = |at: usize| Element::of(&self.document.tokens[at], "").map(|it| it.name);
+        let is_format = |at: &usize| name(*at) == Some(self.names.format.as_str());
+        let format = content
+            .clone()
+            .find(is_format)
+            .map(|at| self.document.element(at));
+        let format = format.map_or_else(String::new, |it| self.format(&self.document.source(it)));
+        self.junk(run.start..run.start + 1);
+        let mut at = content.start;
+        while at < content.end {
+            let token = self.document.tokens[at];
+            let whole = self.document.element(at);
+            at = whole.end;
+            match Element::of(&token, &self.names.run) {
+                Some(it) if it.name == self.names.text => {
+                    let source = self.document.source(self.document.content(&whole));
+                    let text = resolved(&source).into_owned();
+                    // Spaces have the formatting of the words around them.
+                    if !text.trim().is_empty() {
+                        self.formats.insert(self.items.len(), format.clone());
+                    }
+                    let item = Item::new(ItemKind::Text(text), self.document.source(whole));
+                    self.items.push(item);
+                }
+                Some(it)
+                    if it.name != self.names.format && !it.is_in(&self.document.rules.dropped) =>
+                {
+                    self.markup(ItemKind::Point, Markup::InRun(&format), it, whole);
+                }
+                _ => self.junk(whole),
+            }
+        }
+        self.junk(run.end - 1..run.end);
+    }
+
+    /// Reads a field from its first run, and returns the index after it. The text of a link is translated; other fields
+    /// are computed, and copied.
+    fn field(&mut self, first: &Range<usize>, end: usize, parent: &str) -> Option<usize> {
+        let n_of = |range: &Range<usize>, kind: &str| {
+            let source = self.document.source(range.clone());
+            source.matches(&format!("fldCharType=\"{kind}\"")).count()
+        };
+        if n_of(first, "begin") == 0 {
+            return None;
+        }
+        let (mut depth, mut at, mut result) = (0, first.start, None);
+        let mut n_elements = 0;
+        let last = loop {
+            let whole = self.document.element(at);
+            depth = (depth + n_of(&whole, "begin")).saturating_sub(n_of(&whole, "end"));
+            if depth == 1 && n_of(&whole, "separate") > 0 {
+                result.get_or_insert(whole.end);
+            }
+            if depth == 0 {
+                break whole;
+            }
+            at = whole.end;
+            n_elements += 1;
+            if at >= end || n_elements > MAX_FIELD_ELEMENTS {
+                return None;
+            }
+        };
+        let code = self
+            .document
+            .source(first.start..result.unwrap_or(last.end));
+        match result.filter(|_| code.contains("HYPERLINK")) {
+            Some(result) => {
+                self.open(FIELD, first.start..result);
+                self.read(result..last.start, parent);
+                self.close(FIELD, last.clone());
+            }
+            None => {
+                let source = self.document.source(first.start..last.end);
+                let parts = vec![Part::Verbatim(source)];
+                let item = Item::of_parts(ItemKind::Point, parts.clone());
+                let raw = raw(Markup::BetweenRuns, parts);
+                self.items.push(Item { raw, ..item });
+            }
+        }
+        Some(last.end)
+    }
+
+    /// Returns formatting without what has no meaning in a translation.
+    fn format(&self, source: &str) -> String {
+        let names = self.names;
+        let tokens = tokens(source);
+        let partners = partners(&tokens);
+        let (mut kept, mut at) = (String::new(), 0);
+        while let Some(token) = tokens.get(at) {
+            let end = partners[at].filter(|end| *end > at).unwrap_or(at);
+            match Element::of(token, "") {
+                Some(it) if it.is_in(&names.ignored) => at = end + 1,
+                Some(_) => {
+                    kept.push_str(&without_attributes(token.source, &names.ignored_attributes));
+                    at += 1;
+                }
+                None => {
+                    kept.push_str(token.source);
+                    at += 1;
+                }
+            }
+        }
+        let name = &names.format;
+        let empty = [format!("<{name}></{name}>"), format!("<{name}/>")];
+        match empty.contains(&kept) {
+            true => String::new(),
+            false => kept,
+        }
+    }
+
+    /// Adds markup that is not written again in a changed paragraph.
+    fn junk(&mut self, range: Range<usize>) {
+        let source = self.document.source(range);
+        self.items
+            .push(Item::new(ItemKind::Text(String::new()), source));
+    }
+
+    fn open(&mut self, name: &str, range: Range<usize>) {
+        self.pair(ItemKind::Open(name.to_owned()), range);
+    }
+
+    fn close(&mut self, name: &str, range: Range<usize>) {
+        self.pair(ItemKind::Close(name.to_owned()), range);
+    }
+
+    fn pair(&mut self, kind: ItemKind, range: Range<usize>) {
+        let source = self.document.source(range);
+        let raw = raw(Markup::BetweenRuns, vec![Part::Verbatim(source.clone())]);
+        self.items.push(Item {
+            raw,
+            ..Item::new(kind, source)
+        });
+    }
+
+    fn markup(
+        &mut self,
+        kind: ItemKind,
+        markup: Markup<'_>,
+        element: Element<'_>,
+        whole: Range<usize>,
+    ) {
+        let parts = self.document.inner(element, whole);
+        let is_visible = element.is_in(&self.document.rules.visible);
+        let raw = raw(markup, parts.clone());
+        self.items.push(Item {
+            raw,
+            is_visible,
+            ..invisible(kind, parts)
+        });
+    }
+
+    /// Returns the formatting of the largest part of the text.
+    fn main_format(&self) -> String {
+        let mut n_letters: BTreeMap<&String, (usize, Reverse<usize>)> = BTreeMap::new();
+        for (index, format) in &self.formats {
+            if let ItemKind::Text(text) = &self.items[*index].kind {
+                let n = text.chars().filter(|c| c.is_alphanumeric()).count();
+                n_letters.entry(format).or_insert((0, Reverse(*index))).0 += n;
+            }
+        }
+        // The first of those that are equal.
+        let main = n_letters.into_iter().max_by_key(|(_, n)| *n);
+        main.map_or_else(String::new, |(format, _)| format.clone())
+    }
+
+    /// Returns the items with pairs around text of another formatting. Neighbors with the same formatting are one pair.
+    fn with_formats(self, main: &str) -> Vec<Item> {
+        let Self { items, formats, .. } = self;
+        let mut written: Vec<Item> = Vec::with_capacity(items.len());
+        // The formatting of the open pair, and the index after its last text.
+        let mut open: Option<(String, usize)> = None;
+        for (index, item) in items.into_iter().enumerate() {
+            let is_pair = matches!(item.kind, ItemKind::Open(_) | ItemKind::Close(_));
+            let format = formats.get(&index);
+            let ends = format.is_some_and(|it| open.as_ref().is_some_and(|(open, _)| open != it));
+            if (is_pair || ends)
+                && let Some((_, end)) = open.take()
+            {
+                let close = ItemKind::Close(FORMAT.to_owned());
+                written.insert(end, tag(close, raw(Markup::EndOfFormat, Vec::new())));
+            }
+            let Some(format) = format.filter(|it| *it != main) else {
+                written.push(item);
+                continue;
+            };
+            // The spaces around the words are between them and other words.
+            let [before, item, after] = apart(item);
+            written.extend(before);
+            if open.is_none() {
+                let kind = ItemKind::Open(FORMAT.to_owned());
+                written.push(tag(kind, raw(Markup::Format(format), Vec::new())));
+            }
+            written.extend(item);
+            open = Some((format.clone(), written.len()));
+            written.extend(after);
+        }
+        if let Some((_, end)) = open {
+            let close = ItemKind::Close(FORMAT.to_owned());
+            written.insert(end, tag(close, raw(Markup::EndOfFormat, Vec::new())));
+        }
+        written
+    }
+}
+
+/// The name of pairs of fields.
+const FIELD: &str = "<field>";
+
+/// The rules for the passages of runs: only whole elements are outside of passages.
+#[derive(Debug)]
+struct InRuns(Arc<dyn Notation>);
+
+impl PassageRules for InRuns {
+    fn is_blank(&self, item: &Item) -> bool {
+        item.is_blank() && !item.source.is_empty() && is_balanced(&item.source)
+    }
+
+    fn build(&self, items: &mut [Item]) -> Passage {
+        build_passage(items, &self.0, std::convert::identity)
+    }
+}
+
+fn tag(kind: ItemKind, raw: crate::Raw) -> Item {
+    Item {
+        raw,
+        ..Item::new(kind, "")
+    }
+}
+
+/// Divides a text into the spaces before it, its words, and the spaces after it.
+fn apart(mut item: Item) -> [Option<Item>; 3] {
+    let ItemKind::Text(text) = &mut item.kind else {
+        return [None, Some(item), None];
+    };
+    let n_before = text.len() - text.trim_start().len();
+    let after = text.split_off(text.trim_end().len().max(n_before));
+    let before: String = text.drain(..n_before).collect();
+    let spaces = |text: String| {
+        let is_there = !text.is_empty();
+        is_there.then(|| Item::new(ItemKind::Text(text), ""))
+    };
+    [spaces(before), Some(item), spaces(after)]
+}
+
+/// Returns whether each tag in a text has its partner.
+fn is_balanced(source: &str) -> bool {
+    let tokens = tokens(source);
+    let partners = partners(&tokens);
+    tokens
+        .iter()
+        .zip(partners)
+        .all(|(token, partner)| match token.kind {
+            TokenKind::Start(_) | TokenKind::End(_) => partner.is_some(),
+            _ => true,
+        })
+}
+
+/// Returns whether an element holds the properties of the paragraph, and is its first or its last.
+fn is_head(name: &str) -> bool {
+    matches!(name, "w:pPr" | "a:pPr" | "a:endParaRPr")
+}
+
+/// Returns a tag without some of its attributes.
+fn without_attributes(tag: &str, names: &[String]) -> String {
+    let mut tag = tag.to_owned();
+    for name in names {
+        let start = format!(" {name}=\"");
+        if let Some(at) = tag.find(&start)
+            && let Some(len) = tag[at + start.len()..].find('"')
+        {
+            tag.replace_range(at..at + start.len() + len + 1, "");
+        }
+    }
+    tag
+}

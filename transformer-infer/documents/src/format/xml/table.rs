@@ -1,0 +1,317 @@
+//! [`table_parts`]: the parts of an XML document by the rules of its format.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::android;
+use super::notation::{XmlText, resolved, split_at_entities};
+use super::paragraph::Paragraph;
+use super::reader::push_lines;
+use super::rules::{Element, XmlRules};
+use super::token::{Token, TokenKind, partners, tokens};
+use crate::format::items::{Item, ItemKind};
+use crate::format::parts::PartQueue;
+use crate::format::segments::push_items;
+use crate::{Notation, Part};
+
+/// Maximum depth of elements.
+pub(in crate::format) const MAX_DEPTH: usize = 512;
+
+/// Maximum number of items back to the start of a pair that goes on.
+const MAX_ITEMS_BACK: usize = 1000;
+
+/// Reads an XML document by the rules of its format: the content of elements with text is passages, and everything else
+/// is copied. Returns `None` if elements are nested more than [`MAX_DEPTH`] deep.
+pub(in crate::format) fn table_parts(text: &str, rules: &XmlRules) -> Option<Vec<Part>> {
+    let tokens = tokens(text);
+    let partners = partners(&tokens);
+    let mut depth = 0;
+    for (at, end) in partners.iter().enumerate() {
+        match end {
+            Some(end) if *end > at => depth += 1,
+            Some(_) => depth -= 1,
+            None => {}
+        }
+        if depth > MAX_DEPTH {
+            return None;
+        }
+    }
+    let document = Document {
+        partners,
+        tokens,
+        rules,
+    };
+    let mut parts = PartQueue::default();
+    document.walk(0..document.tokens.len(), "", &mut parts);
+    Some(parts.into_parts())
+}
+
+/// A document with its rules.
+#[derive(Debug)]
+pub(super) struct Document<'a> {
+    pub(super) tokens: Vec<Token<'a>>,
+    partners: Vec<Option<usize>>,
+    pub(super) rules: &'a XmlRules,
+}
+
+impl<'a> Document<'a> {
+    /// Returns the tokens of the element at an index, including its tags.
+    pub(super) fn element(&self, index: usize) -> Range<usize> {
+        let end = self.partners[index].filter(|end| *end > index);
+        index..end.unwrap_or(index) + 1
+    }
+
+    /// Returns the tokens of the content of an element.
+    pub(super) fn content(&self, element: &Range<usize>) -> Range<usize> {
+        element.start + 1..(element.end - 1).max(element.start + 1)
+    }
+
+    pub(super) fn source(&self, range: Range<usize>) -> String {
+        self.tokens[range].iter().map(|it| it.source).collect()
+    }
+
+    /// Adds the parts of some tokens outside passages. `parent` is the name of the element around them.
+    pub(super) fn walk(&self, range: Range<usize>, parent: &str, parts: &mut PartQueue) {
+        let mut at = range.start;
+        while at < range.end {
+            let token = &self.tokens[at];
+            let whole = self.element(at);
+            let Some(element) = Element::of(token, parent).filter(|_| whole.len() > 1) else {
+                parts.push_verbatim(token.source);
+                at += 1;
+                continue;
+            };
+            let (rules, content) = (self.rules, self.content(&whole));
+            let is_source = rules
+                .filled
+                .as_ref()
+                .is_some_and(|it| it[0] == element.name);
+            at = whole.end;
+            if element.is_in(&rules.copied) {
+                parts.push_verbatim(&self.source(whole));
+            } else if is_source {
+                at = self.fill(&whole, range.end, parts);
+            } else {
+                parts.push_verbatim(token.source);
+                match element.is_in(&rules.passages) {
+                    true => self.passage(content, element.name, parts),
+                    false => self.walk(content, element.name, parts),
+                }
+                parts.push_verbatim(self.tokens[whole.end - 1].source);
+            }
+        }
+    }
+
+    /// Adds the content of an element with text.
+    fn passage(&self, content: Range<usize>, name: &str, parts: &mut PartQueue) {
+        if let Some(runs) = &self.rules.runs {
+            let is_run = |token: &Token<'_>| token.kind == TokenKind::Start(&runs.run);
+            if self.tokens[content.clone()].iter().any(is_run) {
+                return Paragraph::new(self, runs).push(content, parts);
+            }
+            let is_text = |at: &usize| self.tokens[*at].kind == TokenKind::Start(&runs.text);
+            let Some(text) = content.clone().find(is_text) else {
+                return self.walk(content, name, parts);
+            };
+            // The text of a cell that has no runs.
+            let text = self.content(&self.element(text));
+            parts.push_verbatim(&self.source(content.start..text.start));
+            self.push_mixed(text.clone(), name, parts);
+            return parts.push_verbatim(&self.source(text.end..content.end));
+        }
+        self.push_mixed(content, name, parts);
+    }
+
+    /// Adds text with markup inside.
+    fn push_mixed(&self, content: Range<usize>, name: &str, parts: &mut PartQueue) {
+        let mut items = Vec::new();
+        self.mixed(content.clone(), name, &mut items);
+        if !has_letters(&items) {
+            return self.walk(content, name, parts);
+        }
+        let notation: Arc<dyn Notation> = match self.rules.has_escapes {
+            true => Arc::new(android::Text),
+            false => Arc::new(XmlText {
+                has_hard_line_ends: self.rules.keeps_lines,
+            }),
+        };
+        push_items(items, &notation, parts);
+    }
+
+    fn mixed(&self, content: Range<usize>, parent: &str, items: &mut Vec<Item>) {
+        let mut at = content.start;
+        while at < content.end {
+            let token = &self.tokens[at];
+            let whole = self.element(at);
+            if token.kind == TokenKind::Text {
+                self.push_text(token.source, items);
+            } else if let TokenKind::CharacterData(data) = token.kind {
+                let kind = match data.contains(['<', '&', '\\']) {
+                    // Markup of another format.
+                    true => ItemKind::Wall,
+                    false => ItemKind::Text(data.to_owned()),
+                };
+                items.push(Item::new(kind, token.source));
+            } else if let Some(element) = Element::of(token, parent) {
+                self.markup(element, whole.clone(), items);
+            } else {
+                items.push(invisible(ItemKind::Point, vec![self.verbatim(at..at + 1)]));
+            }
+            at = whole.end;
+        }
+    }
+
+    /// Adds the element inside a passage.
+    fn markup(&self, element: Element<'_>, whole: Range<usize>, items: &mut Vec<Item>) {
+        let rules = self.rules;
+        let is_copied = element.is_in(&rules.copied) || whole.len() < 3;
+        if element.is_in(&rules.dropped) {
+            items.push(Item::new(ItemKind::Text(String::new()), self.source(whole)));
+        } else if element.is_in(&rules.inline) && !is_copied {
+            let last = &self.tokens[whole.end - 1];
+            let name = element.name.to_owned();
+            // Formatting that ends and begins again is one.
+            let again = items
+                .last()
+                .is_some_and(|it| it.kind == ItemKind::Close(name.clone()))
+                && opened(items) == Some(element.tag);
+            match items.last_mut().filter(|_| again) {
+                Some(close) => {
+                    close.kind = ItemKind::Text(String::new());
+                    close.source.push_str(element.tag);
+                    close.raw = crate::Raw::default();
+                }
+                None => items.push(Item::new(ItemKind::Open(name.clone()), element.tag)),
+            }
+            self.mixed(self.content(&whole), element.name, items);
+            items.push(Item::new(ItemKind::Close(name), last.source));
+        } else if element.is_in(&rules.ordered) {
+            items.push(invisible(ItemKind::Break, vec![self.verbatim(whole)]));
+        } else {
+            let parts = self.inner(element, whole);
+            match element.is_in(&rules.visible) {
+                true => items.push(Item::of_parts(ItemKind::Point, parts)),
+                false => items.push(invisible(ItemKind::Point, parts)),
+            }
+        }
+    }
+
+    /// Returns the parts of an element that is copied inside a passage, with the passages in it.
+    pub(super) fn inner(&self, element: Element<'_>, whole: Range<usize>) -> Vec<Part> {
+        let mut inner = PartQueue::default();
+        match element.is_in(&self.rules.copied) {
+            true => inner.push_verbatim(&self.source(whole)),
+            false => self.walk(whole, element.parent, &mut inner),
+        }
+        inner.into_parts()
+    }
+
+    fn verbatim(&self, range: Range<usize>) -> Part {
+        Part::Verbatim(self.source(range))
+    }
+
+    fn push_text(&self, source: &str, items: &mut Vec<Item>) {
+        for (at, piece) in split_at_entities(source).into_iter().enumerate() {
+            match at % 2 {
+                0 if self.rules.has_escapes => android::push(piece, items),
+                0 if self.rules.keeps_lines => push_lines(piece, items),
+                0 => items.push(Item::new(
+                    ItemKind::Text(resolved(piece).into_owned()),
+                    piece,
+                )),
+                _ => items.push(Item::new(ItemKind::Point, piece)),
+            }
+        }
+    }
+
+    /// Adds an element with source text, and its translation to the sibling for it, if that is empty or missing.
+    /// Returns the index of the token after what was added; `end` is that of the parent.
+    fn fill(&self, source: &Range<usize>, end: usize, parts: &mut PartQueue) -> usize {
+        let Some([name, target]) = &self.rules.filled else {
+            return source.end;
+        };
+        let is_blank = |range: Range<usize>| {
+            let mut tokens = self.tokens[range].iter();
+            tokens.all(|it| it.kind == TokenKind::Text && it.source.trim().is_empty())
+        };
+        let mut siblings = source.end..source.end;
+        // The sibling may come after notes.
+        let found = loop {
+            if siblings.end >= end {
+                break None;
+            }
+            let whole = self.element(siblings.end);
+            match self.tokens[siblings.end].kind {
+                TokenKind::Start(it) | TokenKind::Empty(it) if it == target.as_str() => {
+                    break Some(whole);
+                }
+                TokenKind::Start(it) if it == name.as_str() => break None,
+                TokenKind::End(_) => break None,
+                _ => siblings.end = whole.end,
+            }
+        };
+        let content = self.content(source);
+        let mut translated = PartQueue::default();
+        let is_filled = found.as_ref().is_some_and(|it| !is_blank(self.content(it)));
+        self.push_mixed(content, "", &mut translated);
+        let translated = translated.into_parts();
+        let has_text = translated.iter().any(|it| matches!(it, Part::Passage(_)));
+        parts.push_verbatim(&self.source(source.clone()));
+        if is_filled || !has_text {
+            return source.end;
+        }
+        let end = match found {
+            None => {
+                parts.push_verbatim(&format!("<{target}>"));
+                source.end
+            }
+            Some(whole) => {
+                parts.push_verbatim(&self.source(siblings));
+                let tag = self.tokens[whole.start].source;
+                match tag.strip_suffix("/>") {
+                    Some(tag) => parts.push_verbatim(&format!("{}>", tag.trim_end())),
+                    None => parts.push_verbatim(tag),
+                }
+                whole.end
+            }
+        };
+        parts.extend(translated);
+        parts.push_verbatim(&format!("</{target}>"));
+        end
+    }
+}
+
+/// Makes markup that does not separate words.
+pub(super) fn invisible(kind: ItemKind, parts: Vec<Part>) -> Item {
+    Item {
+        is_visible: false,
+        ..Item::of_parts(kind, parts)
+    }
+}
+
+pub(super) fn has_letters(items: &[Item]) -> bool {
+    items.iter().any(|item| match &item.kind {
+        ItemKind::Text(text) => text.chars().any(char::is_alphabetic),
+        _ => false,
+    })
+}
+
+/// Returns the start tag of the pair that the last item ends.
+fn opened(items: &[Item]) -> Option<&str> {
+    let mut depths: BTreeMap<&str, usize> = BTreeMap::new();
+    for item in items.iter().rev().take(MAX_ITEMS_BACK) {
+        match &item.kind {
+            ItemKind::Close(name) => *depths.entry(name).or_default() += 1,
+            ItemKind::Open(name) => {
+                let depth = depths.get_mut(name.as_str())?;
+                *depth -= 1;
+                if depths.values().all(|depth| *depth == 0) {
+                    return Some(&item.source);
+                }
+            }
+            _ => {}
+        }
+    }
+    None
+}

@@ -1,0 +1,60 @@
+//! Files of keys and values.
+
+use proptest::prelude::*;
+
+use super::check::{self, assert_is_sound, texts, written};
+use crate::format::FormatOptions;
+use crate::tests::{Reverses, translate_sentences};
+
+fn read(format: &str, text: &str) -> check::Read {
+    let format = format.parse().expect("it is a format");
+    check::read(format, &FormatOptions::default(), text.as_bytes())
+}
+
+/// Checks the translation of a file, and that a copy is the file.
+fn check(format: &str, source: &str, expected: &str) {
+    let parts = read(format, source).expect("it can be read");
+    assert_is_sound(&parts);
+    assert_eq!(written(&parts), source);
+    assert_eq!(translate_sentences(&Reverses, parts), expected);
+}
+
+#[test]
+fn properties_keep_keys_comments_and_escapes() {
+    check(
+        "properties",
+        "# A note\n! Another\na.b = A dog\nc:Two \\\n    cats\nd\\ e A man\\u2019s {0}\npath=12\n\n",
+        "# A note\n! Another\na.b = DOG A\nc:CATS TWO\nd\\ e MAN\\u2019S A {0}\npath=12\n\n",
+    );
+}
+
+#[test]
+fn strings_of_apple_are_values_between_quotation_marks() {
+    check(
+        "strings",
+        "/* A note\n \"a\" = \"no\"; */\n\"A key\" = \"A \\\"brown\\\" dog\";\n// no\nkey = \"Two %@\\ncats\";\n\"x\" = \"A man\nruns\";\n",
+        "/* A note\n \"a\" = \"no\"; */\n\"A key\" = \"DOG \\\" BROWN \\\" A\";\n// no\nkey = \"TWO %@\\nCATS\";\n\"x\" = \"MAN A\nRUNS\";\n",
+    );
+}
+
+#[test]
+fn values_of_yaml_get_quotation_marks_if_they_need_them() {
+    check(
+        "yaml",
+        "# A note\nen:\n  a: A dog # note\n  b: \"Two \\\"cats\\\"\"\n  c: 'A man''s dog'\n  d: true\n  e: |\n    Not this\n  f: 12\n  g:\n    - One cat\n    - *x\n  h: dogs - run\n  i:\n    - j: |\n        Not this\n      k: 3 dogs\n",
+        "# A note\nen:\n  a: DOG A # note\n  b: \"\\\" CATS \\\" TWO\"\n  c: 'DOG MAN''S A'\n  d: true\n  e: |\n    Not this\n  f: 12\n  g:\n    - CAT ONE\n    - *x\n  h: RUN - DOGS\n  i:\n    - j: |\n        Not this\n      k: DOGS 3\n",
+    );
+    let parts = read("yml", "a: dogs no\n").expect("it can be read");
+    let changed = check::with_texts(&parts, |_| "no: dogs".to_owned());
+    assert_eq!(written(&changed), "a: \"no: dogs\"\n");
+}
+
+proptest! {
+    #[test]
+    fn any_file_is_copied(text in "([a-c]| |=|:|#|!|\"|'|\\\\|\n|-|\\||/\\*|\\*/|;|é){0,60}", kind in 0..3_usize) {
+        let parts = read(["properties", "strings", "yaml"][kind], &text).expect("it can be read");
+        assert_is_sound(&parts);
+        prop_assert_eq!(written(&parts), text);
+        prop_assert!(texts(&parts).iter().all(|it| it.contains(char::is_alphabetic)));
+    }
+}

@@ -1,0 +1,151 @@
+//! Formats of XML with a table: resources of programs, and files of translators.
+
+use std::io::Cursor;
+
+use crate::format::{Format, FormatOptions, ReadError, XmlRules};
+use crate::tests::doubles::{LineTranslator, translate_document};
+use crate::tests::{Copies, Reverses};
+
+fn read(lines: &impl LineTranslator, format: &str, text: &str) -> Result<String, ReadError> {
+    let format: Format = format.parse().expect("it is a format");
+    let input = Cursor::new(text.as_bytes().to_vec());
+    let reader = format.read("a".to_owned(), input, &FormatOptions::default())?;
+    let bytes = translate_document(lines, reader)?;
+    Ok(String::from_utf8(bytes).expect("it is text"))
+}
+
+/// Checks a translation, and that a copy is the document.
+fn check(format: &str, source: &str, expected: &str) {
+    let copy = read(&Copies { most: 1000 }, format, source);
+    assert_eq!(copy.expect("it can be read"), source);
+    let found = read(&Reverses, format, source).expect("it can be read");
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn resources_of_android_keep_escapes_and_markup() {
+    let resources = |a: &str, b: &str, c: &str, d: &str| {
+        format!(
+            "\u{feff}<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<resources xmlns:xliff=\"x\">\n  <!-- A note -->\n  \
+             <string name=\"a\">{a}</string>\n  <string name=\"k\" translatable=\"false\">Not this</string>\n  \
+             <plurals name=\"p\"><item quantity=\"one\">{b}</item><item quantity=\"other\">{c}</item></plurals>\n  \
+             <string-array name=\"s\"><item>{d}</item></string-array>\n  <color name=\"c\">red</color>\n</resources>\n"
+        )
+    };
+    check(
+        "xml",
+        &resources(
+            "A man\\'s <b>brown</b> dog",
+            "%d dog",
+            "See <xliff:g id=\"n\">%1$s</xliff:g> &amp; cats",
+            "One dog\\nTwo dogs",
+        ),
+        &resources(
+            "DOG <b>BROWN</b> MAN\\'S A",
+            "%d DOG",
+            "CATS &amp; SEE <xliff:g id=\"n\">%1$s</xliff:g>",
+            "DOG ONE\\nDOGS TWO",
+        ),
+    );
+}
+
+#[test]
+fn resources_of_dot_net_are_values_of_strings() {
+    let resources = |a: &str| {
+        format!(
+            "<root><resheader name=\"v\"><value>2.0 text</value></resheader><data name=\"a\" xml:space=\"preserve\">\
+             <value>{a}</value><comment>A note</comment></data><data name=\"i\" type=\"x\"><value>A dog</value></data></root>"
+        )
+    };
+    check(
+        "resx",
+        &resources("A {0} dog\nTwo dogs"),
+        &resources("DOG A {0}\nDOGS TWO"),
+    );
+}
+
+#[test]
+fn empty_targets_of_xliff_are_filled() {
+    let unit = |source: &str, target: &str| {
+        format!(
+            "<xliff version=\"1.2\"><file><body><trans-unit id=\"1\"><source>{source}</source>{target}<note>A note</note></trans-unit></body></file></xliff>"
+        )
+    };
+    let source = "A <g id=\"1\">brown</g> dog<x id=\"2\"/>";
+    let translation = "<target>DOG <g id=\"1\">BROWN</g> A<x id=\"2\"/></target>";
+    for target in ["", "<target/>", "<target></target>"] {
+        let found = read(&Reverses, "xlf", &unit(source, target)).expect("it can be read");
+        assert_eq!(found, unit(source, translation));
+    }
+    let done = unit(source, "<target state=\"final\">Ein Hund</target>");
+    assert_eq!(read(&Reverses, "xlf", &done).expect("it can be read"), done);
+    let segment = |target: &str| {
+        format!(
+            "<xliff version=\"2.0\"><file><unit id=\"1\"><segment><source>A <pc id=\"1\">dog</pc></source>{target}</segment></unit></file></xliff>"
+        )
+    };
+    let found = read(&Reverses, "xliff", &segment("")).expect("it can be read");
+    assert_eq!(found, segment("<target><pc id=\"1\">DOG</pc> A</target>"));
+}
+
+#[test]
+fn unfinished_translations_of_qt_are_filled() {
+    let message = |translation: &str| {
+        format!(
+            "<!DOCTYPE TS>\n<TS version=\"2.1\" language=\"de\"><context><name>Main</name><message><location line=\"1\"/><source>&amp;Open %1</source><comment>A note</comment>{translation}</message></context></TS>\n"
+        )
+    };
+    let found = read(
+        &Reverses,
+        "ts",
+        &message("<translation type=\"unfinished\"></translation>"),
+    );
+    let expected = message("<translation type=\"unfinished\">OPEN &amp; %1</translation>");
+    assert_eq!(found.expect("it can be read"), expected);
+}
+
+#[test]
+fn given_rules_come_before_known_ones() {
+    let rules: XmlRules = serde_json::from_str(r#"{ "passages": ["para"], "inline": ["em"] }"#)
+        .expect("it is a table");
+    let options = FormatOptions {
+        xml: Some(rules),
+        ..FormatOptions::default()
+    };
+    let book = |text: &str| format!("<root><id>A dog</id><para>{text}</para></root>");
+    let input = Cursor::new(book("A <em>brown</em> <x>no</x> dog").into_bytes());
+    let reader = Format::Xml.read("a".to_owned(), input, &options);
+    let translated = translate_document(&Reverses, reader.expect("it can be read"));
+    let translated = translated.expect("it can be read");
+    let translated = String::from_utf8(translated).expect("it is text");
+    assert_eq!(translated, book("DOG <em>BROWN</em> <x>no</x> A"));
+}
+
+#[test]
+fn elements_that_are_nested_too_deeply_are_refused() {
+    let text = format!("<root>{}{}</root>", "<a>".repeat(9999), "</a>".repeat(9999));
+    let error = read(&Reverses, "resx", &text).expect_err("it is refused");
+    assert_eq!(
+        error.to_string(),
+        "a, line 1: elements are nested more than 512 deep; divide the document"
+    );
+}
+
+#[test]
+fn another_root_or_encoding_is_refused() {
+    let error = |format, text| {
+        read(&Reverses, format, text)
+            .expect_err("it is refused")
+            .to_string()
+    };
+    assert_eq!(
+        error("ts", "const a = 1;"),
+        "a, line 1: expected the element `resources`, `root`, `TS` or `xliff` outermost, found ``; give rules for another \
+         format"
+    );
+    assert_eq!(
+        error("resx", "<?xml version='1.0' encoding='ISO-8859-1'?><root/>"),
+        "a, line 1: the document declares its encoding as `ISO-8859-1`, expected UTF-8; convert it, for example with \
+         `xmllint --encode UTF-8`"
+    );
+}
