@@ -1,7 +1,7 @@
 //! [`Package`]: documents that are zip files of XML: office documents and books.
 
 use std::borrow::Cow;
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::fmt;
 use std::io::{Cursor, Read, Write};
 
@@ -9,9 +9,9 @@ use zip::result::ZipResult;
 use zip::write::SimpleFileOptions;
 use zip::{ZipArchive, ZipWriter};
 
-use super::html::{HtmlOptions, html_parts};
+use super::html::xhtml_parts;
 use super::parts::PartQueue;
-use super::xml::{MAX_DEPTH, MAX_XML_BYTES, XmlKind, XmlRules, table_parts};
+use super::xml::{MAX_XML_BYTES, XmlKind, XmlRules, column_names, table_parts};
 use crate::{Part, ReadError};
 
 /// Maximum size of a file, in bytes; it is held in memory, and so is its translation.
@@ -53,6 +53,8 @@ pub(super) struct Package {
     /// The index of the next entry to read.
     n_read: usize,
     n_text_bytes: u64,
+    /// The names of the columns of a spreadsheet's tables, which its cells must equal; `None` before they are read.
+    columns: Option<HashSet<String>>,
     /// The entries with text that have been read but not written.
     waiting: VecDeque<usize>,
     /// Number of entries that have been written.
@@ -98,6 +100,7 @@ impl Package {
             writer: ZipWriter::new(Cursor::default()),
             n_read: 0,
             n_text_bytes: 0,
+            columns: None,
             waiting: VecDeque::new(),
             n_written: 0,
             text: String::new(),
@@ -122,16 +125,22 @@ impl Package {
                 continue;
             };
             let text = self.read_text(index, &path)?;
-            let entry = match rules {
-                EntryRules::Xml(rules) => table_parts(&text, &rules).ok_or_else(|| {
-                    let problem = format!("elements are nested more than {MAX_DEPTH} deep");
-                    self.refused(&path, problem, REMEDY)
-                })?,
+            let mut entry = match rules {
+                EntryRules::Xml(rules) => table_parts(&text, &rules)
+                    .map_err(|it| self.refused(&path, it.problem, "divide the document"))?,
                 EntryRules::Html => {
                     let name = format!("{}, `{path}`", self.name);
-                    html_parts(name, Cursor::new(text), HtmlOptions::default())?
+                    xhtml_parts(name, text)?
                 }
             };
+            if self.kind == PackageKind::Xlsx {
+                let columns = self.read_columns()?;
+                for part in &mut entry {
+                    if matches!(part, Part::Passage(it) if columns.contains(it.text.trim())) {
+                        *part = Part::Verbatim(part.source());
+                    }
+                }
+            }
             if entry.iter().any(|part| matches!(part, Part::Passage(_))) {
                 self.waiting.push_back(index);
                 parts.extend(entry);
@@ -140,6 +149,23 @@ impl Package {
             }
         }
         Ok(false)
+    }
+
+    /// Returns the names of the columns of tables.
+    fn read_columns(&mut self) -> Result<&HashSet<String>, ReadError> {
+        if self.columns.is_none() {
+            let names = self.archive.file_names().flatten().map(Cow::into_owned);
+            let is_table = |it: &String| it.starts_with("xl/tables/") && it.ends_with(".xml");
+            let paths: Vec<String> = names.filter(is_table).collect();
+            let mut columns = HashSet::new();
+            for path in paths {
+                if let Some(index) = self.archive.index_for_name(&path) {
+                    columns.extend(column_names(&self.read_text(index, &path)?));
+                }
+            }
+            self.columns = Some(columns);
+        }
+        Ok(self.columns.get_or_insert_default())
     }
 
     fn read_text(&mut self, index: usize, path: &str) -> Result<String, ReadError> {
@@ -268,6 +294,7 @@ impl PackageKind {
             | (Self::Xlsx, "xl/drawings", "drawing")
             | (Self::Xlsx, "xl/charts", "chart") => Some(XmlKind::Drawing),
             (Self::Xlsx, "xl", "sharedStrings" | "comments")
+            | (Self::Xlsx, "xl/comments", "comment" | "comments")
             | (Self::Xlsx, "xl/worksheets", "sheet") => Some(XmlKind::Sheet),
             (Self::OpenDocument, "", "content" | "styles") => Some(XmlKind::OpenDocument),
             _ => None,

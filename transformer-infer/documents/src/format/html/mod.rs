@@ -19,8 +19,8 @@ pub(super) use elements::{is_block, is_copied, is_void};
 pub(super) use encoding::encoded;
 pub(super) use entity::entity;
 pub(super) use notation::HtmlNotation;
-pub(super) use reader::html_file;
 pub use reader::{HtmlOptions, html_parts};
+pub(super) use reader::{html_file, xhtml_parts};
 
 #[cfg(test)]
 mod tests;

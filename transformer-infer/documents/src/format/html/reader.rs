@@ -60,6 +60,14 @@ pub fn html_parts(
     PartReader::new(Source::new(name, input), Box::new(html), UTF_8).collect()
 }
 
+/// Returns the parts of a page in XHTML, in which any element may end in its start tag.
+pub(in crate::format) fn xhtml_parts(name: String, text: String) -> Result<Vec<Part>, ReadError> {
+    let mut html = Html::new(HtmlOptions::default(), false);
+    html.tree.is_xml = true;
+    let source = Source::new(name, std::io::Cursor::new(text));
+    PartReader::new(source, Box::new(html), UTF_8).collect()
+}
+
 /// Starts reading a file in its declared encoding.
 pub(in crate::format) fn html_file(
     name: String,
@@ -259,7 +267,9 @@ impl Html {
             _ if !was_translated => self.assembler.copy(parts),
             Role::Block | Role::CopiedBlock => self.assembler.copy(parts),
             Role::Void { is_visible } => self.point(parts, is_visible),
-            Role::Pair | Role::Atom { .. } if !is_open => self.point(parts, true),
+            role @ (Role::Pair | Role::Atom { .. }) if !is_open => {
+                self.point(parts, role != Role::Pair);
+            }
             Role::Pair if is_translated => self.assembler.open(name, parts),
             Role::Atom { .. } if is_translated && name != "picture" => {
                 self.assembler.open(name, parts);

@@ -26,6 +26,8 @@ pub(super) struct Tree {
     /// objects that limit this, in the order of the file.
     pub(super) active: Vec<Active>,
     pub(super) n_opened: u64,
+    /// True if any element may end in its start tag, as in XHTML.
+    pub(super) is_xml: bool,
 }
 
 /// An open element.
@@ -204,7 +206,10 @@ impl Tree {
         };
         let is_html = space == Space::Html;
         let is_repeated = matches!(name, "html" | "body" | "head") && self.has(name);
-        if is_repeated || (is_html && is_void(name)) || (!is_html && tag.is_self_closing) {
+        if is_repeated
+            || (is_html && is_void(name))
+            || ((!is_html || self.is_xml) && tag.is_self_closing)
+        {
             return TextMode::Data;
         }
         let has_html = match space {

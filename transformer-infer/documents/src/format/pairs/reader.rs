@@ -8,7 +8,7 @@ use super::text::{PairText, PlainYaml, Quotes, is_plain};
 use crate::format::parts::{PartQueue, ReadParts};
 use crate::format::source::{MAX_RECORD_BYTES, Source, split_line_end};
 use crate::kinds::pattern;
-use crate::{Notation, ReadError};
+use crate::{Notation, Part, ReadError};
 
 /// The kinds of files of keys and values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +30,10 @@ pub(in crate::format) struct Pairs {
     is_comment: bool,
     /// The indentation of the key of a block of YAML.
     block: Option<usize>,
+    /// The line of YAML after the last record, if it has been read.
+    next: Option<String>,
+    /// True if the file has characters beyond ASCII, as far as it has been read.
+    has_raw: bool,
 }
 
 /// The key of a property, with the spaces and the sign after it.
@@ -46,28 +50,70 @@ static YAML: LazyLock<Regex> = LazyLock::new(|| {
     pattern(r#"^\s*(?:- +)*(?:(?:"(?:[^"\\]|\\.)*"|'[^']*'|[\w./-][^:#\s"']*) *:[ \t]+|- +)"#)
 });
 
+/// The end of a line of YAML before a block.
+static BLOCK: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r"(?::|^[ ]*(?:- +)*-)[ \t]+[|>][-+0-9]*[ \t]*(?:[ \t]#.*)?\r?\n?$"));
+
 impl Pairs {
     pub(in crate::format) fn new(kind: PairKind) -> Self {
         Self {
             kind,
             is_comment: false,
             block: None,
+            next: None,
+            has_raw: false,
         }
     }
 
-    /// Returns whether a record goes on in the next line.
-    fn goes_on(&self, record: &str) -> bool {
+    /// Returns whether the record that begins with this line goes on in the next one.
+    fn begins(&self, line: &str) -> bool {
         match self.kind {
             PairKind::Properties => {
-                let line = split_line_end(record).0;
-                let n_slashes = line.len() - line.trim_end_matches('\\').len();
-                n_slashes % 2 == 1 && !record.trim_start().starts_with(['#', '!'])
+                self.goes_on(line) && !line.trim_start().starts_with(['#', '!'])
             }
             PairKind::Strings => STRING
-                .find(record)
-                .is_some_and(|it| len_until_quote(&record[it.end()..]).is_none()),
+                .find(line)
+                .is_some_and(|it| self.goes_on(&line[it.end()..])),
             PairKind::Yaml => false,
         }
+    }
+
+    /// Returns whether a record goes on after this part of it, up to the end of a line.
+    fn goes_on(&self, text: &str) -> bool {
+        match self.kind {
+            PairKind::Properties => {
+                let line = split_line_end(text).0;
+                let n_slashes = line.len() - line.trim_end_matches('\\').len();
+                n_slashes % 2 == 1
+            }
+            PairKind::Strings => len_until_quote(text).is_none(),
+            PairKind::Yaml => false,
+        }
+    }
+
+    /// Reads the line of YAML after a record, and the blank lines before it, which it returns. If the line continues
+    /// the value, it and the record are copied.
+    fn read_next(&mut self, source: &mut Source, record: &str) -> Result<String, ReadError> {
+        let mut blank = String::new();
+        let found = YAML
+            .find(record)
+            .filter(|it| it.end() < record.trim_end().len());
+        let Some(key) = found else {
+            return Ok(blank);
+        };
+        while let Some(line) = source.next_line()? {
+            if line.trim().is_empty() && blank.len() < MAX_RECORD_BYTES {
+                blank.push_str(&line);
+                continue;
+            }
+            let column = column(record, key.end());
+            if indent(&line) > column && !line.trim_start().starts_with('#') {
+                self.block = Some(column);
+            }
+            self.next = Some(line);
+            break;
+        }
+        Ok(blank)
     }
 
     /// Returns whether a line is copied: a comment, or a block of YAML.
@@ -82,23 +128,20 @@ impl Pairs {
                 was_inside || content.starts_with("//")
             }
             PairKind::Yaml => {
-                let indent = line.len() - line.trim_start_matches(' ').len();
-                let is_in_block = |block: usize| content.is_empty() || indent > block;
+                let is_in_block = |block: usize| content.is_empty() || indent(line) > block;
                 if self.block.is_some_and(is_in_block) {
                     return true;
                 }
                 let value = YAML.find(line).map_or("", |it| &line[it.end()..]);
                 let is_block = value.starts_with(['|', '>', '&', '*', '!', '{', '['])
                     || value.starts_with(['"', '\'']) && quoted(value).is_none()
-                    || YAML.find(line).is_some() && value.trim().is_empty();
+                    || BLOCK.is_match(line);
+                let is_empty = YAML.is_match(line) && value.trim().is_empty();
+                let is_comment = content.starts_with('#');
                 // An empty value has keys below it, which are read.
-                let key = line[..line.len() - value.len()].trim_start_matches([' ', '-']);
-                let of_key = match key.is_empty() {
-                    true => indent,
-                    false => line.len() - value.len() - key.len(),
-                };
-                self.block = (is_block && !value.trim().is_empty()).then_some(of_key);
-                content.starts_with('#') || is_block
+                self.block = (is_block && !is_empty && !is_comment)
+                    .then(|| column(line, line.len() - value.len()));
+                is_comment || is_block || is_empty
             }
         }
     }
@@ -110,19 +153,38 @@ impl Pairs {
             PairKind::Strings => (&STRING, record),
             PairKind::Yaml => (&YAML, record.trim_end()),
         };
-        let start = key.find(content)?.end();
+        let mut start = key.find(content)?.end();
+        // Spaces at the start of a property stay escaped.
+        while self.kind == PairKind::Properties && content[start..].starts_with("\\ ") {
+            start += 2;
+        }
         let value = &content[start..];
         match self.kind {
             PairKind::Properties => Some((start, content.len(), Quotes::Properties)),
             PairKind::Strings => Some((start, start + len_until_quote(value)?, Quotes::Double)),
             PairKind::Yaml => match value.chars().next()? {
-                '"' => Some((start + 1, start + 1 + quoted(value)?, Quotes::Double)),
+                '"' => Some((start + 1, start + 1 + quoted(value)?, Quotes::DoubleYaml)),
                 '\'' => Some((start + 1, start + 1 + quoted(value)?, Quotes::Single)),
                 _ => {
                     let text = value.split(" #").next().unwrap_or_default().trim_end();
                     is_plain(text).then_some((start, start + text.len(), Quotes::Plain))
                 }
             },
+        }
+    }
+
+    /// Returns the rules for writing the value of a record.
+    fn notation(&self, record: &str, quotes: Quotes) -> Arc<dyn Notation> {
+        let has = |escape| record.is_ascii() && record.contains(escape);
+        let is_ascii = match quotes {
+            Quotes::Properties => !self.has_raw,
+            Quotes::DoubleYaml => has("\\u") || has("\\U") || has("\\x"),
+            Quotes::Double | Quotes::Single | Quotes::Plain => has("\\u"),
+        };
+        let text: Arc<dyn Notation> = Arc::new(PairText { quotes, is_ascii });
+        match quotes {
+            Quotes::Plain => Arc::new(PlainYaml(text)),
+            _ => text,
         }
     }
 }
@@ -133,40 +195,71 @@ impl ReadParts for Pairs {
         source: &mut Source,
         parts: &mut PartQueue,
     ) -> Result<bool, ReadError> {
+        if self.kind == PairKind::Properties && source.n_read() == 0 {
+            self.has_raw = !source.text().is_ascii();
+        }
         let number = source.n_read() + 1;
-        let Some(mut record) = source.next_line()? else {
+        let line = match self.next.take() {
+            Some(line) => Some(line),
+            None => source.next_line()?,
+        };
+        let Some(mut record) = line else {
             return Ok(false);
         };
         if self.is_copied(&record) {
             parts.push_verbatim(&record);
             return Ok(true);
         }
-        while self.goes_on(&record)
-            && let Some(line) = source.next_line()?
-        {
+        let mut goes_on = self.begins(&record);
+        while goes_on && let Some(line) = source.next_line()? {
+            goes_on = self.goes_on(&line);
             record.push_str(&line);
             if record.len() > MAX_RECORD_BYTES {
                 return Err(source.too_large(number, "the value"));
             }
         }
+        let blank = match self.kind {
+            PairKind::Yaml => self.read_next(source, &record)?,
+            _ => String::new(),
+        };
+        if self.block.is_some() {
+            parts.push_verbatim(&(record + &blank));
+            return Ok(true);
+        }
+        self.has_raw |= !record.is_ascii();
         let found = self.value(&record);
         let decoded = found.and_then(|it| Some((it, it.2.decode(&record[it.0..it.1])?)));
         let Some(((start, end, quotes), value)) = decoded else {
-            parts.push_verbatim(&record);
+            parts.push_verbatim(&(record + &blank));
             return Ok(true);
         };
-        let text = PairText {
-            quotes,
-            is_ascii: record.contains("\\u") && record.is_ascii(),
-        };
-        let notation: Arc<dyn Notation> = match quotes {
-            Quotes::Plain => Arc::new(PlainYaml(Arc::new(text))),
-            _ => Arc::new(text),
-        };
+        let notation = self.notation(&record, quotes);
         parts.push_verbatim(&record[..start]);
-        value.push_parts(&notation, parts);
-        parts.push_verbatim(&record[end..]);
+        let mut found = PartQueue::default();
+        value.push_parts(&notation, &mut found);
+        let found = found.into_parts();
+        match &found[..] {
+            // Quotation marks cannot be around a part of the value.
+            [Part::Passage(_)] => parts.extend(found),
+            _ if quotes == Quotes::Plain => parts.push_verbatim(&record[start..end]),
+            _ => parts.extend(found),
+        }
+        parts.push_verbatim(&(record.split_off(end) + &blank));
         Ok(true)
+    }
+}
+
+/// Returns the number of spaces at the start of a line.
+fn indent(line: &str) -> usize {
+    line.len() - line.trim_start_matches(' ').len()
+}
+
+/// Returns the column of the key of YAML before a value, or that of its item if it has no key.
+fn column(line: &str, value: usize) -> usize {
+    let key = line[..value].trim_start_matches([' ', '-']);
+    match key.is_empty() {
+        true => indent(line),
+        false => value - key.len(),
     }
 }
 

@@ -12,8 +12,10 @@ use crate::format::value::Value;
 pub(super) enum Quotes {
     /// Values of properties, which end with their line.
     Properties,
-    /// Double quotation marks, with escapes.
+    /// Double quotation marks, with escapes of C.
     Double,
+    /// Double quotation marks of YAML, with its escapes.
+    DoubleYaml,
     /// Single quotation marks of YAML, which are doubled inside.
     Single,
     /// YAML without quotation marks.
@@ -24,7 +26,7 @@ pub(super) enum Quotes {
 #[derive(Debug)]
 pub(super) struct PairText {
     pub(super) quotes: Quotes,
-    /// True if characters beyond ASCII are written as `\uXXXX`, as in the source.
+    /// True if characters beyond ASCII are written as escapes.
     pub(super) is_ascii: bool,
 }
 
@@ -33,16 +35,23 @@ impl Notation for PairText {
         match self.quotes {
             Quotes::Plain => return Cow::Borrowed(text),
             Quotes::Single => return Cow::Owned(text.replace('\'', "''")),
-            Quotes::Properties | Quotes::Double => {}
+            Quotes::Properties | Quotes::Double | Quotes::DoubleYaml => {}
         }
+        let is_yaml = self.quotes == Quotes::DoubleYaml;
         let mut escaped = String::with_capacity(text.len());
         for char in text.chars() {
             let is_bare = char == '"' && self.quotes == Quotes::Properties;
             match letter_for(char).filter(|_| !is_bare) {
                 Some(letter) => escaped.extend(['\\', letter]),
+                // Writing to a string does not fail.
+                None if is_yaml && (self.is_ascii && !char.is_ascii() || is_hidden(char)) => {
+                    let _ = match u32::from(char) {
+                        code @ ..0x1_0000 => write!(escaped, "\\u{code:04x}"),
+                        code => write!(escaped, "\\U{code:08x}"),
+                    };
+                }
                 None if self.is_ascii && !char.is_ascii() => {
                     for unit in char.encode_utf16(&mut [0; 2]) {
-                        // Writing to a string does not fail.
                         let _ = write!(escaped, "\\u{unit:04x}");
                     }
                 }
@@ -64,6 +73,10 @@ impl Quotes {
             let (char, len) = match (self, first) {
                 (Self::Single, '\'') => (Some('\''), 2),
                 (Self::Properties | Self::Double, '\\') => escape(rest)?,
+                (Self::DoubleYaml, '\\') => {
+                    let (char, len) = yaml_escape(rest)?;
+                    (Some(char), len)
+                }
                 _ => (Some(first), first.len_utf8()),
             };
             rest = rest.get(len..)?;
@@ -102,6 +115,39 @@ fn escape(text: &str) -> Option<(Option<char>, usize)> {
     }
 }
 
+/// Returns the character of an escape of YAML, and its length.
+fn yaml_escape(text: &str) -> Option<(char, usize)> {
+    let letter = text[1..].chars().next()?;
+    let code = |n_digits: usize| {
+        let digits = text.get(2..2 + n_digits)?;
+        let is_hex = digits.bytes().all(|it| it.is_ascii_hexdigit());
+        let code = u32::from_str_radix(digits, 16).ok().filter(|_| is_hex);
+        Some((char::from_u32(code?)?, 2 + n_digits))
+    };
+    let char = match letter {
+        'x' => return code(2),
+        'u' => return code(4),
+        'U' => return code(8),
+        '0' => '\0',
+        'a' => '\u{7}',
+        'e' => '\u{1b}',
+        'v' => '\u{b}',
+        'N' => '\u{85}',
+        '_' => '\u{a0}',
+        'L' => '\u{2028}',
+        'P' => '\u{2029}',
+        ' ' | '/' => letter,
+        '\t' => '\t',
+        _ => escaped_by(letter)?,
+    };
+    Some((char, 1 + letter.len_utf8()))
+}
+
+/// Returns whether YAML allows a character only as an escape, or reads it as a line end.
+fn is_hidden(char: char) -> bool {
+    char.is_control() || matches!(char, '\u{2028}' | '\u{2029}' | '\u{feff}')
+}
+
 /// Completes a plain value of YAML, which needs quotation marks if it would mean something else.
 #[derive(Debug)]
 pub(super) struct PlainYaml(pub(super) std::sync::Arc<dyn Notation>);
@@ -116,7 +162,7 @@ impl Notation for PlainYaml {
             true => written,
             false => {
                 let text = PairText {
-                    quotes: Quotes::Double,
+                    quotes: Quotes::DoubleYaml,
                     is_ascii: false,
                 };
                 format!("\"{}\"", text.escape(&written))
@@ -136,7 +182,8 @@ pub(super) fn is_plain(text: &str) -> bool {
         && !text.is_empty()
         && !text.contains(": ")
         && !text.contains(" #")
-        && !text.contains(['\n', '\r'])
+        && !text.contains(":\t")
+        && !text.contains(is_hidden)
         && !text.ends_with(':')
         && !is_word(&["true", "false", "yes", "no", "on", "off", "y", "n", "null"])
 }

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::notation::{XmlText, resolved};
+use super::token::{Token, TokenKind};
 use crate::Notation;
 use crate::format::items::{Item, ItemKind};
 
@@ -20,14 +21,50 @@ impl Notation for Text {
         let escaped = text.replace('\\', "\\\\");
         Cow::Owned(escaped.replace('\'', "\\'").replace('"', "\\\""))
     }
+
+    fn complete(&self, written: String) -> String {
+        // They begin references to other resources.
+        match written.starts_with(['@', '?']) {
+            true => format!("\\{written}"),
+            false => written,
+        }
+    }
 }
 
-/// Adds text with its escapes: `\n` ends a passage, and those that stand for no character are points.
+/// Returns whether the content of a string is text, with quotation marks around all of it or none. A reference to
+/// another resource is not, and text with other quotation marks, which are not shown, is too rare to be read.
+pub(super) fn is_text(content: &[Token<'_>]) -> bool {
+    let texts = content.iter().filter(|it| it.kind == TokenKind::Text);
+    let n_quotes: usize = texts.map(|it| n_quotes(it.source)).sum();
+    let first = content.first().map_or("", |it| it.source.trim_start());
+    let last = content.last().map_or("", |it| it.source.trim_end());
+    let is_quoted = first.starts_with('"') && last.ends_with('"') && !last.ends_with("\\\"");
+    !first.starts_with(['@', '?']) && (n_quotes == 0 || n_quotes == 2 && is_quoted)
+}
+
+/// Returns the number of quotation marks that are not escaped.
+fn n_quotes(source: &str) -> usize {
+    let mut is_escaped = false;
+    let is_quote = |c: char| {
+        let was_escaped = is_escaped;
+        is_escaped = c == '\\' && !was_escaped;
+        c == '"' && !was_escaped
+    };
+    source.chars().map(is_quote).filter(|it| *it).count()
+}
+
+/// Adds text with its escapes: `\n` and quotation marks end a passage, and escapes that stand for no character are
+/// points.
 pub(super) fn push(source: &str, items: &mut Vec<Item>) {
     let mut rest = source;
-    while let Some(at) = rest.find('\\') {
+    while let Some(at) = rest.find(['\\', '"']) {
         if at > 0 {
             items.push(words(&rest[..at]));
+        }
+        if rest[at..].starts_with('"') {
+            items.push(Item::new(ItemKind::Wall, "\""));
+            rest = &rest[at + 1..];
+            continue;
         }
         let escape = &rest[at..];
         let letter = escape[1..].chars().next();

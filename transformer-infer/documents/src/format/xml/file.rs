@@ -1,8 +1,8 @@
 //! [`XmlFile`]: reads an XML document by the table of its format.
 
 use super::rules::{Element, ROOTS, XmlRules};
-use super::table::{MAX_DEPTH, table_parts};
-use super::token::{TokenKind, tokens};
+use super::table::table_parts;
+use super::token::{TokenKind, each_token};
 use crate::ReadError;
 use crate::format::parts::{PartQueue, ReadParts};
 use crate::format::source::Source;
@@ -38,11 +38,8 @@ impl ReadParts for XmlFile {
                 "convert it, for example with `xmllint --encode UTF-8`",
             ));
         }
-        let tokens = tokens(&text);
-        let mut names = tokens
-            .iter()
-            .filter_map(|it| Some(Element::of(it, "")?.name));
-        let root = names.next().unwrap_or_default();
+        let root = each_token(&text).find_map(|it| Some(Element::of(&it, "")?.name));
+        let root = root.unwrap_or_default();
         let known = ROOTS.iter().find(|(name, _)| *name == root);
         let known = || known.map(|(_, kind)| kind.rules());
         let Some(rules) = self.0.clone().or_else(known) else {
@@ -51,18 +48,16 @@ impl ReadParts for XmlFile {
             );
             return Err(source.syntax(1, problem, "give rules for another format"));
         };
-        let Some(found) = table_parts(&text, &rules) else {
-            let problem = format!("elements are nested more than {MAX_DEPTH} deep");
-            return Err(source.syntax(1, problem, "divide the document"));
-        };
-        parts.extend(found);
+        let found = table_parts(&text, &rules);
+        parts
+            .extend(found.map_err(|it| source.syntax(it.line, it.problem, "divide the document"))?);
         Ok(false)
     }
 }
 
 /// Returns the encoding that the document declares, if its text may not be written as UTF-8.
 fn other_encoding(text: &str) -> Option<&str> {
-    let first = *tokens(&text[..text.floor_char_boundary(400)]).first()?;
+    let first = each_token(text).next()?;
     let is_declaration = first.kind == TokenKind::Declaration && first.source.starts_with("<?xml");
     let (_, after) = first
         .source

@@ -17,4 +17,4 @@ pub use options::XmlOptions;
 pub use reader::xml_parts;
 pub(super) use rules::XmlKind;
 pub use rules::{RunNames, XmlRules};
-pub(super) use table::{MAX_DEPTH, table_parts};
+pub(super) use table::{column_names, table_parts};

@@ -23,6 +23,9 @@ const FORMAT: &str = "<format>";
 /// Maximum number of runs and other elements of a field, so that searching for its end takes bounded time.
 const MAX_FIELD_ELEMENTS: usize = 1000;
 
+/// Maximum number of fields without an end in a paragraph; after these, no more are searched for.
+const MAX_OPEN_FIELDS: usize = 8;
+
 /// A paragraph of runs.
 pub(super) struct Paragraph<'d, 'a> {
     document: &'d Document<'a>,
@@ -30,6 +33,10 @@ pub(super) struct Paragraph<'d, 'a> {
     items: Vec<Item>,
     /// The formatting of each text, by its index.
     formats: BTreeMap<usize, String>,
+    /// True if passages inside of the paragraph are not read.
+    is_trial: bool,
+    /// Number of fields without an end.
+    n_open_fields: usize,
 }
 
 impl<'d, 'a> Paragraph<'d, 'a> {
@@ -39,15 +46,21 @@ impl<'d, 'a> Paragraph<'d, 'a> {
             names,
             items: Vec::new(),
             formats: BTreeMap::new(),
+            is_trial: false,
+            n_open_fields: 0,
         }
     }
 
     /// Adds the parts of the content of a paragraph.
     pub(super) fn push(mut self, content: Range<usize>, parts: &mut PartQueue) {
-        self.read(content.clone(), "");
-        if !has_letters(&self.items) {
+        let mut trial = Self::new(self.document, self.names);
+        trial.is_trial = true;
+        trial.read(content.clone(), "");
+        if !has_letters(&trial.items) {
             return self.document.walk(content, "", parts);
         }
+        drop(trial);
+        self.read(content, "");
         let format = self.main_format();
         let notation: Arc<dyn Notation> = Arc::new(Runs {
             names: self.names.clone(),
@@ -91,26 +104,24 @@ impl<'d, 'a> Paragraph<'d, 'a> {
         }
     }
 
-    /// Returns the content of an element around runs, or that of its child for it, such as `w:sdtContent` in `w:sdt`.
+    /// Returns the content of an element around runs without its properties, such as `w:smartTagPr`, or that of its
+    /// child for it, such as `w:sdtContent` in `w:sdt`.
     fn body(&self, whole: &Range<usize>, name: &str) -> Range<usize> {
         let child = format!("{name}Content");
         let content = self.document.content(whole);
-        let is_child = |at: &usize| self.document.tokens[*at].kind == TokenKind::Start(&child);
-        match content.clone().find(is_child) {
-            Some(child) => self.document.content(&self.document.element(child)),
-            None => content,
+        match self.document.child(&content, &child) {
+            Some(child) => self.document.content(&child),
+            None => {
+                let properties = self.document.child(&content, &format!("{name}Pr"));
+                properties.map_or(content.start, |it| it.end)..content.end
+            }
         }
     }
 
     /// Reads a run.
     fn run(&mut self, run: &Range<usize>) {
         let content = self.document.content(run);
-        let name = |at: usize| Element::of(&self.document.tokens[at], "").map(|it| it.name);
-        let is_format = |at: &usize| name(*at) == Some(self.names.format.as_str());
-        let format = content
-            .clone()
-            .find(is_format)
-            .map(|at| self.document.element(at));
+        let format = self.document.child(&content, &self.names.format);
         let format = format.map_or_else(String::new, |it| self.format(&self.document.source(it)));
         self.junk(run.start..run.start + 1);
         let mut at = content.start;
@@ -147,7 +158,7 @@ impl<'d, 'a> Paragraph<'d, 'a> {
             let source = self.document.source(range.clone());
             source.matches(&format!("fldCharType=\"{kind}\"")).count()
         };
-        if n_of(first, "begin") == 0 {
+        if self.n_open_fields == MAX_OPEN_FIELDS || n_of(first, "begin") == 0 {
             return None;
         }
         let (mut depth, mut at, mut result) = (0, first.start, None);
@@ -164,6 +175,7 @@ impl<'d, 'a> Paragraph<'d, 'a> {
             at = whole.end;
             n_elements += 1;
             if at >= end || n_elements > MAX_FIELD_ELEMENTS {
+                self.n_open_fields += 1;
                 return None;
             }
         };
@@ -246,7 +258,14 @@ impl<'d, 'a> Paragraph<'d, 'a> {
         element: Element<'_>,
         whole: Range<usize>,
     ) {
-        let parts = self.document.inner(element, whole);
+        if self.is_trial {
+            return self.junk(whole);
+        }
+        let parts = match kind {
+            // It may be copied at the edge of a passage.
+            ItemKind::Break => vec![Part::Verbatim(self.document.source(whole))],
+            _ => self.document.inner(element, whole),
+        };
         let is_visible = element.is_in(&self.document.rules.visible);
         let raw = raw(markup, parts.clone());
         self.items.push(Item {

@@ -8,7 +8,7 @@ use super::token::{Token, TokenKind};
 ///
 /// An element is named as in the document, such as `w:p`, after its parent and a slash if that matters, as in
 /// `data/value`, and with the value of an attribute if that matters, as in `string[translatable=false]`. `*` stands for
-/// all names.
+/// all names, and at the end of a value for any characters.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct XmlRules {
@@ -115,6 +115,8 @@ impl XmlKind {
             Self::Sheet => XmlRules {
                 passages: names("si is text"),
                 copied: names("rPh phoneticPr"),
+                // They belong to the characters of the source.
+                dropped: names("rPh phoneticPr"),
                 keeps_lines: true,
                 runs: Some(RunNames::new("r", "rPr", "t")),
                 ..XmlRules::default()
@@ -144,12 +146,16 @@ impl XmlKind {
                 copied: names(
                     "string[translatable=false] string-array[translatable=false] plurals[translatable=false] xliff:g",
                 ),
+                visible: names("*"),
                 has_escapes: true,
                 ..XmlRules::default()
             },
             Self::Resx => XmlRules {
                 passages: names("data/value"),
-                copied: names("data[type] data[mimetype] comment"),
+                copied: names(
+                    // Names with `>>` are classes of the designer.
+                    "data[type] data[mimetype] data[name=&gt;&gt;*] data[name=>>*] comment",
+                ),
                 keeps_lines: true,
                 ..XmlRules::default()
             },
@@ -165,6 +171,7 @@ impl XmlKind {
                     "trans-unit[translate=no] unit[translate=no] group[translate=no] file[translate=no] alt-trans \
                      mrk[translate=no] mrk[mtype=protected]",
                 ),
+                visible: names("*"),
                 ordered: names("bpt ept bx ex sc ec sm em"),
                 filled: Some(["source".to_owned(), "target".to_owned()]),
                 ..XmlRules::default()
@@ -226,7 +233,13 @@ impl<'a> Element<'a> {
                 Some((name, value)) => (name, Some(value)),
                 None => (condition, None),
             };
-            attribute(self.tag, name).is_some_and(|value| wanted.is_none_or(|it| it == value))
+            let is_wanted = |value: &str| {
+                wanted.is_none_or(|it| match it.strip_suffix('*') {
+                    Some(start) => value.starts_with(start),
+                    None => it == value,
+                })
+            };
+            attribute(self.tag, name).is_some_and(is_wanted)
         };
         (name == "*" || name == self.name)
             && parent.is_none_or(|parent| parent == self.parent)
@@ -235,7 +248,7 @@ impl<'a> Element<'a> {
 }
 
 /// Returns the value of an attribute in a tag, as written there.
-fn attribute<'a>(tag: &'a str, name: &str) -> Option<&'a str> {
+pub(super) fn attribute<'a>(tag: &'a str, name: &str) -> Option<&'a str> {
     let mut rest = tag;
     loop {
         let at = rest.find(name)?;
@@ -270,6 +283,7 @@ mod tests {
         assert!(!matches("a", "<b>", ""));
         assert!(matches("p/b", "<b/>", "p") && !matches("p/b", "<b/>", "q"));
         assert!(matches("b[x=no]", "<b ax='yes' x = 'no'>", ""));
+        assert!(matches("b[x=n*]", "<b x='no'>", "") && !matches("b[x=n*]", "<b x='yn'>", ""));
         assert!(!matches("b[x=no]", "<b x=\"none\">", "") && !matches("b[x]", "<b ax=\"\">", ""));
     }
 }

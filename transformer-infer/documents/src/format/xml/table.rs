@@ -1,5 +1,6 @@
 //! [`table_parts`]: the parts of an XML document by the rules of its format.
 
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -8,22 +9,34 @@ use super::android;
 use super::notation::{XmlText, resolved, split_at_entities};
 use super::paragraph::Paragraph;
 use super::reader::push_lines;
-use super::rules::{Element, XmlRules};
-use super::token::{Token, TokenKind, partners, tokens};
+use super::rules::{Element, XmlRules, attribute};
+use super::token::{Token, TokenKind, each_token, partners, tokens};
 use crate::format::items::{Item, ItemKind};
 use crate::format::parts::PartQueue;
 use crate::format::segments::push_items;
+use crate::format::source::MAX_RECORD_BYTES;
 use crate::{Notation, Part};
 
 /// Maximum depth of elements.
-pub(in crate::format) const MAX_DEPTH: usize = 512;
+const MAX_DEPTH: usize = 512;
+
+/// Maximum depth of passages inside of others; deeper ones are copied. Time and memory grow with it.
+const MAX_PASSAGE_DEPTH: usize = 8;
 
 /// Maximum number of items back to the start of a pair that goes on.
 const MAX_ITEMS_BACK: usize = 1000;
 
 /// Reads an XML document by the rules of its format: the content of elements with text is passages, and everything else
-/// is copied. Returns `None` if elements are nested more than [`MAX_DEPTH`] deep.
-pub(in crate::format) fn table_parts(text: &str, rules: &XmlRules) -> Option<Vec<Part>> {
+/// is copied.
+///
+/// # Errors
+///
+/// Returns an error if elements are nested more than [`MAX_DEPTH`] deep, or if a passage with its markup has more than
+/// [`MAX_RECORD_BYTES`].
+pub(in crate::format) fn table_parts(
+    text: &str,
+    rules: &XmlRules,
+) -> Result<Vec<Part>, TableError> {
     let tokens = tokens(text);
     let partners = partners(&tokens);
     let mut depth = 0;
@@ -34,17 +47,46 @@ pub(in crate::format) fn table_parts(text: &str, rules: &XmlRules) -> Option<Vec
             None => {}
         }
         if depth > MAX_DEPTH {
-            return None;
+            return Err(TableError {
+                line: 1,
+                problem: format!("elements are nested more than {MAX_DEPTH} deep"),
+            });
         }
     }
     let document = Document {
         partners,
         tokens,
         rules,
+        passage_depth: Cell::default(),
+        error: RefCell::default(),
     };
     let mut parts = PartQueue::default();
     document.walk(0..document.tokens.len(), "", &mut parts);
-    Some(parts.into_parts())
+    match document.error.into_inner() {
+        Some(error) => Err(error),
+        None => Ok(parts.into_parts()),
+    }
+}
+
+/// Returns the lines of the names of columns in a table of SpreadsheetML.
+pub(in crate::format) fn column_names(table: &str) -> Vec<String> {
+    let mut names = Vec::new();
+    for token in each_token(table) {
+        let element = Element::of(&token, "");
+        let column = element.filter(|it| it.name.rsplit(':').next() == Some("tableColumn"));
+        let name = column.and_then(|it| attribute(it.tag, "name"));
+        let name = resolved(name.unwrap_or_default()).replace("_x000a_", "\n");
+        names.extend(name.lines().map(|it| it.trim().to_owned()));
+    }
+    names
+}
+
+/// The reason why a document cannot be read.
+#[derive(Debug)]
+pub(in crate::format) struct TableError {
+    /// The number of the line.
+    pub(in crate::format) line: u64,
+    pub(in crate::format) problem: String,
 }
 
 /// A document with its rules.
@@ -53,6 +95,10 @@ pub(super) struct Document<'a> {
     pub(super) tokens: Vec<Token<'a>>,
     partners: Vec<Option<usize>>,
     pub(super) rules: &'a XmlRules,
+    /// The number of open passages.
+    passage_depth: Cell<usize>,
+    /// The first error.
+    error: RefCell<Option<TableError>>,
 }
 
 impl<'a> Document<'a> {
@@ -71,6 +117,19 @@ impl<'a> Document<'a> {
         self.tokens[range].iter().map(|it| it.source).collect()
     }
 
+    /// Returns the first element of this name between the tags of another one.
+    pub(super) fn child(&self, content: &Range<usize>, name: &str) -> Option<Range<usize>> {
+        let mut at = content.start;
+        while at < content.end {
+            let whole = self.element(at);
+            if Element::of(&self.tokens[at], "").is_some_and(|it| it.name == name) {
+                return Some(whole);
+            }
+            at = whole.end;
+        }
+        None
+    }
+
     /// Adds the parts of some tokens outside passages. `parent` is the name of the element around them.
     pub(super) fn walk(&self, range: Range<usize>, parent: &str, parts: &mut PartQueue) {
         let mut at = range.start;
@@ -87,20 +146,51 @@ impl<'a> Document<'a> {
                 .filled
                 .as_ref()
                 .is_some_and(|it| it[0] == element.name);
+            let is_passage = element.is_in(&rules.passages);
             at = whole.end;
-            if element.is_in(&rules.copied) {
+            let depth = self.passage_depth.get();
+            let is_text = is_source || is_passage;
+            if element.is_in(&rules.copied) || is_text && self.is_copied(element, &whole) {
                 parts.push_verbatim(&self.source(whole));
-            } else if is_source {
+                continue;
+            }
+            self.passage_depth.set(depth + usize::from(is_text));
+            if is_source {
                 at = self.fill(&whole, range.end, parts);
             } else {
                 parts.push_verbatim(token.source);
-                match element.is_in(&rules.passages) {
+                match is_passage {
                     true => self.passage(content, element.name, parts),
                     false => self.walk(content, element.name, parts),
                 }
                 parts.push_verbatim(self.tokens[whole.end - 1].source);
             }
+            self.passage_depth.set(depth);
         }
+    }
+
+    /// Returns whether an element with text is copied: inside of too many others, or after an error, such as its size.
+    fn is_copied(&self, element: Element<'_>, whole: &Range<usize>) -> bool {
+        let mut error = self.error.borrow_mut();
+        if error.is_some() || self.passage_depth.get() == MAX_PASSAGE_DEPTH {
+            return true;
+        }
+        let n_bytes: usize = self.tokens[whole.clone()]
+            .iter()
+            .map(|it| it.source.len())
+            .sum();
+        if n_bytes > MAX_RECORD_BYTES {
+            let before = self.tokens[..whole.start].iter();
+            let n_lines: usize = before.map(|it| it.source.matches('\n').count()).sum();
+            let name = element.name;
+            *error = Some(TableError {
+                line: n_lines as u64 + 1,
+                problem: format!(
+                    "the element `{name}` has more than {MAX_RECORD_BYTES} bytes of text and markup, the limit"
+                ),
+            });
+        }
+        error.is_some()
     }
 
     /// Adds the content of an element with text.
@@ -110,12 +200,11 @@ impl<'a> Document<'a> {
             if self.tokens[content.clone()].iter().any(is_run) {
                 return Paragraph::new(self, runs).push(content, parts);
             }
-            let is_text = |at: &usize| self.tokens[*at].kind == TokenKind::Start(&runs.text);
-            let Some(text) = content.clone().find(is_text) else {
+            let Some(text) = self.child(&content, &runs.text) else {
                 return self.walk(content, name, parts);
             };
             // The text of a cell that has no runs.
-            let text = self.content(&self.element(text));
+            let text = self.content(&text);
             parts.push_verbatim(&self.source(content.start..text.start));
             self.push_mixed(text.clone(), name, parts);
             return parts.push_verbatim(&self.source(text.end..content.end));
@@ -125,10 +214,13 @@ impl<'a> Document<'a> {
 
     /// Adds text with markup inside.
     fn push_mixed(&self, content: Range<usize>, name: &str, parts: &mut PartQueue) {
+        if self.rules.has_escapes && !android::is_text(&self.tokens[content.clone()]) {
+            return parts.push_verbatim(&self.source(content));
+        }
         let mut items = Vec::new();
-        self.mixed(content.clone(), name, &mut items);
+        self.mixed(content, name, &mut items);
         if !has_letters(&items) {
-            return self.walk(content, name, parts);
+            return parts.extend(items.into_iter().flat_map(Item::into_parts));
         }
         let notation: Arc<dyn Notation> = match self.rules.has_escapes {
             true => Arc::new(android::Text),
@@ -236,6 +328,9 @@ impl<'a> Document<'a> {
             tokens.all(|it| it.kind == TokenKind::Text && it.source.trim().is_empty())
         };
         let mut siblings = source.end..source.end;
+        // The end of the source, and of its copy in segments.
+        let mut source_end = source.end;
+        let segments = format!("seg-{name}");
         // The sibling may come after notes.
         let found = loop {
             if siblings.end >= end {
@@ -248,6 +343,9 @@ impl<'a> Document<'a> {
                 }
                 TokenKind::Start(it) if it == name.as_str() => break None,
                 TokenKind::End(_) => break None,
+                TokenKind::Start(it) if it == segments => {
+                    (siblings.end, source_end) = (whole.end, whole.end);
+                }
                 _ => siblings.end = whole.end,
             }
         };
@@ -263,8 +361,9 @@ impl<'a> Document<'a> {
         }
         let end = match found {
             None => {
+                parts.push_verbatim(&self.source(source.end..source_end));
                 parts.push_verbatim(&format!("<{target}>"));
-                source.end
+                source_end
             }
             Some(whole) => {
                 parts.push_verbatim(&self.source(siblings));

@@ -1,8 +1,5 @@
 //! [`tokens`]: text and tags of XML. Any input is valid: everything except tags is text.
 
-/// Maximum size of a tag, in bytes, so that searching for its end takes bounded time.
-const MAX_TAG_BYTES: usize = 4096;
-
 /// A piece of the input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Token<'a> {
@@ -31,28 +28,33 @@ pub(super) enum TokenKind<'a> {
 
 /// Divides the input into tokens; their sources together are the input.
 pub(super) fn tokens(input: &str) -> Vec<Token<'_>> {
-    let mut tokens = Vec::new();
-    let (mut start, mut search) = (0, 0);
-    while let Some(found) = input[search..].find('<') {
-        let at = search + found;
-        let Some((kind, len)) = markup(&input[at..]) else {
-            search = at + 1;
-            continue;
-        };
-        push_text(&input[start..at], &mut tokens);
-        let source = &input[at..at + len];
-        tokens.push(Token { kind, source });
-        (start, search) = (at + len, at + len);
-    }
-    push_text(&input[start..], &mut tokens);
-    tokens
+    each_token(input).collect()
 }
 
-fn push_text<'a>(source: &'a str, tokens: &mut Vec<Token<'a>>) {
-    if !source.is_empty() {
+/// Returns the tokens of the input, one after the other.
+pub(super) fn each_token(input: &str) -> impl Iterator<Item = Token<'_>> {
+    let mut rest = input;
+    // The markup after the last text.
+    let mut next = None;
+    std::iter::from_fn(move || {
+        if let Some(markup) = next.take() {
+            return Some(markup);
+        }
+        let found = rest.match_indices('<').find_map(|(at, _)| {
+            let (kind, len) = markup(&rest[at..])?;
+            let source = &rest[at..at + len];
+            Some((at, Token { kind, source }))
+        });
+        let (source, after) = rest.split_at(found.map_or(rest.len(), |it| it.0));
+        let markup = found.map(|it| it.1);
+        rest = &after[markup.map_or(0, |it| it.source.len())..];
+        if source.is_empty() {
+            return markup;
+        }
+        next = markup;
         let kind = TokenKind::Text;
-        tokens.push(Token { kind, source });
-    }
+        Some(Token { kind, source })
+    })
 }
 
 /// Reads the markup at the start of a text, if any, and returns its length.
@@ -78,7 +80,7 @@ fn markup(text: &str) -> Option<(TokenKind<'_>, usize)> {
     if text.starts_with("<!DOCTYPE") {
         return Some(or_rest(doctype_len(text), TokenKind::Declaration));
     }
-    tag(&text[..text.floor_char_boundary(MAX_TAG_BYTES)])
+    tag(text)
 }
 
 /// Returns the length of a document type. Its internal subset may contain declarations, comments and instructions.
@@ -109,7 +111,8 @@ fn doctype_len(text: &str) -> Option<usize> {
     None
 }
 
-/// Reads a start or end tag.
+/// Reads a start or end tag. A `<` outside of quotation marks ends the search, so that no byte is searched more than
+/// three times: outside of quotation marks, and inside of those of either kind.
 fn tag(text: &str) -> Option<(TokenKind<'_>, usize)> {
     let is_end = text[1..].starts_with('/');
     let name_start = 1 + usize::from(is_end);

@@ -252,3 +252,89 @@ fn an_entry_that_unpacks_to_too_much_is_refused() {
         "{message}"
     );
 }
+
+#[test]
+fn passages_that_are_nested_too_deeply_are_copied() {
+    let nested = |n: usize, text: &str| {
+        let (open, close) = ("<w:p><w:r>".repeat(n), "</w:r></w:p>".repeat(n));
+        format!("{open}<w:t>{text}</w:t>{close}")
+    };
+    let read = |text: &str| translated(&Reverses, "docx", "word/document.xml", text);
+    assert_eq!(read(&nested(8, "a dog")), nested(8, "DOG A"));
+    assert_eq!(read(&nested(250, "a dog")), nested(250, "a dog"));
+}
+
+#[test]
+fn tags_may_be_long_and_paragraphs_may_not() {
+    let field = |text: &str| {
+        let code = "x".repeat(9000);
+        format!("<w:p><w:fldSimple w:instr=\"{code}\"/><w:r><w:t>{text}</w:t></w:r></w:p>")
+    };
+    let read = |text: &str| translated(&Reverses, "docx", "word/document.xml", text);
+    assert_eq!(read(&field("a dog")), field("DOG A"));
+
+    let text = format!(
+        "<root>\n<data><value>{}</value></data></root>",
+        "dog ".repeat(1 << 18)
+    );
+    let format: Format = "resx".parse().expect("it is a format");
+    let reader = format.read("a".to_owned(), Cursor::new(text), &FormatOptions::default());
+    let error = translate_document(&Reverses, reader.expect("it can be read"));
+    assert_eq!(
+        error.expect_err("it is too large").to_string(),
+        "a, line 2: the element `value` has more than 1048576 bytes of text and markup, the limit; divide the document"
+    );
+}
+
+#[test]
+fn elements_of_books_may_end_in_their_start_tags() {
+    let page = |text: &str| {
+        format!(
+            "<html><head><title/><script src=\"x.js\"/></head><body><p>{text}</p></body></html>"
+        )
+    };
+    let found = translated(
+        &Reverses,
+        "epub",
+        "a.xhtml",
+        &page("A <a id=\"p12\"/>dog runs"),
+    );
+    assert!(found.contains("DOG") && !found.contains("</a>"), "{found}");
+    assert!(found.starts_with("<html><head><title/><script src=\"x.js\"/></head><body><p>RUNS"));
+}
+
+#[test]
+fn readings_and_properties_of_tags_do_not_move() {
+    let tag = |text: &str| {
+        format!("<w:smartTag><w:smartTagPr/><w:r><w:t>{text}</w:t></w:r></w:smartTag>")
+    };
+    let run = |text: &str| format!("<w:r><w:t xml:space=\"preserve\">{text}</w:t></w:r>");
+    word(
+        &format!("{}{}{}", run("a "), tag("brown dog"), run(" runs")),
+        &format!("{}{}{}", run("RUNS "), tag("DOG BROWN"), run(" A")),
+    );
+    let sheet = |runs: &str| format!("<sst><si>{runs}<phoneticPr/></si></sst>");
+    let source = sheet("<r><t>a</t></r><rPh sb=\"0\" eb=\"1\"><t>b</t></rPh><r><t> dog</t></r>");
+    let found = translated(&Reverses, "xlsx", "xl/sharedStrings.xml", &source);
+    assert_eq!(found, sheet("<r><t>DOG A</t></r>"));
+}
+
+#[test]
+fn names_of_columns_of_tables_are_copied() {
+    let strings =
+        |text: &str| format!("<sst><si><t>A &amp; dog</t></si><si><t>{text}</t></si></sst>");
+    let comments = |text: &str| format!("<comments><text><t>{text}</t></text></comments>");
+    let table =
+        "<table><tableColumns><tableColumn id=\"1\" name=\"A &amp; dog\"/></tableColumns></table>";
+    let file = zip(&[
+        ("xl/sharedStrings.xml", &strings("two cats")),
+        ("xl/tables/table1.xml", table),
+        ("xl/comments/comment1.xml", &comments("two cats")),
+    ]);
+    let format: Format = "xlsx".parse().expect("it is a format");
+    let reader = format.read("a".to_owned(), Cursor::new(file), &FormatOptions::default());
+    let translated = translate_document(&Reverses, reader.expect("it is a zip file"));
+    let found = entries(&translated.expect("it can be read"));
+    let texts: Vec<&str> = found.iter().map(|it| it.1.as_str()).collect();
+    assert_eq!(texts, [&strings("CATS TWO"), table, &comments("CATS TWO")]);
+}

@@ -49,6 +49,56 @@ fn values_of_yaml_get_quotation_marks_if_they_need_them() {
     assert_eq!(written(&changed), "a: \"no: dogs\"\n");
 }
 
+#[test]
+fn escapes_of_yaml_are_not_those_of_json() {
+    check(
+        "yaml",
+        "a: \"one\\_dog \\xe9\"\nb: \"\\x41 dog 😀\"\n",
+        "a: \"\\u00e9 DOG\\u00a0ONE\"\nb: \"😀 DOG A\"\n",
+    );
+    let parts = read("yaml", "a: \"one \\U0001F600 dog\"\n").expect("it can be read");
+    assert_eq!(texts(&parts), ["one 😀 dog"]);
+    let changed = check::with_texts(&parts, |_| "😀 dog".to_owned());
+    assert_eq!(written(&changed), "a: \"\\U0001f600 dog\"\n");
+}
+
+#[test]
+fn values_of_yaml_over_several_lines_are_copied() {
+    let copied =
+        "a: two dogs\n\n  and a cat\n- one dog\n  runs\na#b c: |\n  a: dog\na's: >-\n  a: dog\n";
+    check("yaml", copied, copied);
+    check(
+        "yaml",
+        "- a: one dog\n  b: two cats\n\n- a man\n# a\nc: d dog\n",
+        "- a: DOG ONE\n  b: CATS TWO\n\n- MAN A\n# a\nc: DOG D\n",
+    );
+}
+
+#[test]
+fn plain_values_of_yaml_that_are_passages_in_part_are_copied() {
+    for source in ["a: <p>A dog</p>\n", "a: A dog<br>A cat\n"] {
+        let parts = read("yaml", source).expect("it can be read");
+        assert_eq!(texts(&parts), [""; 0], "{source}");
+    }
+}
+
+#[test]
+fn properties_are_ascii_unless_the_file_is_not() {
+    let written_as = |source: &str| {
+        let parts = read("properties", source).expect("it can be read");
+        written(&check::with_texts(&parts, |_| "é".to_owned()))
+    };
+    assert_eq!(written_as("a=\\ A dog\n"), "a=\\ \\u00e9\n");
+    assert_eq!(written_as("a=A dog\n# é\n"), "a=é\n# é\n");
+}
+
+#[test]
+fn a_string_of_many_lines_takes_linear_time() {
+    let source = format!("\"a\" = \"{}\";\n", "dog\n".repeat(200_000));
+    let parts = read("strings", &source).expect("it can be read");
+    assert_eq!(texts(&parts).len(), 200_000);
+}
+
 proptest! {
     #[test]
     fn any_file_is_copied(text in "([a-c]| |=|:|#|!|\"|'|\\\\|\n|-|\\||/\\*|\\*/|;|é){0,60}", kind in 0..3_usize) {

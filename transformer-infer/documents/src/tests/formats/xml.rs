@@ -2,6 +2,7 @@
 
 use std::io::Cursor;
 
+use super::check;
 use crate::format::{Format, FormatOptions, ReadError, XmlRules};
 use crate::tests::doubles::{LineTranslator, translate_document};
 use crate::tests::{Copies, Reverses};
@@ -148,4 +149,45 @@ fn another_root_or_encoding_is_refused() {
         "a, line 1: the document declares its encoding as `ISO-8859-1`, expected UTF-8; convert it, for example with \
          `xmllint --encode UTF-8`"
     );
+}
+
+#[test]
+fn quotation_marks_and_references_of_android_are_syntax() {
+    let string = |text: &str| format!("<resources><string name=\"a\">{text}</string></resources>");
+    for (source, expected) in [
+        ("\"Don't <b>stop</b>\"", "\"<b>STOP</b> DON\\'T\""),
+        ("Say \"a dog\" here", "Say \"a dog\" here"),
+        ("@string/dog", "@string/dog"),
+        ("?attr/dog", "?attr/dog"),
+        ("One<br/>dog", "DOG ONE<br/>"),
+    ] {
+        let found = read(&Reverses, "xml", &string(source)).expect("it can be read");
+        assert_eq!(found, string(expected));
+    }
+}
+
+#[test]
+fn classes_of_the_designer_are_copied() {
+    let text = "<root><data name=\"&gt;&gt;a.Name\"><value>a dog</value></data></root>";
+    assert_eq!(read(&Reverses, "resx", text).expect("it can be read"), text);
+}
+
+#[test]
+fn a_missing_target_comes_after_the_source_in_segments() {
+    let unit = |target: &str| {
+        format!(
+            "<xliff><trans-unit><source>a dog</source> <seg-source><mrk>a dog</mrk></seg-source>{target}<note/></trans-unit></xliff>"
+        )
+    };
+    let found = read(&Reverses, "xlf", &unit("")).expect("it can be read");
+    assert_eq!(found, unit("<target>DOG A</target>"));
+}
+
+#[test]
+fn text_of_android_does_not_become_a_reference() {
+    let string = |text: &str| format!("<resources><string name=\"a\">{text}</string></resources>");
+    let source = string("\\@home dog");
+    let parts = check::read(Format::Xml, &FormatOptions::default(), source.as_bytes());
+    let changed = check::with_texts(&parts.expect("it can be read"), |_| "?dog".to_owned());
+    assert_eq!(check::written(&changed), string("\\?dog"));
 }
