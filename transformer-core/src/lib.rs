@@ -85,7 +85,7 @@ pub use model::{AttentionMaps, AttentionMasks, DecoderState, Mask, Memory, Trans
 pub use packed::{ComputePrecision, PackedTransformer};
 pub use padded::Padded;
 #[doc(hidden)]
-pub use shortlist::{Shortlist, ShortlistError};
+pub use shortlist::{Lexicon, Shortlist, ShortlistError, TokenPair};
 #[doc(no_inline)]
 pub use transformer_text as text;
 #[doc(hidden)]

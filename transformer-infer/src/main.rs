@@ -14,7 +14,7 @@ use transformer_program::{check_output, parse_arguments, start_global_pool};
 use crate::commands::Serve;
 use crate::commands::{
     AttentionCommand, BleuCommand, CommandError, Compare, Evaluate, Export, ExtendVocabulary,
-    Import, Inspect, Quantize, Score, Translate,
+    Import, Inspect, Quantize, Score, ShortlistCommand, Translate,
 };
 
 /// Translates, scores and evaluates with Transformers that transformer-train trained.
@@ -38,6 +38,7 @@ enum Command {
     Import(Import),
     Export(Export),
     ExtendVocabulary(ExtendVocabulary),
+    Shortlist(ShortlistCommand),
     #[cfg(feature = "serve")]
     Serve(Box<Serve>),
 }
@@ -79,6 +80,7 @@ fn run(command: Command) -> Result<(), CommandError> {
         Command::Import(import) => import.run(backend.as_deref()),
         Command::Export(export) => export.run(backend.as_deref()),
         Command::ExtendVocabulary(extend) => extend.run(),
+        Command::Shortlist(shortlist) => shortlist.run(),
         #[cfg(feature = "serve")]
         Command::Serve(serve) => serve.run(backend.as_deref()),
     }

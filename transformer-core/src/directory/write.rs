@@ -41,19 +41,21 @@ impl ModelDirectory {
         Self::write_stored(path.as_ref(), parts, Precision::F32)
     }
 
-    /// Adds a shortlist to the model in a directory. Its ids must be those of the model.
+    /// Adds a shortlist to the model in a directory, or replaces the model's. Its ids must be those of the model.
     ///
     /// # Errors
     ///
-    /// Returns a [`DirectoryError`] if there is no model, or if writing fails. The model then has no shortlist.
+    /// Returns a [`DirectoryError`] if there is no model, or if writing fails. The model then stays as it was.
     pub fn add_shortlist(
         path: impl AsRef<Path>,
         shortlist: &Shortlist,
     ) -> Result<(), DirectoryError> {
         let (files, mut manifest) = Self::find(&path.as_ref().into())?;
-        let path = files.path();
+        let (path, old) = (files.path(), manifest.clone());
         manifest.files.shortlist = Some(put(path, SHORTLIST, &shortlist.to_bytes())?);
-        commit(path, &manifest)
+        commit(path, &manifest)?;
+        sweep(path, Some(&old), &manifest);
+        Ok(())
     }
 
     /// Writes a model with weights that are already stored in this precision.

@@ -161,6 +161,26 @@ pub(crate) enum CommandError {
         /// The file without lines.
         path: PathBuf,
     },
+    /// The text has no pair of lines that is short enough.
+    #[error("`{}` has no line to learn from; give parallel text, or raise --max-len", path.display())]
+    NothingToLearn {
+        /// The file with the sources.
+        path: PathBuf,
+    },
+    /// A line of alignments has a link that is not of two words of its pair.
+    #[error(
+        "`{}`, line {line}: `{link}` is not a pair of word indices of both lines, counted from 0, such as `0-2`; align \
+         the lines as they are",
+        path.display()
+    )]
+    Alignment {
+        /// The file with the alignments.
+        path: PathBuf,
+        /// The line.
+        line: usize,
+        /// The link.
+        link: String,
+    },
     /// Only one translation was given to compare.
     #[error("only one translation to compare; give `--hyp` at least twice")]
     OneSystem,

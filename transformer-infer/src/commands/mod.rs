@@ -24,6 +24,7 @@ mod score_options;
 mod scores;
 #[cfg(feature = "serve")]
 mod serve;
+mod shortlist;
 mod speed_flags;
 mod terms;
 mod translate;
@@ -52,6 +53,7 @@ pub(crate) use score_options::ScoreOptions;
 pub(crate) use scores::Scores;
 #[cfg(feature = "serve")]
 pub(crate) use serve::Serve;
+pub(crate) use shortlist::ShortlistCommand;
 pub(crate) use speed_flags::SpeedFlags;
 pub(crate) use terms::{TermFlags, TermReport, print_terms, terms_in};
 pub(crate) use translate::Translate;

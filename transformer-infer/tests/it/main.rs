@@ -34,6 +34,7 @@ mod scores;
 #[cfg(feature = "serve")]
 mod serve;
 mod shared;
+mod shortlist;
 mod significance;
 mod streaming;
 mod terms;

@@ -24,6 +24,8 @@ pub use figure::figure;
 pub use kind::{Head, Kind};
 pub use layer_head::LayerHead;
 pub use page::{GENERATOR, SCRIPT, STYLE, TEMPLATE, page, page_data};
+#[doc(hidden)]
+pub use record::words_of;
 pub use selection::{ColorScale, Selection, View};
 pub use transformer_core::text::Link;
 pub use weights::{Attention, Map, Token};

@@ -209,7 +209,7 @@ fn tokens(
 }
 
 /// Returns the index of each token's word in the text, given the tokens' byte ranges.
-pub(super) fn words_of(spans: &[Range<usize>], text: &str) -> Vec<Option<usize>> {
+pub fn words_of(spans: &[Range<usize>], text: &str) -> Vec<Option<usize>> {
     let words = words(text);
     let word_of = |span: &Range<usize>| {
         let shared = |word: &Range<usize>| word.start < span.end && span.start < word.end;

@@ -35,7 +35,7 @@ impl<'a> PackedScorer<'a> {
     }
 
     /// Like [`new`](Self::new), and limits the output by the shortlist of the model, if it has one. Requests that force
-    /// tokens are not limited.
+    /// tokens other than that of a language are not limited.
     ///
     /// # Panics
     ///
@@ -113,9 +113,10 @@ fn log_softmax(logits: &mut [f32], state: &PackedState, vocab_size: usize) {
     }
 }
 
-/// Returns whether a shortlist may limit the output: no token is forced that it may not have.
+/// Returns whether a shortlist may limit the output: no token is forced that it may not have. The token of a language is
+/// not chosen, and shortlists of multilingual models have it.
 pub(crate) fn is_limited(request: &Request) -> bool {
-    request.prefix.is_empty() && request.phrases.is_empty()
+    request.prefix.len() <= request.n_free && request.phrases.is_empty()
 }
 
 /// Appends EOS to each source, as the model reads it.

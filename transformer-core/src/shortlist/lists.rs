@@ -1,4 +1,6 @@
-//! [`Shortlist`]: the target tokens that can translate each source token.
+//! [`Shortlist`]: a list of target tokens for each source token.
+
+use std::collections::{BTreeSet, HashMap};
 
 use thiserror::Error;
 
@@ -72,6 +74,25 @@ pub enum ShortlistError {
 }
 
 impl Shortlist {
+    /// Makes a shortlist of a list for each source token, in ascending order and of the `n_best` likeliest tokens when it
+    /// was made. Only special tokens are common; tokens for all sentences are those of the list of EOS.
+    pub(super) fn new<L: IntoIterator<Item = u32>>(
+        n_best: usize,
+        lists: impl Iterator<Item = L>,
+    ) -> Self {
+        let (mut offsets, mut ids) = (vec![0], Vec::new());
+        for list in lists {
+            ids.extend(list);
+            offsets.push(ids.len());
+        }
+        Self {
+            n_common: EOS + 1,
+            n_best: n_best as u64,
+            offsets,
+            ids,
+        }
+    }
+
     /// Parses a file for vocabularies of these sizes.
     ///
     /// # Errors
@@ -158,49 +179,36 @@ impl Shortlist {
     }
 
     /// Returns the shortlist for other ids: each vocabulary is given with the present id for each new one. Ordinary
-    /// tokens keep their order.
+    /// tokens keep their order. Target tokens without a new id are left out.
     pub(crate) fn renumbered(&self, src: &[Option<u32>], tgt: &[Option<u32>]) -> Self {
-        let mut new_ids = vec![EOS; tgt.len()];
-        let mut n_common = EOS + 1;
-        for (new, old) in (0..).zip(tgt) {
-            if let Some(old) = *old {
-                new_ids[old as usize] = new;
-                if old < self.n_common {
-                    n_common = n_common.max(new + 1);
-                }
-            }
-        }
-        let (mut offsets, mut ids) = (vec![0], Vec::new());
-        for old in src {
+        let pairs = (0..).zip(tgt);
+        let new_ids: HashMap<u32, u32> = pairs
+            .filter_map(|(new, old)| Some(((*old)?, new)))
+            .collect();
+        let common = new_ids.iter().filter(|(old, _)| **old < self.n_common);
+        let n_common = common.map(|(_, new)| new + 1).max().unwrap_or_default();
+        let lists = src.iter().map(|old| {
             let list = old.map_or(&[][..], |old| self.list(old as usize));
-            let start = ids.len();
-            ids.extend(list.iter().map(|id| new_ids[*id as usize]));
-            ids[start..].sort_unstable();
-            offsets.push(ids.len());
-        }
+            let list = list.iter().filter_map(|id| new_ids.get(id).copied());
+            list.collect::<BTreeSet<u32>>()
+        });
         Self {
-            n_common,
-            n_best: self.n_best,
-            offsets,
-            ids,
+            n_common: n_common.max(EOS + 1),
+            ..Self::new(self.n_best as usize, lists)
         }
     }
 
     /// Adds each source token to its own list, as Marian does where both sides have one vocabulary: pieces can be
     /// copied.
-    pub(crate) fn with_copies(&self) -> Self {
-        let (mut offsets, mut ids) = (vec![0], Vec::new());
-        for token in 0..self.offsets.len() - 1 {
-            let start = ids.len();
-            ids.extend_from_slice(self.list(token));
-            ids.push(token as u32);
-            ids[start..].sort_unstable();
-            offsets.push(ids.len());
-        }
+    #[must_use]
+    pub fn with_copies(&self) -> Self {
+        let lists = (0..self.offsets.len() - 1).map(|token| {
+            let list = self.list(token).iter().copied();
+            list.chain([token as u32]).collect::<BTreeSet<u32>>()
+        });
         Self {
-            offsets,
-            ids,
-            ..*self
+            n_common: self.n_common,
+            ..Self::new(self.n_best as usize, lists)
         }
     }
 
@@ -211,11 +219,12 @@ impl Shortlist {
     }
 
     /// Returns the tokens to which the translation of a source is limited, in ascending order. The special tokens are
-    /// the first of them.
-    pub(crate) fn candidates(&self, source: &[u32]) -> Vec<u32> {
+    /// the first of them. The list of EOS counts also if the source does not have it.
+    pub fn candidates(&self, source: &[u32]) -> Vec<u32> {
         let n_common = self.n_common.max(EOS + 1);
         let mut ids: Vec<u32> = source
             .iter()
+            .chain([&EOS])
             .flat_map(|id| self.list(*id as usize))
             .copied()
             .collect();
