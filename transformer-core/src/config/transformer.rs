@@ -104,6 +104,10 @@ pub struct TransformerConfig {
     /// trained. Default: false.
     #[serde(skip_serializing_if = "is_default")]
     pub src_without_eos: bool,
+    /// True if the first vector that the decoder reads is its position alone, without an embedding of `<s>`, as in
+    /// Marian. Default: false (§3.1).
+    #[serde(skip_serializing_if = "is_default")]
+    pub start_from_zeros: bool,
     /// True if embeddings are multiplied by `√d_model`. Default: true (§3.4).
     pub scale_embeddings: bool,
     /// True if the sum of embedding and position is normalized, before dropout, as in BART and mBART. Default: false
@@ -266,6 +270,7 @@ impl TransformerConfig {
             tying: if joint { Tying::All } else { Tying::Decoder },
             output_bias: false,
             src_without_eos: false,
+            start_from_zeros: false,
             scale_embeddings: true,
             embedding_norm: false,
             dropout: 0.1,

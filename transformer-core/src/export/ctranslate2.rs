@@ -27,12 +27,13 @@ const SPEC_REVISION: u32 = 7;
 const FORMAT: &str = "CTranslate2's models";
 
 /// The supported settings among those that saved models have only if they differ from the default.
-const SUPPORTED: [&str; 5] = [
+const SUPPORTED: [&str; 6] = [
     "embedding_norm",
     "first_position",
     "gated_feed_forward",
     "norm_kind",
     "src_without_eos",
+    "start_from_zeros",
 ];
 
 /// Minimum number of positions of sinusoids: by default, CTranslate2 truncates sources to 1024 tokens.
@@ -145,14 +146,11 @@ fn values(
     for (name, value) in [("alignment_layer", -1), ("alignment_heads", 1)] {
         values.insert(format!("decoder/{name}"), Value::Int16(value));
     }
-    for name in [
-        "alibi",
-        "alibi_use_positive_positions",
-        "scale_alibi",
-        "start_from_zero_embedding",
-    ] {
+    for name in ["alibi", "alibi_use_positive_positions", "scale_alibi"] {
         values.insert(format!("decoder/{name}"), Value::Int8(0));
     }
+    let start = "decoder/start_from_zero_embedding".to_owned();
+    values.insert(start, Value::Int8(config.start_from_zeros.into()));
     for name in ["embeddings_merge", "multi_query_attention"] {
         values.insert(format!("encoder/{name}"), Value::Int8(0));
     }
@@ -171,6 +169,7 @@ fn values(
         let tensor = match name.ends_with("/encodings") {
             // CTranslate2 counts positions from 0.
             true => rows_from(config.first_position, tensor),
+            false if name == TGT_EMBEDDING && config.start_from_zeros => without_start(tensor),
             false => tensor.clone(),
         };
         values.insert(name.to_owned(), Value::Tensor(tensor));
@@ -205,6 +204,14 @@ fn rows_from(first: usize, matrix: &TensorData) -> TensorData {
     let (n_rows, width) = (matrix.shape()[0], matrix.shape()[1]);
     let rows = matrix.iter::<f32>().skip(first * width);
     TensorData::new(rows.collect::<Vec<f32>>(), [n_rows - first, width])
+}
+
+/// Returns an embedding with zeros for `<s>`, with which decoding starts.
+fn without_start(matrix: &TensorData) -> TensorData {
+    let mut values: Vec<f32> = matrix.iter::<f32>().collect();
+    let width = matrix.shape()[1];
+    values[BOS as usize * width..][..width].fill(0.0);
+    TensorData::new(values, matrix.shape().clone())
 }
 
 fn serialize(values: &BTreeMap<String, Value>) -> Result<Vec<u8>, ExportError> {

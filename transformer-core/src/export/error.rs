@@ -18,8 +18,19 @@ pub enum ExportError {
         key: String,
         found: String,
         format: &'static str,
-        expected: &'static str,
+        expected: String,
     },
+    /// The vocabulary is not that of a SentencePiece model.
+    #[error(
+        "the vocabulary is not that of its SentencePiece model, which {format} have; train with `tokenizer.kind = \
+         \"unigram\"`, `tokenizer.case = \"keep\"` and no `tokenizer.user_symbols`, or choose another format"
+    )]
+    Vocabulary { format: &'static str },
+    /// There is no text from which scales could be learned.
+    #[error(
+        "no line to learn the scales of activations from; give text in the source language (`--calibrate FILE`)"
+    )]
+    Calibration,
     /// A number does not fit into the format's fields.
     #[error("`{name}` is too large for {format}")]
     TooLarge { name: String, format: &'static str },

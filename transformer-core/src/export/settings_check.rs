@@ -92,7 +92,7 @@ pub(super) fn refuse_unsupported(
             key,
             found,
             format,
-            expected,
+            expected: expected.to_owned(),
         }),
     }
 }

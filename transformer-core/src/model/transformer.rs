@@ -17,6 +17,7 @@ use super::recording::{DecoderRecorders, Recorder};
 use super::state::DecoderState;
 use crate::config::{ConfigError, TransformerConfig, Tying};
 use crate::padded::Padded;
+use crate::text::BOS;
 
 /// The encoder-decoder: maps source and target token ids to logits of the next target token.
 ///
@@ -165,7 +166,15 @@ impl Transformer {
     ///
     /// Panics if the sequence exceeds the learned positions.
     pub fn embed_tgt(&self, ids: Tensor<2, Int>, offset: usize) -> Tensor<3> {
-        let x = self.tgt_vocabulary().embed(ids);
+        let x = match self.config.start_from_zeros {
+            true => {
+                let is_start = ids.clone().equal_elem(BOS);
+                let x = self.tgt_vocabulary().embed(ids);
+                let shape = x.dims();
+                x.mask_fill(is_start.unsqueeze_dim::<3>(2).expand(shape), 0.0)
+            }
+            false => self.tgt_vocabulary().embed(ids),
+        };
         let x = self.tgt_positions.add_to(x, offset);
         self.finish_embedding(x, self.tgt_embedding_norm.as_ref())
     }

@@ -27,6 +27,7 @@ mod fused;
 mod instruction_set_tests;
 #[cfg(test)]
 mod join_tests;
+mod largest_inputs;
 mod layers;
 mod linear;
 mod norm;

@@ -64,6 +64,8 @@ pub(super) struct Kernels {
     pairs: Vec<i32>,
     /// The results of several threads for one product.
     parts: Vec<f32>,
+    /// The largest magnitude of the input of each product, if it is recorded.
+    pub(super) largest_inputs: Option<Vec<f32>>,
 }
 
 impl Workspace {
@@ -183,6 +185,7 @@ impl Default for Kernels {
             tiled: TiledRows::default(),
             pairs: Vec::new(),
             parts: Vec::new(),
+            largest_inputs: None,
         }
     }
 }
@@ -209,6 +212,12 @@ impl Kernels {
             (x.len(), product.len()),
             "the slices hold whole rows"
         );
+        if let Some(largest) = &mut self.largest_inputs {
+            largest.push(
+                x.iter()
+                    .fold(0.0, |largest, it| f32::max(largest, it.abs())),
+            );
+        }
         match matrix {
             PackedMatrix::F32(matrix) => {
                 let x = NdTensorView::from_data([n_rows, d_in], x);

@@ -14,6 +14,7 @@ use super::weights::{Embeddings, Packer};
 use crate::config::{self, Place, Positions, TransformerConfig, Tying};
 use crate::directory::{Precision, StoredTensors};
 use crate::model::{Transformer, sinusoid_table};
+use crate::text::BOS;
 use crate::{LoadError, ModelDirectory, Shortlist};
 
 /// Number of positions with sinusoids that are computed in advance.
@@ -304,7 +305,10 @@ impl PackedTransformer {
         let vectors = workspace.x.chunks_exact_mut(d_model);
         let mut known: Option<(usize, Cow<'_, [f32]>)> = None;
         for ((id, vector), position) in last_tokens.iter().zip(vectors).zip(&state.lens) {
-            self.tgt_embeddings.write(*id as usize, factor, vector);
+            match *id == BOS && self.config.start_from_zeros {
+                true => vector.fill(0.0),
+                false => self.tgt_embeddings.write(*id as usize, factor, vector),
+            }
             // Rows of a sentence have the same position, and many sentences began together.
             let (_, encoding) = match known.take_if(|(it, _)| it == position) {
                 Some(same) => known.insert(same),

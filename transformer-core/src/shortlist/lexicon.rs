@@ -1,6 +1,6 @@
 //! [`Lexicon`]: how often tokens translate each other, learned from parallel text.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use super::Shortlist;
@@ -90,8 +90,8 @@ impl Lexicon {
     /// Returns the shortlist of the `n_best` target tokens with the most links for each source token, for a model with
     /// `n_src` source tokens.
     ///
-    /// The tokens of `common` are allowed in every sentence, and not counted in the lists. [`most_frequent`](Self::most_frequent) returns those that
-    /// most sentences need.
+    /// The tokens of `common` are allowed in every sentence, and do not count as best ones.
+    /// [`most_frequent`](Self::most_frequent) returns those that most sentences need.
     pub fn shortlist(&self, n_src: usize, n_best: usize, common: &[u32]) -> Shortlist {
         let common: BTreeSet<u32> = common.iter().copied().collect();
         let lists = (0..n_src).map(|src| {
@@ -120,14 +120,15 @@ impl Lexicon {
 
 /// Returns the target tokens, the most frequent first, and of equally frequent ones the smallest.
 fn by_frequency(pairs: &[TokenPair]) -> Vec<u32> {
-    let mut counts: Vec<(u64, u32)> = Vec::new();
-    for id in pairs.iter().flat_map(|(_, tgt)| tgt) {
-        let n_known = counts.len().max(*id as usize + 1);
-        let next = counts.len() as u32;
-        counts.extend((next..n_known as u32).map(|id| (0, id)));
-        counts[*id as usize].0 += 1;
+    let mut by_id: BTreeMap<u32, u64> = BTreeMap::new();
+    for id in pairs
+        .iter()
+        .flat_map(|(_, tgt)| tgt)
+        .filter(|id| **id > EOS)
+    {
+        *by_id.entry(*id).or_default() += 1;
     }
-    counts.retain(|(count, id)| *count > 0 && *id > EOS);
+    let mut counts: Vec<(u64, u32)> = by_id.into_iter().map(|(id, n)| (n, id)).collect();
     counts.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
     counts.into_iter().map(|(_, id)| id).collect()
 }
@@ -188,6 +189,7 @@ impl Cells {
                     let cells = src.iter().chain([&EOS]);
                     let cells: Vec<usize> = cells.map(|src| self.find(*src, *generated)).collect();
                     let sum: f64 = cells.iter().map(|cell| probabilities[*cell]).sum();
+                    let sum = sum.max(f64::MIN_POSITIVE);
                     for cell in cells {
                         links[cell] += probabilities[cell] / sum;
                     }
@@ -202,6 +204,7 @@ impl Cells {
         for src in 0..self.offsets.len() - 1 {
             let links = &mut links[self.range(src)];
             let sum: f64 = links.iter().sum();
+            let sum = sum.max(f64::MIN_POSITIVE);
             links.iter_mut().for_each(|it| *it /= sum);
         }
         links

@@ -333,8 +333,9 @@ mod tests {
             .collect();
         let src = [None, Some(1), None, Some(0), Some(2)];
         let new = shortlist().renumbered(&src, &tgt);
-        assert_eq!(new.candidates(&[4]), [0, 1, 2, 3, 4, 9, 13]);
+        // The list of EOS counts in every sentence.
         assert_eq!(new.candidates(&[3]), [0, 1, 2, 3, 4, 9, 11]);
-        assert_eq!(new.candidates(&[0, 1]), [0, 1, 2, 3, 4]);
+        assert_eq!(new.candidates(&[4]), [0, 1, 2, 3, 4, 9, 11, 13]);
+        assert_eq!(new.candidates(&[0, 1]), [0, 1, 2, 3, 4, 9, 11]);
     }
 }

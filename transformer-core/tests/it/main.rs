@@ -3,6 +3,8 @@
 
 mod attention;
 mod backends;
+#[cfg(feature = "pytorch")]
+mod bergamot;
 mod byte_fallback;
 mod ctranslate2;
 #[cfg(feature = "pytorch")]
@@ -24,6 +26,8 @@ mod marian;
 mod marian_binary;
 #[cfg(feature = "pytorch")]
 mod marian_export;
+#[cfg(feature = "pytorch")]
+mod marian_npz;
 mod masks;
 mod memory;
 mod mixed_precision;

@@ -37,7 +37,7 @@ fn goldens(folder: &Path) -> Goldens {
     serde_json::from_slice(&json).expect("the generator writes the fields above")
 }
 
-fn check_text(folder: &Path) {
+pub(crate) fn check_text(folder: &Path) {
     let goldens = goldens(folder);
     let marian = read(folder);
     let tgt = marian.tokenizers.tgt();
@@ -149,7 +149,7 @@ fn after_change(from: &str, to: &str) -> String {
     with_cause(folder.path())
 }
 
-fn with_cause(path: &Path) -> String {
+pub(crate) fn with_cause(path: &Path) -> String {
     use std::error::Error;
     let error = transformer_core::import::Marian::read(path, &crate::model::test_device());
     let error = error.expect_err("the model cannot be imported");

@@ -161,6 +161,16 @@ pub(crate) enum CommandError {
         /// The file without lines.
         path: PathBuf,
     },
+    /// The model cannot use a shortlist.
+    #[error(
+        "`{}` has `model.tying` \"none\", and a shortlist needs the target embeddings as output matrix; train a model with \
+         \"decoder\" or \"all\"",
+        path.display()
+    )]
+    UntiedOutput {
+        /// The model.
+        path: PathBuf,
+    },
     /// The text has no pair of lines that is short enough.
     #[error("`{}` has no line to learn from; give parallel text, or raise --max-len", path.display())]
     NothingToLearn {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use transformer_core::directory::{ModelDirectory, Tokenizers, undo_on_failure};
 use transformer_core::export::{
-    ExportError, to_ctranslate2, to_marian, to_pegasus, to_safetensors,
+    ExportError, to_bergamot, to_ctranslate2, to_marian, to_pegasus, to_safetensors,
 };
 use transformer_core::import::marian::{EarlyStopping, Generation};
 use transformer_core::text::{LanguageLayout, LanguageTokens};
@@ -14,11 +14,14 @@ use transformer_core::{Transformer, device};
 use transformer_infer::search::{LengthLimit, LengthPenalty, Search, StopRule};
 use transformer_infer::{Translator, TranslatorError};
 
-use super::{CommandError, check_folder};
+use super::{CommandError, LineFlags, check_folder, next_lines};
 
 /// Maximum number of tokens of a translation, including EOS, if the model's own limit depends on the source: the limit
 /// of OPUS-MT's models, which have 512 positions, one of them for the start token.
 const MOST_TOKENS: usize = 511;
+
+/// Number of lines from which ranges of activations are learned.
+const CALIBRATION_LINES: usize = 1000;
 
 /// Writes a model in the format of another program.
 ///
@@ -32,6 +35,10 @@ const MOST_TOKENS: usize = 511;
 /// ctranslate2 writes model.bin, config.json, the vocabularies and the tokenizers, of every model except those with a
 /// separate width of heads or an attention window. CTranslate2 itself adds EOS to a source. To exclude special tokens
 /// from its output, use `disable_unk=True, suppress_sequences=[["<pad>"], ["<s>"]]`.
+///
+/// bergamot writes the files of Firefox Translations, Bergamot and translateLocally: the model with 8-bit integers,
+/// SentencePiece models, search settings, and the shortlist, if the model has one. It needs text to learn the ranges of
+/// activations, `--calibrate FILE`, and the shape of the preset firefox-tiny in any size.
 #[derive(Debug, Args)]
 pub(crate) struct Export {
     /// Directory of the model, or of the training run that trained it.
@@ -40,12 +47,18 @@ pub(crate) struct Export {
     /// Format to write.
     #[arg(long, value_name = "FORMAT")]
     format: Format,
+    /// With --format bergamot: file with text in the source language, like the text to translate, one sentence per line;
+    /// its first 1000 lines are translated.
+    #[arg(long, value_name = "FILE", required_if_eq("format", "bergamot"))]
+    calibrate: Option<PathBuf>,
     /// Folder to write: a new one, or an empty one.
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
     /// Write into a folder that has files, and replace those of the same names.
     #[arg(long)]
     overwrite: bool,
+    #[command(flatten)]
+    lines: LineFlags,
 }
 
 /// A format of another program.
@@ -55,6 +68,8 @@ enum Format {
     HfMarian,
     /// `PegasusForConditionalGeneration` of Hugging Face's Transformers: pre-norm.
     HfPegasus,
+    /// The files of Firefox Translations, Bergamot and translateLocally.
+    Bergamot,
     /// The model format of CTranslate2.
     #[value(name = "ctranslate2")]
     CTranslate2,
@@ -87,6 +102,23 @@ impl Export {
             Format::HfPegasus => for_transformers(directory, |generation| {
                 to_pegasus(&self.out, model, config, tokenizers, generation)
             })?,
+            Format::Bergamot => {
+                let path = self.calibrate.iter();
+                let mut files = path.map(|path| self.lines.open(path));
+                let (lines, failure) = match files.next().transpose()? {
+                    Some(mut file) => next_lines(&mut file, CALIBRATION_LINES),
+                    None => (Vec::new(), None),
+                };
+                failure.map_or(Ok(()), Err)?;
+                let search = Translator::search_of(directory)?;
+                let max_len_factor =
+                    Some(search.max_len.factor).filter(|_| search.max_len.extra == 0);
+                let generation = Generation {
+                    max_len_factor,
+                    ..generation(&search, tokenizers)
+                };
+                to_bergamot(&self.out, directory, model, &generation, &lines)?;
+            }
             Format::CTranslate2 => {
                 to_ctranslate2(&self.out, model, config, tokenizers)?;
             }

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use transformer_core::config::Tying;
 use transformer_core::directory::{ModelDirectory, Tokenizers};
 use transformer_core::text::Tokenizer;
 use transformer_core::{Lexicon, Shortlist, TokenPair};
@@ -68,6 +69,11 @@ impl ShortlistCommand {
     /// Reads the text, and writes the shortlist into the directory.
     pub(crate) fn run(&self) -> Result<(), CommandError> {
         let model = ModelDirectory::open(&self.model)?;
+        if model.config().tying == Tying::None {
+            return Err(CommandError::UntiedOutput {
+                path: self.model.clone(),
+            });
+        }
         let tokenizers = model.tokenizers();
         let text = self.read(tokenizers)?;
         if text.learned.is_empty() {

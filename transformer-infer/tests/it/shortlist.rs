@@ -8,6 +8,7 @@ use transformer_core::text::EOS;
 use transformer_core::{Lexicon, ModelDirectory};
 
 use crate::command::{model, stderr, stdout, translate};
+use crate::copy_model::write_copy_model;
 use crate::multilingual::imported;
 
 /// Runs `shortlist` on files with this content, which it writes beside the model.
@@ -163,6 +164,18 @@ fn links_of_other_words_and_texts_without_lines_are_refused() {
     let said = shortlist(model.path(), "", "", None, &[]);
     assert!(
         stderr(&said).contains("no line to learn from"),
+        "{}",
+        stderr(&said)
+    );
+}
+
+#[test]
+fn a_model_with_an_output_matrix_of_its_own_is_refused() {
+    let model = tempfile::tempdir().expect("the system has temporary directories");
+    write_copy_model(model.path(), "ab");
+    let said = shortlist(model.path(), "a\n", "b\n", None, &[]);
+    assert!(
+        stderr(&said).contains("has `model.tying` \"none\""),
         "{}",
         stderr(&said)
     );

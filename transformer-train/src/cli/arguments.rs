@@ -62,7 +62,7 @@ pub(crate) struct Arguments {
     tgt_lang: Option<LanguageCode>,
     /// Model with its training recipe, by the size of the data: tiny or multi30k (tens of thousands of pairs), iwslt
     /// (hundreds of thousands), base or big (millions). Other presets: numbers, a row of Table 3 (for example a-h4),
-    /// pytorch, annotated, bias-free [default: tiny; base with --config]
+    /// pytorch, annotated, bias-free, firefox-tiny [default: tiny; base with --config]
     #[arg(long, value_name = "NAME")]
     preset: Option<Preset>,
     /// Model to train further: a model directory, or the folder of a run. Its tokenizers and its shape are kept, so

@@ -91,7 +91,7 @@ fn other_value(key: &str, value: Option<&Value>) -> Value {
 }
 
 /// Other values of the settings with text or none as default.
-const OTHERS: [(&str, &str); 58] = [
+const OTHERS: [(&str, &str); 59] = [
     ("data.task", "\"copy\""),
     ("data.src", "\"other\""),
     ("data.tgt", "\"other\""),
@@ -129,6 +129,7 @@ const OTHERS: [(&str, &str); 58] = [
     ("model.activation", "\"gelu\""),
     ("model.gated_feed_forward", "true"),
     ("model.src_without_eos", "true"),
+    ("model.start_from_zeros", "true"),
     ("model.embedding_norm", "true"),
     ("model.tying", "\"none\""),
     ("model.initialization", "\"bert\""),

@@ -27,7 +27,7 @@ const ZIP: &[u8] = b"PK\x03\x04";
 const MARIAN: [u8; 8] = 1_u64.to_le_bytes();
 
 /// Maximum size of a file of an archive, as a multiple of the archive's size, and minimum of this limit.
-const MAX_EXPANSION: u64 = 16;
+pub(in crate::import) const MAX_EXPANSION: u64 = 16;
 const MIN_EXPANDED: u64 = 1 << 20;
 
 /// The files of a model. Those of an archive are read into memory, and never written.
@@ -52,7 +52,7 @@ struct Metadata {
     target_prefix: Option<String>,
 }
 
-/// Returns whether a path is a model of CTranslate2, its `model.bin`, or a zip archive.
+/// Returns whether a path is a model of CTranslate2, its `model.bin`, or a zip archive other than Marian's `.npz`.
 pub(in super::super) fn is_ctranslate2(path: &Path) -> bool {
     let starts_with = |path: &Path, bytes: &[u8]| {
         let mut start = Vec::new();
@@ -64,7 +64,8 @@ pub(in super::super) fn is_ctranslate2(path: &Path) -> bool {
         is_named && path.is_file() && !starts_with(path, &MARIAN)
     };
     let in_folder = [path.join(MODEL), path.join("model").join(MODEL)];
-    is_model(path) || in_folder.iter().any(|path| is_model(path)) || starts_with(path, ZIP)
+    let is_package = || path.extension().is_none_or(|it| it != "npz") && starts_with(path, ZIP);
+    is_model(path) || in_folder.iter().any(|path| is_model(path)) || is_package()
 }
 
 impl Package {

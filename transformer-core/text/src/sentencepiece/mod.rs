@@ -11,11 +11,13 @@
 //! - `segmenter`: splits normalized text into pieces.
 //! - `model`: [`SentencePiece`], which combines them.
 //! - `extend`: more pieces.
+//! - `from_unigram`: a tokenizer that was trained here, as a SentencePiece model.
 //! - `vocabulary`: [`PieceVocabulary`], pieces with the ids of the translation model.
 //! - `error`: [`SentencePieceError`].
 
 mod error;
 mod extend;
+mod from_unigram;
 mod model;
 mod normalizer;
 mod proto;

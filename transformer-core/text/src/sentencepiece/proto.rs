@@ -79,6 +79,19 @@ pub(super) struct ModelProto {
 }
 
 impl ModelProto {
+    /// Returns a unigram model of these pieces, which does not normalize text.
+    pub(super) fn unigram(pieces: Vec<Piece>, byte_fallback: bool) -> Self {
+        Self {
+            pieces,
+            trainer: TrainerSpec {
+                kind: ModelKind::Unigram.into(),
+                byte_fallback,
+                ..TrainerSpec::default()
+            },
+            ..Self::default()
+        }
+    }
+
     /// Parses a file; `None` if it is not protobuf, a text is not UTF-8 or a kind is unknown.
     pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
         let proto = Self::decode(bytes).ok()?;

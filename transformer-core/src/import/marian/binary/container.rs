@@ -12,14 +12,17 @@ use super::BinaryError;
 use crate::import::StateDict;
 
 /// The settings, as text.
-const SETTINGS: &str = "special:model.yml";
+pub(crate) const SETTINGS: &str = "special:model.yml";
 
 /// Suffix of the arrays with the scales of activations, which only products of integers need.
-const ALPHA: &str = "_QuantMultA";
+pub(crate) const ALPHA: &str = "_QuantMultA";
 
 const I8: u64 = 0x101;
 const F32: u64 = 0x404;
 const INTGEMM8: u64 = 0x4101;
+
+/// The data of each array begin at a multiple of this many bytes.
+const ALIGNMENT: usize = 256;
 
 /// Number of bytes for each array before the names.
 const HEADER_BYTES: usize = 32;
@@ -38,12 +41,7 @@ pub fn read_container(file: &[u8]) -> Result<(StateDict, String), BinaryError> {
     for item in items(file)? {
         match item.name {
             SETTINGS if item.kind == I8 => {
-                let text = item
-                    .data
-                    .split(|byte| *byte == 0)
-                    .next()
-                    .unwrap_or_default();
-                settings = Some(String::from_utf8_lossy(text).into_owned());
+                settings = Some(text(item.data));
             }
             name if name.ends_with(ALPHA) => {}
             name => drop(dict.insert(name, item.values()?)),
@@ -59,6 +57,80 @@ struct Item<'a> {
     kind: u64,
     shape: Vec<i32>,
     data: &'a [u8],
+}
+
+/// An array to be written.
+pub(crate) struct Array {
+    pub(crate) name: String,
+    pub(crate) shape: Vec<i32>,
+    pub(crate) content: Content,
+}
+
+/// The values of an array.
+pub(crate) enum Content {
+    Text(String),
+    Floats(Vec<f32>),
+    /// 8-bit integers, of a matrix those of its transpose, with the factor by which the floats were multiplied.
+    Integers(Vec<i8>, f32),
+}
+
+impl Content {
+    fn kind(&self) -> u64 {
+        match self {
+            Self::Text(_) => I8,
+            Self::Floats(_) => F32,
+            Self::Integers(..) => INTGEMM8,
+        }
+    }
+
+    /// Returns the bytes with padding.
+    fn bytes(&self) -> Vec<u8> {
+        let mut bytes: Vec<u8> = match self {
+            Self::Text(text) => text.bytes().chain([0]).collect(),
+            Self::Floats(values) => values.iter().flat_map(|it| it.to_le_bytes()).collect(),
+            Self::Integers(values, factor) => {
+                let values = values.iter().map(|it| it.cast_unsigned());
+                values.chain(factor.to_le_bytes()).collect()
+            }
+        };
+        bytes.resize(bytes.len().next_multiple_of(ALIGNMENT), 0);
+        bytes
+    }
+}
+
+/// Returns a file of arrays, which are written in this order.
+pub(crate) fn write_container(arrays: &[Array]) -> Vec<u8> {
+    let contents: Vec<Vec<u8>> = arrays.iter().map(|it| it.content.bytes()).collect();
+    let mut file = Vec::new();
+    file.extend(
+        [1, arrays.len() as u64]
+            .map(u64::to_le_bytes)
+            .as_flattened(),
+    );
+    for (array, content) in arrays.iter().zip(&contents) {
+        let (name_len, rank) = (array.name.len() + 1, array.shape.len());
+        let header = [
+            name_len as u64,
+            array.content.kind(),
+            rank as u64,
+            content.len() as u64,
+        ];
+        file.extend(header.map(u64::to_le_bytes).as_flattened());
+    }
+    for array in arrays {
+        file.extend(array.name.bytes().chain([0]));
+    }
+    file.extend(
+        arrays
+            .iter()
+            .flat_map(|it| &it.shape)
+            .flat_map(|len| len.to_le_bytes()),
+    );
+    let start = (file.len() + 8).next_multiple_of(ALIGNMENT);
+    file.extend(((start - file.len() - 8) as u64).to_le_bytes());
+    file.resize(start, 0);
+    file.extend(contents.concat());
+    file
 }
 
 /// The bytes that were not read yet.
@@ -144,8 +216,6 @@ impl Item<'_> {
         let len = |len: i32| usize::try_from(len).ok().filter(|len| *len > 0);
         let (n_rows, n_columns) = len(n_rows).zip(len(n_columns)).ok_or_else(wrong)?;
         let n = n_rows.checked_mul(n_columns).ok_or_else(wrong)?;
-        let is_vocabulary = name.ends_with("Wemb");
-        let is_matrix = is_vocabulary || name.contains("_W") && !name.contains("_ln_");
         let values: Vec<f32> = match self.kind {
             F32 => {
                 let (values, _) = data.as_chunks();
@@ -160,7 +230,7 @@ impl Item<'_> {
                     return Err(BinaryError::Scale { name, scale });
                 }
                 let value = |byte: &u8| f32::from(byte.cast_signed()) / scale;
-                match is_vocabulary {
+                match is_vocabulary(name) {
                     true => integers.iter().map(value).collect(),
                     // The integers are those of the transposed matrix.
                     false => {
@@ -174,9 +244,33 @@ impl Item<'_> {
                 return Err(BinaryError::Type { name, found });
             }
         };
-        Ok(match is_matrix {
-            true => TensorData::new(values, [n_rows, n_columns]),
-            false => TensorData::new(values, [n]),
-        })
+        Ok(to_tensor(name, values, [n_rows, n_columns]))
     }
+}
+
+/// Returns whether an array has a row for each token; other matrices of integers are transposed.
+pub(crate) fn is_vocabulary(name: &str) -> bool {
+    name.ends_with("Wemb")
+}
+
+/// Returns whether an array is a matrix, and not a vector that is stored as a row.
+pub(crate) fn is_matrix(name: &str) -> bool {
+    is_vocabulary(name) || name.contains("_W") && !name.contains("_ln_")
+}
+
+/// Returns a tensor of the values of an array.
+pub(super) fn to_tensor(name: &str, values: Vec<f32>, shape: [usize; 2]) -> TensorData {
+    match is_matrix(name) {
+        true => TensorData::new(values, shape),
+        false => {
+            let n_values = values.len();
+            TensorData::new(values, [n_values])
+        }
+    }
+}
+
+/// Returns the text before the first zero byte.
+pub(super) fn text(data: &[u8]) -> String {
+    let text = data.split(|byte| *byte == 0).next().unwrap_or_default();
+    String::from_utf8_lossy(text).into_owned()
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use thiserror::Error;
+use zip::result::ZipError;
 
 use crate::ShortlistError;
 use crate::config::ConfigError;
@@ -64,6 +65,29 @@ pub enum BinaryError {
         /// The scale.
         scale: f32,
     },
+    /// The file is not a zip archive, or is damaged.
+    #[error("it is not an `.npz` file, or is damaged; download it again")]
+    Zip(#[from] ZipError),
+    /// An array of an `.npz` file is not what its header says.
+    #[error("`{name}` in it is not an array of 32-bit floats, or is damaged; download it again")]
+    Array {
+        /// The array.
+        name: String,
+    },
+    /// A line of a vocabulary cannot be read.
+    #[error(
+        "line {line} of the vocabulary is not `token: id`, or repeats an id; download it again"
+    )]
+    Token {
+        /// The line, from 1.
+        line: usize,
+    },
+    /// A vocabulary lacks an id.
+    #[error("it has no token with the id {id}; download it again")]
+    NoId {
+        /// The first id without a token.
+        id: usize,
+    },
     /// The file has no settings.
     #[error(
         "it has no `special:model.yml`, the settings of a model; give the model of a translation system"
@@ -114,7 +138,7 @@ pub enum BinaryError {
     Shortlist(#[from] ShortlistError),
     /// Several files may be meant.
     #[error(
-        "it has both `{first}` and `{second}`; keep the files of one model, or give its `.bin` file"
+        "it has both `{first}` and `{second}`; keep the files of one model, or give its `.bin` or `.npz` file"
     )]
     Several {
         /// A file.

@@ -1,26 +1,33 @@
-//! Models in Marian's binary format, in which Firefox Translations, Bergamot and translateLocally publish them.
+//! Models in Marian's own formats: the binary one, in which Firefox Translations, Bergamot and translateLocally publish
+//! them, and NumPy's `.npz`, in which Marian trains and OPUS-MT publishes.
 //!
 //! A folder has `model.*.bin`, with weights and settings, and SentencePiece models: `vocab.*.spm`, or `srcvocab.*.spm`
 //! and `trgvocab.*.spm`. A lexical shortlist, search settings and metadata are optional. The ids are those of the
 //! SentencePiece models, with `</s>` as 0 and `<unk>` as 1; decoding starts from a vector of zeros, which becomes the
-//! row of our `<s>`.
+//! row of our `<s>`. A folder of OPUS-MT has `*.npz` instead, `decoder.yml`, which names files and search settings, and
+//! vocabularies in YAML beside `source.spm` and `target.spm`.
 //!
 //! - `container`: named arrays in the binary file.
+//! - `npz`: named arrays in the zip archive.
 //! - `yaml`: the flat part of YAML in which Marian writes settings.
 //! - `settings`: the settings, as our config.
+//! - `vocabulary`: tokens and their ids in YAML.
 //! - `files`: which files belong to a model.
 //! - `model`: the imported model.
 //! - `error`: [`BinaryError`].
 
-mod container;
+pub(crate) mod container;
 mod error;
 mod files;
 mod model;
-mod settings;
+mod npz;
+pub(crate) mod settings;
+mod vocabulary;
 mod yaml;
 
 pub use container::read_container;
 pub use error::BinaryError;
 pub(super) use files::is_binary;
 pub(super) use model::read;
-pub(in crate::import) use model::reorder;
+pub(crate) use model::reorder;
+pub use npz::read_npz;

@@ -7,11 +7,11 @@ use burn::tensor::{Device, TensorData};
 
 use super::files::Files;
 use super::settings::{SearchSettings, Settings};
-use super::{BinaryError, read_container};
+use super::{BinaryError, read_container, read_npz, vocabulary};
 use crate::Shortlist;
 use crate::config::Tying;
 use crate::directory::{ModelFiles, Tokenizers};
-use crate::import::marian::vocabulary::rows;
+use crate::import::marian::vocabulary::{SRC_MODEL, TGT_MODEL, rows};
 use crate::import::marian::weights::{IMPOSSIBLE, ordered};
 use crate::import::marian::{EarlyStopping, Generation};
 use crate::import::{ImportError, Marian, MarianError, Misfit, Names, StateDict};
@@ -25,13 +25,17 @@ const UNK: &str = "<unk>";
 /// The name of the token that decoding starts from, which the file does not have.
 const START: &str = "<pad>";
 
-/// Reads a model, given its folder, its binary file, or its files in memory.
+/// Reads a model, given its folder, the file of its weights, or its files in memory.
 pub(in super::super) fn read(files: &ModelFiles, device: &Device) -> Result<Marian, MarianError> {
     let files = Files::find(files)?;
     let weights = files.path(&files.model);
     let refused = refused(weights.clone());
     let file = files.read(&files.model, u64::MAX)?;
-    let (mut dict, settings) = read_container(&file).map_err(&refused)?;
+    let (mut dict, settings) = match files.model.ends_with(".npz") {
+        true => read_npz(&file),
+        false => read_container(&file),
+    }
+    .map_err(&refused)?;
     drop(file);
     let settings = Settings::parse(&settings).map_err(&refused)?;
     let tokenizers = tokenizers(&files, &settings)?;
@@ -75,7 +79,11 @@ fn refused(path: PathBuf) -> impl Fn(BinaryError) -> MarianError {
 
 fn tokenizers(files: &Files, settings: &Settings) -> Result<Tokenizers, MarianError> {
     let read = |name: &str, sides: &[usize]| -> Result<Tokenizer, MarianError> {
-        let tokenizer = tokenizer(files, name)?;
+        let pieces = match name.ends_with(".spm") {
+            true => name,
+            false => [SRC_MODEL, TGT_MODEL][sides[0]],
+        };
+        let tokenizer = tokenizer(files, pieces, name)?;
         let n_pieces = n_pieces(&tokenizer);
         for side in sides {
             let checked = settings.check_vocabulary(*side, n_pieces);
@@ -83,11 +91,12 @@ fn tokenizers(files: &Files, settings: &Settings) -> Result<Tokenizers, MarianEr
         }
         Ok(tokenizer)
     };
+    let src = &files.src_vocabulary;
     Ok(match &files.tgt_vocabulary {
-        None => Tokenizers::Joint(read(&files.src_vocabulary, &[0, 1])?),
-        Some(tgt) => Tokenizers::Separate {
-            src: read(&files.src_vocabulary, &[0])?,
-            tgt: read(tgt, &[1])?,
+        None if src.ends_with(".spm") => Tokenizers::Joint(read(src, &[0, 1])?),
+        tgt => Tokenizers::Separate {
+            src: read(src, &[0])?,
+            tgt: read(tgt.as_ref().unwrap_or(src), &[1])?,
         },
     })
 }
@@ -129,15 +138,22 @@ fn n_pieces(tokenizer: &Tokenizer) -> usize {
     rows(tokenizer).iter().flatten().count() - 1
 }
 
-/// Reads the SentencePiece model of one side.
-fn tokenizer(files: &Files, name: &str) -> Result<Tokenizer, MarianError> {
-    let model = SentencePiece::parse(&files.read(name, MAX_TOKENIZER_BYTES)?);
-    let path = files.path(name);
+/// Reads the SentencePiece model of one side, and its vocabulary, which may be a file in YAML.
+fn tokenizer(files: &Files, pieces: &str, name: &str) -> Result<Tokenizer, MarianError> {
+    let model = SentencePiece::parse(&files.read(pieces, MAX_TOKENIZER_BYTES)?);
     let model = model.map_err(|source| MarianError::Pieces {
-        path: path.clone(),
+        path: files.path(pieces),
         source,
     })?;
-    let mut tokens = model.pieces();
+    let path = files.path(name);
+    let mut tokens = match name == pieces {
+        true => model.pieces(),
+        false => {
+            let text = files.read(name, MAX_TOKENIZER_BYTES)?;
+            let tokens = vocabulary::tokens(&String::from_utf8_lossy(&text));
+            tokens.map_err(refused(path.clone()))?
+        }
+    };
     let id = |token: &'static str| match (0..).zip(&tokens).find(|(_, other)| *other == token) {
         Some((id, _)) => Ok(id),
         None => Err(MarianError::NoToken {
@@ -161,7 +177,7 @@ fn tokenizer(files: &Files, name: &str) -> Result<Tokenizer, MarianError> {
 
 /// Reorders the rows of a tensor of this many rows, with `fill` for rows that it does not have. A tensor of another
 /// size stays as it is, and does not fit into the model.
-pub(in crate::import) fn reorder(
+pub(crate) fn reorder(
     dict: &mut StateDict,
     name: &str,
     rows: &[Option<u32>],

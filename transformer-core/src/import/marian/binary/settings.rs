@@ -1,5 +1,7 @@
 //! [`Settings`]: the settings in `special:model.yml`, as our config.
 
+use std::collections::BTreeMap;
+
 use super::BinaryError;
 use super::yaml::Yaml;
 use crate::config::{Activation, Mixing, Positions, TransformerConfig, Tying};
@@ -33,11 +35,11 @@ const ALLOWED: &[(&str, &[&str])] = &[
 const NORM_EPSILON: f64 = 1e-6;
 
 /// The settings of a model.
-pub(super) struct Settings(Yaml);
+pub(crate) struct Settings(Yaml);
 
 impl Settings {
     /// Parses the settings, and checks that the model can be imported.
-    pub(super) fn parse(text: &str) -> Result<Self, BinaryError> {
+    pub(crate) fn parse(text: &str) -> Result<Self, BinaryError> {
         let settings = Self(Yaml::parse(text)?);
         settings.choose("type", None, &["transformer"])?;
         for (key, allowed) in ALLOWED {
@@ -47,7 +49,7 @@ impl Settings {
     }
 
     /// Returns the config for vocabularies of these sizes.
-    pub(super) fn config(
+    pub(crate) fn config(
         &self,
         n_src: usize,
         n_tgt: usize,
@@ -69,11 +71,56 @@ impl Settings {
             activation,
             tying: self.tying()?,
             output_bias: true,
+            start_from_zeros: true,
             scale_embeddings: true,
             ..TransformerConfig::base(n_src, n_tgt)
         };
         config.validate()?;
         Ok(config)
+    }
+
+    /// Returns the text of the settings with which this program reads `config`, for vocabularies of these sizes in the
+    /// file.
+    pub(crate) fn text_of(config: &TransformerConfig, n_src: usize, n_tgt: usize) -> String {
+        let activation = match config.activation {
+            Activation::Silu => "swish",
+            Activation::Relu | Activation::Gelu => "relu",
+        };
+        let (autoreg, cell) = match config.decoder_mixing {
+            Mixing::Ssru => ("rnn", "ssru"),
+            Mixing::SelfAttention => ("self-attention", "gru"),
+        };
+        let is_joint = config.tying == Tying::All;
+        let mut settings = BTreeMap::from([
+            ("dec-cell", cell.to_owned()),
+            ("dec-depth", config.n_decoder_layers.to_string()),
+            ("dim-emb", config.d_model.to_string()),
+            ("dim-vocabs", format!("\n  - {n_src}\n  - {n_tgt}")),
+            ("enc-depth", config.n_encoder_layers.to_string()),
+            ("tied-embeddings", (!is_joint).to_string()),
+            ("tied-embeddings-all", is_joint.to_string()),
+            ("transformer-decoder-autoreg", autoreg.to_owned()),
+            ("transformer-dim-ffn", config.d_ff.to_string()),
+            ("transformer-ffn-activation", activation.to_owned()),
+            ("transformer-guided-alignment-layer", "last".to_owned()),
+            ("transformer-heads", config.n_heads.to_string()),
+            ("type", "transformer".to_owned()),
+            ("version", "v1.9.56".to_owned()),
+        ]);
+        for (key, allowed) in ALLOWED {
+            let value = match allowed[0] {
+                "" => "\"\"",
+                value => value,
+            };
+            settings.insert(key, value.to_owned());
+        }
+        let lines = settings
+            .iter()
+            .map(|(key, value)| match value.starts_with('\n') {
+                true => format!("{key}:{value}\n"),
+                false => format!("{key}: {value}\n"),
+            });
+        lines.collect()
     }
 
     /// Returns the matrices that are one.
