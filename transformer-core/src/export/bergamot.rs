@@ -44,6 +44,12 @@ const IGNORED: [&str; 9] = [
 /// The widths of matrices are multiples of this, as the products of 8-bit integers need it.
 const WIDTH_STEP: usize = 64;
 
+/// The number of target tokens is a multiple of this, as the products with the output matrix need it.
+const VOCABULARY_STEP: usize = 8;
+
+/// Maximum number of tokens of a calibration line; the rest is cut off, as in translation.
+const MAX_SRC_LEN: usize = 1024;
+
 /// Largest magnitude of an integer.
 const MAX_INTEGER: f32 = 127.0;
 
@@ -67,7 +73,7 @@ struct Vocabulary {
 /// # Errors
 ///
 /// Returns an [`ExportError`] if the format has no place for a setting or for the vocabulary, if there is no line, if a
-/// file cannot be written, or if the folder is a model directory.
+/// weight or an activation is not finite, if a file cannot be written, or if the folder is a model directory.
 pub fn to_bergamot(
     folder: impl AsRef<Path>,
     directory: &ModelDirectory,
@@ -81,14 +87,23 @@ pub fn to_bergamot(
     let settings = Settings::text_of(config, src.rows.len(), tgt.rows.len());
     let weights = StateDict::from_model(model);
     check(config, &settings, &weights)?;
-    let sources: Vec<Vec<u32>> = tokenizers.src().encode_all(lines);
-    let alphas = alphas(model, &sources)?;
+    check_size(tgt.rows.len())?;
     let weights = renumbered(&weights, config, &src, &tgt);
+    if let Some(name) = weights.names().find(|name| !is_finite(&weights, name)) {
+        return Err(ExportError::Infinite {
+            name: name.to_owned(),
+        });
+    }
+    let alphas = alphas(model, &tokenizers.src().encode_all(lines))?;
     let content = write_container(&arrays(&weights, &alphas, settings));
     let pair = pair(directory);
     create(folder)?;
     let model_name = format!("model.{pair}intgemm.alphas.bin");
     remove(folder, &model_name)?;
+    // Files of another model may have the other layout.
+    for side in ["vocab", "srcvocab", "trgvocab"] {
+        remove(folder, &format!("{side}.{pair}spm"))?;
+    }
     let vocabularies = match tokenizers {
         Tokenizers::Joint(_) => vec![(format!("vocab.{pair}spm"), &src)],
         Tokenizers::Separate { .. } => vec![
@@ -148,6 +163,24 @@ fn renumbered(
         reorder(&mut weights, name, rows, n_rows, 0.0);
     }
     weights
+}
+
+/// Refuses a target vocabulary of a size that the engines' products cannot have.
+fn check_size(found: usize) -> Result<(), ExportError> {
+    match found % VOCABULARY_STEP {
+        0 => Ok(()),
+        _ => Err(ExportError::VocabularySize {
+            found,
+            format: FORMAT,
+            step: VOCABULARY_STEP,
+            fitting: found.next_multiple_of(VOCABULARY_STEP) + N_SPECIAL - 2,
+        }),
+    }
+}
+
+fn is_finite(weights: &StateDict, name: &str) -> bool {
+    let tensor = weights.tensor(name);
+    tensor.is_some_and(|tensor| tensor.iter::<f32>().all(f32::is_finite))
 }
 
 /// Returns the languages for names of files, such as `ende.`; empty if they are not two codes of two letters.
@@ -256,7 +289,7 @@ fn alphas(model: &Transformer, sources: &[Vec<u32>]) -> Result<BTreeMap<String, 
     let mut largest: [Vec<Vec<f64>>; 2] =
         names.each_ref().map(|names| vec![Vec::new(); names.len()]);
     for source in sources.iter().filter(|source| !source.is_empty()) {
-        let mut source = source.clone();
+        let mut source = source[..source.len().min(MAX_SRC_LEN)].to_vec();
         config.end_source(&mut source);
         let max_len = (source.len() as f64 * MAX_LENGTH_FACTOR) as usize;
         for (step, found) in packed
@@ -265,6 +298,7 @@ fn alphas(model: &Transformer, sources: &[Vec<u32>]) -> Result<BTreeMap<String, 
             .enumerate()
         {
             let inputs = &mut largest[usize::from(step > 0)];
+            assert_eq!(inputs.len(), found.len(), "each product has its matrices");
             inputs
                 .iter_mut()
                 .zip(found)
@@ -277,12 +311,16 @@ fn alphas(model: &Transformer, sources: &[Vec<u32>]) -> Result<BTreeMap<String, 
         .flatten()
         .zip(largest.into_iter().flatten())
     {
+        if largest.is_empty() {
+            return Err(ExportError::Calibration);
+        }
         let n = largest.len() as f64;
         let mean = largest.iter().sum::<f64>() / n;
         let variance = largest.iter().map(|it| (it - mean).powi(2)).sum::<f64>() / n;
         let alpha = (f64::from(MAX_INTEGER) / (mean + 1.1 * variance.sqrt())) as f32;
         if !alpha.is_normal() {
-            return Err(ExportError::Calibration);
+            let name = names.into_iter().next().unwrap_or_default();
+            return Err(ExportError::Scale { name, alpha });
         }
         alphas.extend(names.into_iter().map(|name| (name, alpha)));
     }

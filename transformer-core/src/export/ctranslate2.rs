@@ -169,7 +169,6 @@ fn values(
         let tensor = match name.ends_with("/encodings") {
             // CTranslate2 counts positions from 0.
             true => rows_from(config.first_position, tensor),
-            false if name == TGT_EMBEDDING && config.start_from_zeros => without_start(tensor),
             false => tensor.clone(),
         };
         values.insert(name.to_owned(), Value::Tensor(tensor));
@@ -204,14 +203,6 @@ fn rows_from(first: usize, matrix: &TensorData) -> TensorData {
     let (n_rows, width) = (matrix.shape()[0], matrix.shape()[1]);
     let rows = matrix.iter::<f32>().skip(first * width);
     TensorData::new(rows.collect::<Vec<f32>>(), [n_rows - first, width])
-}
-
-/// Returns an embedding with zeros for `<s>`, with which decoding starts.
-fn without_start(matrix: &TensorData) -> TensorData {
-    let mut values: Vec<f32> = matrix.iter::<f32>().collect();
-    let width = matrix.shape()[1];
-    values[BOS as usize * width..][..width].fill(0.0);
-    TensorData::new(values, matrix.shape().clone())
 }
 
 fn serialize(values: &BTreeMap<String, Value>) -> Result<Vec<u8>, ExportError> {

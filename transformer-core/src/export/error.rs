@@ -26,11 +26,33 @@ pub enum ExportError {
          \"unigram\"`, `tokenizer.case = \"keep\"` and no `tokenizer.user_symbols`, or choose another format"
     )]
     Vocabulary { format: &'static str },
+    /// The number of tokens does not fit the format.
+    #[error(
+        "the target vocabulary has {found} tokens without `<pad>` and `<s>`, but {format} need a multiple of {step}; train \
+         with a vocabulary of {fitting} tokens (`tokenizer.vocab_size`), or choose another format"
+    )]
+    VocabularySize {
+        found: usize,
+        format: &'static str,
+        step: usize,
+        fitting: usize,
+    },
     /// There is no text from which scales could be learned.
     #[error(
         "no line to learn the scales of activations from; give text in the source language (`--calibrate FILE`)"
     )]
     Calibration,
+    /// The input of a matrix has no scale.
+    #[error(
+        "the text gives the input of `{name}` the scale {alpha}, but scales are positive and finite; give other text \
+         (`--calibrate FILE`), or retrain"
+    )]
+    Scale { name: String, alpha: f32 },
+    /// A weight is infinite or not a number.
+    #[error(
+        "`{name}` has a value that is not finite, which integers cannot represent; retrain, or take an earlier checkpoint"
+    )]
+    Infinite { name: String },
     /// A number does not fit into the format's fields.
     #[error("`{name}` is too large for {format}")]
     TooLarge { name: String, format: &'static str },

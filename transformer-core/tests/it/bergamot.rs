@@ -1,5 +1,6 @@
 //! Export for Firefox Translations and Bergamot: `import` reads what was written.
 
+use std::fs;
 use std::path::Path;
 
 use burn::module::Module;
@@ -18,12 +19,15 @@ use transformer_core::{
 
 use crate::marian::{fixture, read};
 use crate::model::test_device;
-use crate::weights::random_model;
+use crate::weights::{random_model, rewrite};
 
-const LINES: [&str; 3] = ["Good morning.", "The dog is never in the house.", "Where?"];
+pub(crate) const LINES: [&str; 3] = ["Good morning.", "The dog is never in the house.", "Where?"];
+/// Words of which each may be a piece.
+const WORDS: &str = "one two three four five six seven eight nine ten red blue green house door street river \
+                     mountain water fire north south east west summer winter bread salt stone tree bird horse";
 const PACKED_TOLERANCE: f32 = 1e-4;
 
-fn config(vocab_size: usize) -> TransformerConfig {
+pub(crate) fn config(vocab_size: usize) -> TransformerConfig {
     TransformerConfig {
         d_model: 64,
         d_ff: 128,
@@ -33,9 +37,22 @@ fn config(vocab_size: usize) -> TransformerConfig {
     }
 }
 
-/// Returns the vocabulary of a model of Firefox Translations.
-fn pieces() -> Tokenizers {
-    read(fixture("binary").path()).tokenizers
+/// Returns a tokenizer that becomes a SentencePiece model with two tokens fewer.
+fn unigram(vocab_size: usize) -> Tokenizer {
+    let settings = TokenizerConfig {
+        kind: TokenizerKind::Unigram,
+        vocab_size,
+        ..TokenizerConfig::default()
+    };
+    let lines = LINES.into_iter().chain([WORDS; 4]);
+    let tokenizer = Tokenizer::train(&settings, lines).expect("the text has words");
+    let found = tokenizer.vocab_size();
+    assert_eq!(found, vocab_size, "the text has enough words");
+    tokenizer
+}
+
+pub(crate) fn joint() -> Tokenizers {
+    Tokenizers::Joint(unigram(42))
 }
 
 fn generation() -> Generation {
@@ -71,7 +88,7 @@ fn directory(path: &Path, model: &Transformer, tokenizers: &Tokenizers) -> Model
 }
 
 /// Exports a model, and imports it again.
-fn exported(model: &Transformer, tokenizers: &Tokenizers) -> (TempDir, Marian) {
+pub(crate) fn exported(model: &Transformer, tokenizers: &Tokenizers) -> (TempDir, Marian) {
     let folder = tempfile::tempdir().expect("there is room");
     let directory = directory(&folder.path().join("model"), model, tokenizers);
     let out = folder.path().join("out");
@@ -93,7 +110,7 @@ fn tensors(model: &Transformer) -> Vec<(String, Vec<f32>)> {
 
 #[test]
 fn an_imported_model_is_written_with_the_same_integers() {
-    let tokenizers = pieces();
+    let tokenizers = joint();
     for (mixing, activation) in [
         (Mixing::Ssru, Activation::Relu),
         (Mixing::SelfAttention, Activation::Silu),
@@ -119,7 +136,7 @@ fn an_imported_model_is_written_with_the_same_integers() {
 
 #[test]
 fn weights_are_rounded_to_integers_and_search_settings_kept() {
-    let tokenizers = pieces();
+    let tokenizers = joint();
     let model = random_model(&config(tokenizers.src().vocab_size()), &test_device(), 6);
     let (_folder, marian) = exported(&model, &tokenizers);
     for ((name, before), (_, after)) in tensors(&model).iter().zip(&tensors(&marian.model)) {
@@ -153,8 +170,10 @@ fn weights_are_rounded_to_integers_and_search_settings_kept() {
 
 #[test]
 fn two_vocabularies_are_two_files() {
-    let separate = read(fixture("binary_separate").path()).tokenizers;
-    let sizes = [separate.src(), separate.tgt()].map(Tokenizer::vocab_size);
+    // Only the size of the target matters to the products of integers.
+    let (src, tgt) = (unigram(37), unigram(42));
+    let sizes = [&src, &tgt].map(Tokenizer::vocab_size);
+    let separate = Tokenizers::Separate { src, tgt };
     let config = TransformerConfig {
         src_vocab_size: sizes[0],
         tgt_vocab_size: sizes[1],
@@ -175,12 +194,7 @@ fn two_vocabularies_are_two_files() {
 
 #[test]
 fn a_unigram_tokenizer_becomes_a_sentencepiece_model() {
-    let settings = TokenizerConfig {
-        kind: TokenizerKind::Unigram,
-        vocab_size: 60,
-        ..TokenizerConfig::default()
-    };
-    let tokenizer = Tokenizer::train(&settings, LINES).expect("the text has words");
+    let tokenizer = unigram(42);
     let tokenizers = Tokenizers::Joint(tokenizer.clone());
     let model = random_model(&config(tokenizer.vocab_size()), &test_device(), 7);
     let (_folder, marian) = exported(&model, &tokenizers);
@@ -195,11 +209,15 @@ fn a_unigram_tokenizer_becomes_a_sentencepiece_model() {
 
 /// Returns the error of an export, which writes nothing.
 fn refused(config: &TransformerConfig, tokenizers: &Tokenizers, lines: &[String]) -> String {
-    let folder = tempfile::tempdir().expect("there is room");
     let model = random_model(config, &test_device(), 8);
-    let directory = directory(&folder.path().join("model"), &model, tokenizers);
+    refused_model(&model, tokenizers, lines)
+}
+
+fn refused_model(model: &Transformer, tokenizers: &Tokenizers, lines: &[String]) -> String {
+    let folder = tempfile::tempdir().expect("there is room");
+    let directory = directory(&folder.path().join("model"), model, tokenizers);
     let out = folder.path().join("out");
-    let error = to_bergamot(&out, &directory, &model, &generation(), lines);
+    let error = to_bergamot(&out, &directory, model, &generation(), lines);
     assert!(!out.exists());
     let error = error
         .expect_err("the format has no place for it")
@@ -210,7 +228,7 @@ fn refused(config: &TransformerConfig, tokenizers: &Tokenizers, lines: &[String]
 
 #[test]
 fn settings_without_a_place_in_the_format_are_named() {
-    let tokenizers = pieces();
+    let tokenizers = joint();
     for (key, value) in [
         ("d_model", json!(96)),
         ("final_norm", json!(true)),
@@ -231,7 +249,7 @@ fn settings_without_a_place_in_the_format_are_named() {
 
 #[test]
 fn other_vocabularies_and_missing_lines_are_refused() {
-    let tokenizers = pieces();
+    let tokenizers = joint();
     let error = refused(&config(tokenizers.src().vocab_size()), &tokenizers, &[]);
     assert!(error.contains("--calibrate FILE"), "{error}");
     let settings = TokenizerConfig {
@@ -242,6 +260,61 @@ fn other_vocabularies_and_missing_lines_are_refused() {
     let lines = LINES.map(str::to_owned);
     let error = refused(&config(bpe.vocab_size()), &Tokenizers::Joint(bpe), &lines);
     assert!(error.contains("tokenizer.kind = \"unigram\""), "{error}");
+}
+
+#[test]
+fn a_vocabulary_of_another_size_is_refused_with_one_that_fits() {
+    let tokenizers = read(fixture("binary").path()).tokenizers;
+    let config = config(tokenizers.src().vocab_size());
+    let error = refused(&config, &tokenizers, &LINES.map(str::to_owned));
+    assert!(
+        error.contains("has 330 tokens") && error.contains("a vocabulary of 338 tokens"),
+        "{error}"
+    );
+}
+
+#[test]
+fn values_that_are_not_finite_and_inputs_without_a_scale_are_named() {
+    let tokenizers = joint();
+    let model = random_model(&config(42), &test_device(), 8);
+    let with = |part: &str, value: f32| {
+        let model = rewrite(model.clone(), |name, entry| match name.contains(part) {
+            true => vec![value; entry.values.len()],
+            false => entry.values,
+        });
+        refused_model(&model, &tokenizers, &LINES.map(str::to_owned))
+    };
+    let error = with("encoder.layers.1.feed_forward.inner.weight", f32::NAN);
+    assert!(
+        error.starts_with("`encoder_l2_ffn_W1` has a value that is not finite"),
+        "{error}"
+    );
+    // All values before the second matrix are 0.
+    let error = with("encoder.layers.1.feed_forward.inner", 0.0);
+    assert!(
+        error.contains("the input of `encoder_l2_ffn_W2` the scale inf"),
+        "{error}"
+    );
+}
+
+#[test]
+fn files_of_the_other_layout_are_removed() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let out = folder.path().join("out");
+    let tokenizers = joint();
+    let model = random_model(&config(42), &test_device(), 3);
+    let directory = directory(&folder.path().join("model"), &model, &tokenizers);
+    fs::create_dir(&out).expect("there is room");
+    for name in ["srcvocab.ende.spm", "trgvocab.ende.spm"] {
+        fs::write(out.join(name), "of another model").expect("there is room");
+    }
+    let lines = LINES.map(str::to_owned);
+    to_bergamot(&out, &directory, &model, &generation(), &lines)
+        .expect("the format has all settings");
+    let entries = fs::read_dir(&out).expect("it was written");
+    let names = entries.map(|entry| entry.expect("it can be listed").file_name());
+    let vocabularies = names.filter(|name| name.to_string_lossy().ends_with(".spm"));
+    assert_eq!(vocabularies.collect::<Vec<_>>(), ["vocab.ende.spm"]);
 }
 
 #[test]

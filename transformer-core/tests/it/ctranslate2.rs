@@ -188,6 +188,25 @@ fn a_model_with_mbarts_embeddings_is_exported_as_ctranslate2_does() {
     check(MBART, "mbart");
 }
 
+/// CTranslate2 ignores the embedding of the first token by itself: with a tied output, zeros there would change logits.
+#[test]
+fn a_start_from_zeros_changes_no_weight() {
+    let mut golden = Golden::read(PAPER);
+    let values = |golden: &Golden| {
+        let folder = exported(golden).expect("CTranslate2's models can be all this");
+        parse(&file(folder.path(), "model.bin")).1
+    };
+    let from_embedding = values(&golden);
+    golden.config.start_from_zeros = true;
+    let from_zeros = values(&golden);
+    let differ = from_embedding
+        .iter()
+        .zip(&from_zeros)
+        .filter(|(a, b)| a != b);
+    let names: Vec<&str> = differ.map(|((name, _), _)| name.as_str()).collect();
+    assert_eq!(names, ["decoder/start_from_zero_embedding"]);
+}
+
 #[test]
 fn vocabularies_and_special_tokens_are_those_of_the_tokenizers() {
     let golden = Golden::read(PRE_NORM_GELU);

@@ -5,6 +5,7 @@ mod attention;
 mod backends;
 #[cfg(feature = "pytorch")]
 mod bergamot;
+mod bergamot_bytes;
 mod byte_fallback;
 mod ctranslate2;
 #[cfg(feature = "pytorch")]

@@ -2,10 +2,13 @@
 //! arithmetic that agree with those of Transformers.
 
 use std::fs;
+use std::io::{Cursor, Write};
 
 use transformer_core::directory::Tokenizers;
 use transformer_core::import::Marian;
 use transformer_core::import::marian::binary::read_npz;
+use zip::ZipWriter;
+use zip::write::SimpleFileOptions;
 
 use crate::marian::{check_logits, fixture, read};
 use crate::marian_binary::{check_text, with_cause};
@@ -43,6 +46,48 @@ fn search_settings_files_and_languages_are_read() {
         let codes = [languages.src, languages.tgt].map(|code| code.map(|it| it.to_string()));
         assert_eq!(codes, ["en", "de"].map(|code| Some(code.to_owned())));
         assert_eq!(files, [MODEL, VOCABULARY, "decoder.yml"]);
+    }
+}
+
+#[test]
+fn without_search_settings_those_of_marians_decoder_hold() {
+    let folder = fixture("npz");
+    fs::remove_file(folder.path().join("decoder.yml")).expect("it was there");
+    let generation = read(folder.path()).generation;
+    assert_eq!(generation.num_beams, Some(12));
+    assert_eq!(generation.length_penalty, 0.0);
+    assert_eq!(generation.max_len_factor, Some(3.0));
+}
+
+#[test]
+fn only_one_extension_is_removed_and_a_repeated_name_is_refused() {
+    let header = "{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }";
+    let array = [
+        &b"\x93NUMPY\x01\x00"[..],
+        &[header.len() as u8, 0][..],
+        header.as_bytes(),
+        &[0; 4],
+    ]
+    .concat();
+    let read = |names: &[&str]| {
+        let mut archive = ZipWriter::new(Cursor::new(Vec::new()));
+        for name in names {
+            let started = archive.start_file(*name, SimpleFileOptions::default());
+            started.expect("memory is writable");
+            archive.write_all(&array).expect("memory is writable");
+        }
+        let file = archive.finish().expect("memory is writable").into_inner();
+        read_npz(&file)
+    };
+    let settings = "special:model.yml.npy";
+    let (dict, _) = read(&["a.npy.npy", "a.npy", settings]).expect("all names differ");
+    assert_eq!(dict.names().collect::<Vec<_>>(), ["a", "a.npy"]);
+    for (names, index) in [
+        (["a.npy", "a", settings], 1),
+        ([settings, "a", "special:model.yml"], 2),
+    ] {
+        let error = read(&names).expect_err("a name is repeated").to_string();
+        assert!(error.starts_with(&format!("array {index} ")), "{error}");
     }
 }
 

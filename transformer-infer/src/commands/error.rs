@@ -99,6 +99,15 @@ pub(crate) enum CommandError {
         /// The counterpart that a line lacks.
         counterpart: &'static str,
     },
+    /// Text for calibration was given with a format that needs none.
+    #[error("`--calibrate` is for `--format bergamot` only; leave it out")]
+    CalibrateFormat,
+    /// The model was replaced while its shortlist was learned.
+    #[error("`{}` was replaced while its shortlist was learned; run the command again", path.display())]
+    ModelChanged {
+        /// The model.
+        path: PathBuf,
+    },
     /// Standard input was given more than once.
     #[error("`-` is standard input, which can be read only once; give files for the others")]
     StandardInputTwice,

@@ -11,7 +11,7 @@ use transformer_core::export::{
 use transformer_core::import::marian::{EarlyStopping, Generation};
 use transformer_core::text::{LanguageLayout, LanguageTokens};
 use transformer_core::{Transformer, device};
-use transformer_infer::search::{LengthLimit, LengthPenalty, Search, StopRule};
+use transformer_infer::search::{AtLimit, LengthLimit, LengthPenalty, Search, StopRule};
 use transformer_infer::{Translator, TranslatorError};
 
 use super::{CommandError, LineFlags, check_folder, next_lines};
@@ -80,14 +80,16 @@ enum Format {
 impl Export {
     /// Reads the model, and writes the folder.
     pub(crate) fn run(&self, backend: Option<&str>) -> Result<(), CommandError> {
+        if self.calibrate.is_some() && !matches!(self.format, Format::Bergamot) {
+            return Err(CommandError::CalibrateFormat);
+        }
         check_folder(&self.out, self.overwrite)?;
         let (_, device) = device::choose(backend)?;
         let load = |directory: &ModelDirectory| Ok::<_, TranslatorError>(directory.load(&device)?);
         let (directory, model) = ModelDirectory::open_with(&self.model, load)?;
         undo_on_failure(&self.out, || self.write(&directory, &model))?;
         if let Some(languages) = directory.tokenizers().tgt().languages() {
-            // A closed standard error does not make the export fail.
-            let _ = writeln!(io::stderr(), "note: {}", lost_languages(languages));
+            note([lost_languages(languages)]);
         }
         writeln!(io::stdout(), "{}", self.out.display()).map_err(CommandError::output)
     }
@@ -118,9 +120,12 @@ impl Export {
                     ..generation(&search, tokenizers)
                 };
                 to_bergamot(&self.out, directory, model, &generation, &lines)?;
+                note(limit_difference(search.at_limit, AtLimit::Compete));
             }
             Format::CTranslate2 => {
                 to_ctranslate2(&self.out, model, config, tokenizers)?;
+                let search = Translator::search_of(directory)?;
+                note(limit_difference(search.at_limit, AtLimit::Compete));
             }
             Format::Safetensors => {
                 to_safetensors(&self.out, model, config, tokenizers)?;
@@ -159,17 +164,30 @@ fn for_transformers(
 ) -> Result<(), CommandError> {
     let search = Translator::search_of(directory)?;
     write(&generation(&search, directory.tokenizers()))?;
-    for difference in differences(&search) {
+    note(differences(&search));
+    Ok(())
+}
+
+/// Prints notes to standard error.
+fn note(differences: impl IntoIterator<Item = String>) {
+    for difference in differences {
         // A closed standard error does not make the export fail.
         let _ = writeln!(io::stderr(), "note: {difference}");
     }
-    Ok(())
+}
+
+/// Returns a note if the rule at the length limit is another one where the model is read back.
+fn limit_difference(at_limit: AtLimit, read_back: AtLimit) -> Option<String> {
+    (at_limit != read_back).then(|| {
+        format!("the rule `{at_limit}` at the length limit is not written: it is read back as `{read_back}`")
+    })
 }
 
 /// Returns a note for each setting of `search` without an equivalent in Hugging Face's Transformers.
 fn differences(search: &Search) -> Vec<String> {
     let mut all = Vec::new();
     let Search {
+        at_limit,
         length_penalty,
         max_len,
         min_len,
@@ -188,6 +206,11 @@ fn differences(search: &Search) -> Vec<String> {
             "the limit of {max_len} tokens is written as {MOST_TOKENS}: there it cannot depend on the source"
         ));
     }
+    let read_back = match at_limit.forces_eos() {
+        true => AtLimit::FreeEnd,
+        false => AtLimit::Compete,
+    };
+    all.extend(limit_difference(*at_limit, read_back));
     if *min_len != LengthLimit::ZERO {
         all.push(format!(
             "the minimum length of {min_len} tokens is not written"

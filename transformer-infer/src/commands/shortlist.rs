@@ -96,6 +96,11 @@ impl ShortlistCommand {
             Tokenizers::Joint(_) => shortlist.with_copies(),
             Tokenizers::Separate { .. } => shortlist,
         };
+        if ModelDirectory::open(&self.model)?.manifest() != model.manifest() {
+            return Err(CommandError::ModelChanged {
+                path: self.model.clone(),
+            });
+        }
         ModelDirectory::add_shortlist(model.path(), &shortlist)?;
         let summary = self.summary(&text, &shortlist, model.config().tgt_vocab_size);
         writeln!(io::stdout(), "{summary}").map_err(CommandError::output)

@@ -64,6 +64,12 @@ fn a_model_is_exported_to_transformers_with_its_search() {
         notes.contains("note: the limit of 1x+50 tokens is written as 511"),
         "{notes}"
     );
+    assert!(
+        notes.contains(
+            "note: the rule `cut` at the length limit is not written: it is read back as `compete`"
+        ),
+        "{notes}"
+    );
     let generation = json(&out, "generation_config.json");
     assert_eq!(
         generation["bad_words_ids"],
@@ -109,6 +115,30 @@ fn a_model_is_exported_to_ctranslate2() {
     let vocabulary = vocabulary.iter().find(|name| out.join(name).exists());
     let tokens = json(&out, vocabulary.expect("one of them is written"));
     assert_eq!(tokens.as_array().map(Vec::len), Some(n_tokens));
+}
+
+#[test]
+fn text_for_calibration_is_refused_where_no_format_reads_it() {
+    let model = model();
+    let out = model.path().join("out");
+    let refused = Command::new(env!("CARGO_BIN_EXE_transformer-infer"))
+        .args([
+            "export",
+            "--format",
+            "ctranslate2",
+            "--calibrate",
+            "train.en",
+            "--model",
+        ])
+        .args([model.path(), Path::new("--out"), &out])
+        .output()
+        .expect("cargo has built the program");
+    let message = stderr(&refused);
+    assert!(
+        message.contains("`--calibrate` is for `--format bergamot` only; leave it out"),
+        "{message}"
+    );
+    assert!(!refused.status.success() && !out.exists());
 }
 
 #[test]

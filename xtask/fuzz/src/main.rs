@@ -48,6 +48,7 @@ const READERS: &[(&str, Reader)] = &[
     ("tokenizer", tokenizer),
     ("shortlist", shortlist),
     ("bergamot", bergamot),
+    ("npz", npz),
     ("ctranslate2", ctranslate2),
     ("argosmodel", argosmodel),
     ("safetensors", state_dict),
@@ -172,6 +173,10 @@ fn shortlist(bytes: &[u8]) {
 
 fn bergamot(bytes: &[u8]) {
     let _ = marian::binary::read_container(bytes);
+}
+
+fn npz(bytes: &[u8]) {
+    let _ = marian::binary::read_npz(bytes);
 }
 
 fn ctranslate2(bytes: &[u8]) {

@@ -122,7 +122,11 @@ fn generation(files: &Files) -> Result<Generation, MarianError> {
         Some(name) => (name, files.read(name, MAX_SETTINGS_BYTES)?),
         None => (&files.model, Cow::default()),
     };
-    let search = SearchSettings::parse(&String::from_utf8_lossy(&text));
+    let default = match files.model.ends_with(".npz") {
+        true => SearchSettings::MARIAN,
+        false => SearchSettings::BERGAMOT,
+    };
+    let search = SearchSettings::parse(&String::from_utf8_lossy(&text), &default);
     let search = search.map_err(refused(files.path(name)))?;
     Ok(Generation {
         num_beams: Some(search.beam_size),

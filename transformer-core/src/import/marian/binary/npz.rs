@@ -24,7 +24,7 @@ const MIN_EXPANDED: u64 = 1 << 20;
 ///
 /// # Errors
 ///
-/// Returns a [`BinaryError`] if the file is damaged or has an array that is not of 32-bit floats.
+/// Returns a [`BinaryError`] if the file is damaged, repeats a name, or has an array that is not of 32-bit floats.
 pub fn read_npz(file: &[u8]) -> Result<(StateDict, String), BinaryError> {
     let mut archive = ZipArchive::new(Cursor::new(file))?;
     let mut left = (file.len() as u64)
@@ -33,15 +33,19 @@ pub fn read_npz(file: &[u8]) -> Result<(StateDict, String), BinaryError> {
     let (mut dict, mut settings) = (StateDict::default(), None);
     for index in 0..archive.len() {
         let entry = archive.by_index(index)?;
-        let name = entry.name()?.trim_end_matches(".npy").to_owned();
+        let name = entry.name()?.into_owned();
+        let name = name.strip_suffix(".npy").unwrap_or(&name).to_owned();
         let mut content = Vec::new();
         let read = entry.take(left.saturating_add(1)).read_to_end(&mut content);
         let n_bytes = read.map_err(|source| BinaryError::Zip(source.into()))? as u64;
         let damaged = || BinaryError::Array { name: name.clone() };
         left = left.checked_sub(n_bytes).ok_or_else(damaged)?;
         let (header, data) = split(&content).ok_or_else(damaged)?;
+        let repeated = BinaryError::Name { index };
         if name == SETTINGS {
-            settings = Some(text(data));
+            if settings.replace(text(data)).is_some() {
+                return Err(repeated);
+            }
             continue;
         }
         let shape = shape(header).ok_or_else(damaged)?;
@@ -55,7 +59,9 @@ pub fn read_npz(file: &[u8]) -> Result<(StateDict, String), BinaryError> {
             [n_rows, n_columns] => to_tensor(&name, values, [n_rows, n_columns]),
             _ => TensorData::new(values, shape),
         };
-        dict.insert(name, tensor);
+        if dict.insert(name, tensor).is_some() {
+            return Err(repeated);
+        }
     }
     Ok((dict, settings.ok_or(BinaryError::NoSettings)?))
 }

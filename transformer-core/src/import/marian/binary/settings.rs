@@ -193,8 +193,22 @@ pub(super) struct SearchSettings {
 }
 
 impl SearchSettings {
-    /// Parses `config.yml`; what it lacks has the values of Bergamot's models.
-    pub(super) fn parse(text: &str) -> Result<Self, BinaryError> {
+    /// The values of Bergamot's models.
+    pub(super) const BERGAMOT: Self = Self {
+        beam_size: 1,
+        normalize: 1.0,
+        max_length_factor: 2.5,
+    };
+
+    /// The defaults of Marian's decoder.
+    pub(super) const MARIAN: Self = Self {
+        beam_size: 12,
+        normalize: 0.0,
+        max_length_factor: 3.0,
+    };
+
+    /// Parses `config.yml` or `decoder.yml`; what it lacks has the values of `default`.
+    pub(super) fn parse(text: &str, default: &Self) -> Result<Self, BinaryError> {
         let yaml = Yaml::parse(text)?;
         let number = |key, default: f64| match yaml.get(key) {
             None => Ok(default),
@@ -212,9 +226,9 @@ impl SearchSettings {
             ));
         }
         Ok(Self {
-            beam_size: number("beam-size", 1.0)? as usize,
-            normalize: number("normalize", 1.0)?,
-            max_length_factor: number("max-length-factor", 2.5)?,
+            beam_size: number("beam-size", default.beam_size as f64)? as usize,
+            normalize: number("normalize", default.normalize)?,
+            max_length_factor: number("max-length-factor", default.max_length_factor)?,
         })
     }
 }
