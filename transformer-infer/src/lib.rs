@@ -50,10 +50,10 @@ pub use transformer_search as search;
 pub use transformer_serve as serve;
 #[doc(hidden)]
 pub use transformer_translate::{
-    BatchLimits, ModelOrigin, PackedScorer, Source, Term, TotalScore, batches_within,
-    marian_search, translate_packed, translate_sources,
+    BatchLimits, ModelOrigin, PackedScorer, Source, TotalScore, batches_within, marian_search,
+    translate_packed, translate_sources, write_marian,
 };
 pub use transformer_translate::{
-    Candidate, Glossary, Input, OpenOptions, PairScore, Scorer, Translation, Translator,
+    Candidate, Glossary, Input, OpenOptions, PairScore, Scorer, Term, Translation, Translator,
     TranslatorError, Warning, allocator, attention, scheduler, score_ids, translate_ids,
 };

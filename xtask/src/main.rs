@@ -17,6 +17,7 @@ mod process;
 mod quick;
 mod tidy;
 mod web;
+mod wheel;
 
 use std::env;
 use std::io::{self, ErrorKind, Write};
@@ -53,6 +54,8 @@ enum Chore {
     Gpu(gpu::Flags),
     /// Builds the npm package of the translator in the browser.
     Web(web::Flags),
+    /// Builds the Python package of the translator.
+    Wheel(wheel::Flags),
 }
 
 fn main() -> ExitCode {
@@ -82,6 +85,7 @@ fn main() -> ExitCode {
         Chore::BenchBackends(flags) => bench_backends::run(&root, &flags),
         Chore::Gpu(flags) => gpu::run(&root, &flags),
         Chore::Web(flags) => web::run(&root, &flags),
+        Chore::Wheel(flags) => wheel::run(&root, &flags),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,4 +1,4 @@
-//! `cargo xtask notices`: the licenses of the crates that are part of the two programs.
+//! `cargo xtask notices`: the licenses of the crates that are part of the two programs and of the Python package.
 //!
 //! Whoever passes on a compiled program passes on `THIRD-PARTY.txt` with it. Of the licenses that a crate offers,
 //! Apache-2.0 is chosen first, then MIT; a text that several crates have is written once.
@@ -50,8 +50,8 @@ fn notices(root: &Path) -> Result<String> {
     let mut texts: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     let mut file = format!(
         "Third-party notices\n\n\
-         The programs transformer-train and transformer-infer, with default features on {TARGET}, contain\n\
-         these crates. Their licenses are below. `cargo xtask notices` wrote this file.\n\n"
+         The programs transformer-train and transformer-infer, with default features on {TARGET}, and the\n\
+         Python package contain these crates. Their licenses are below. `cargo xtask notices` wrote this file.\n\n"
     );
     for it in &crates {
         let name = format!("{} {}", it.name, it.version);
@@ -86,7 +86,7 @@ fn wrapped(names: &[String]) -> Vec<String> {
 
 /// Returns the crates from registries that the programs are linked from.
 fn crates(root: &Path) -> Result<BTreeSet<Crate>> {
-    let programs = "tree --locked -p transformer-train -p transformer-infer --prefix none";
+    let programs = "tree --locked -p transformer-train -p transformer-infer -p transformer-python --prefix none";
     let mut tree = cargo(root);
     tree.args(programs.split(' ')).args(["--target", TARGET]);
     tree.args(["-e", "normal,no-proc-macro", "-f", "{p}|{l}"]);

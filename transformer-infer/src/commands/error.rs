@@ -4,7 +4,6 @@ use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use burn::store::RecordError;
 use transformer_core::QuantizeError;
 use transformer_core::device::DeviceError;
 use transformer_core::directory::{DirectoryError, ExtendVocabularyError};
@@ -68,18 +67,9 @@ pub(crate) enum CommandError {
     /// A Marian model cannot be imported.
     #[error(transparent)]
     Marian(#[from] MarianError),
-    /// The generation settings of a Marian model are not a valid search.
-    #[error(
-        "the generation settings of the model in `{}` are not a valid search; correct its generation_config.json, or \
-         config.json", from.display()
-    )]
-    Generation { from: PathBuf, source: SearchError },
     /// A model cannot be exported.
     #[error(transparent)]
     Export(#[from] ExportError),
-    /// Weights cannot be serialized.
-    #[error("the weights cannot be serialized")]
-    Record(#[from] RecordError),
     /// A text file or standard input cannot be read.
     #[error(transparent)]
     Lines(#[from] LineError),

@@ -3,15 +3,13 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use burn::module::Module;
 use clap::Args;
-use serde_json::json;
 use transformer_core::device;
-use transformer_core::directory::{Languages, ModelDirectory, ModelParts, with_named_ids};
+use transformer_core::directory::Languages;
 use transformer_core::import::Marian;
 use transformer_core::import::marian::Reference;
 use transformer_core::text::LanguageCode;
-use transformer_infer::{TranslatorError, marian_search};
+use transformer_infer::{TranslatorError, write_marian};
 
 use super::{CommandError, check_folder, languages_of};
 
@@ -83,48 +81,12 @@ impl Import {
                 known.map_err(TranslatorError::from)?;
             }
             let languages = given.or(&marian.languages);
-            write(&marian, &languages, &self.from, out)?;
+            write_marian(&marian, &languages, &self.from, out)?;
             writeln!(output, "{}", summary(&marian, &languages, out))
                 .map_err(CommandError::output)?;
         }
         Ok(())
     }
-}
-
-fn write(
-    marian: &Marian,
-    languages: &Languages,
-    from: &Path,
-    out: &Path,
-) -> Result<(), CommandError> {
-    let search = marian_search(&marian.generation, &marian.tokenizers);
-    search
-        .validate()
-        .map_err(|source| CommandError::Generation {
-            from: from.to_owned(),
-            source,
-        })?;
-    let weights = with_named_ids(marian.model.clone())
-        .into_record()
-        .into_bytes()?;
-    let name = from.file_name().unwrap_or(from.as_os_str());
-    let mut training = json!({
-        "program": concat!("transformer-infer ", env!("CARGO_PKG_VERSION"), " import"),
-        "from": format!("{} model `{}`", marian.kind, name.display()),
-        "search": search,
-    });
-    languages.write_to(&mut training);
-    let parts = ModelParts {
-        config: &marian.config,
-        tokenizers: &marian.tokenizers,
-        weights: &weights,
-        training,
-    };
-    ModelDirectory::write(out, &parts)?;
-    if let Some(shortlist) = &marian.shortlist {
-        ModelDirectory::add_shortlist(out, shortlist)?;
-    }
-    Ok(())
 }
 
 fn summary(marian: &Marian, languages: &Languages, out: &Path) -> String {

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use burn::store::RecordError;
 use serde_json::Value;
 use transformer_core::directory::DirectoryError;
 use transformer_core::json::JsonError;
@@ -62,6 +63,16 @@ pub enum TranslatorError {
         path.join("manifest.json").display()
     )]
     InvalidStoredSearch { path: PathBuf, source: SearchError },
+    /// The generation settings of an imported model are not a valid search.
+    #[error(
+        "the generation settings of the model in `{}` are not a valid search; correct its generation_config.json, or \
+         config.json",
+        from.display()
+    )]
+    Generation { from: PathBuf, source: SearchError },
+    /// Weights cannot be serialized.
+    #[error("the weights cannot be serialized")]
+    Record(#[from] RecordError),
     /// The models of an ensemble have different tokenizers.
     #[error(
         "`{}` and `{}` have different tokenizers; an ensemble needs models with the same one",

@@ -25,7 +25,8 @@ pub use error::TranslatorError;
 pub use scorer::PackedScorer;
 pub use scorer::Scorer;
 pub use translator::{
-    Candidate, Glossary, Input, OpenOptions, PairScore, Translation, Translator, Warning, score_ids,
+    Candidate, Glossary, Input, OpenOptions, PairScore, Term, Translation, Translator, Warning,
+    score_ids,
 };
 #[doc(hidden)]
-pub use translator::{Term, TotalScore, marian_search};
+pub use translator::{TotalScore, marian_search, write_marian};

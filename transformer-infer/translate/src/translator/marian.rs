@@ -1,6 +1,12 @@
-//! [`marian_search`]: the search settings of an imported Marian model.
+//! [`marian_search`]: the search settings of an imported Marian model; [`write_marian`]: its model directory.
 
-use transformer_core::directory::Tokenizers;
+use std::path::Path;
+
+use burn::module::Module;
+use serde_json::json;
+use transformer_core::directory::{
+    Languages, ModelDirectory, ModelParts, Tokenizers, with_named_ids,
+};
 use transformer_core::import::Marian;
 use transformer_core::import::marian::{EarlyStopping, Generation};
 use transformer_search::{AtLimit, LengthLimit, LengthPenalty, NEVER_GENERATED, Search, StopRule};
@@ -50,6 +56,48 @@ pub fn marian_search(generation: &Generation, tokenizers: &Tokenizers) -> Search
         banned: generation.banned.iter().filter_map(ours).collect(),
         ..defaults
     }
+}
+
+/// Writes the model directory of a model that was imported from `from`.
+///
+/// # Errors
+///
+/// Returns a [`TranslatorError`] if the model's generation settings are not a valid search, or if the directory cannot
+/// be written.
+pub fn write_marian(
+    marian: &Marian,
+    languages: &Languages,
+    from: &Path,
+    out: &Path,
+) -> Result<(), TranslatorError> {
+    let search = marian_search(&marian.generation, &marian.tokenizers);
+    search
+        .validate()
+        .map_err(|source| TranslatorError::Generation {
+            from: from.to_owned(),
+            source,
+        })?;
+    let weights = with_named_ids(marian.model.clone())
+        .into_record()
+        .into_bytes()?;
+    let name = from.file_name().unwrap_or(from.as_os_str());
+    let mut training = json!({
+        "program": concat!("transformer-infer ", env!("CARGO_PKG_VERSION"), " import"),
+        "from": format!("{} model `{}`", marian.kind, name.display()),
+        "search": search,
+    });
+    languages.write_to(&mut training);
+    let parts = ModelParts {
+        config: &marian.config,
+        tokenizers: &marian.tokenizers,
+        weights: &weights,
+        training,
+    };
+    ModelDirectory::write(out, &parts)?;
+    if let Some(shortlist) = &marian.shortlist {
+        ModelDirectory::add_shortlist(out, shortlist)?;
+    }
+    Ok(())
 }
 
 impl TryFrom<Marian> for Translator {

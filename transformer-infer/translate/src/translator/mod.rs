@@ -11,7 +11,7 @@ mod terms;
 mod translate;
 mod translation;
 
-pub use marian::marian_search;
+pub use marian::{marian_search, write_marian};
 pub use options::OpenOptions;
 pub use pair_score::{PairScore, TotalScore, score_ids};
 pub(crate) use prepared_line::PreparedLine;

@@ -372,8 +372,14 @@ impl Translator {
         self.n_threads
     }
 
-    /// Translates token ids with the models in the form for their device.
-    pub(crate) fn translate_sources(
+    /// Translates token ids with the models in the form for their device; see
+    /// [`translate_ids`](crate::translate_ids).
+    ///
+    /// # Errors
+    ///
+    /// Returns [`TranslatorError::Load`] if the weights can no longer be read.
+    #[doc(hidden)]
+    pub fn translate_sources(
         &self,
         sources: &[Source<'_>],
         search: &Search,
