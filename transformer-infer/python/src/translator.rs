@@ -19,7 +19,7 @@ use transformer_infer::{Glossary, Input, OpenOptions, Translator as Engine, one_
 use crate::document::translate_document;
 use crate::error::raised;
 use crate::options::{self, DocumentOptions, LineOptions};
-use crate::stream::Stream;
+use crate::stream::{SharedScheduler, Stream};
 use crate::tokenizer::Tokenizer;
 use crate::translation::Translation;
 
@@ -32,7 +32,7 @@ const LINES_AT_ONCE: usize = 1000;
 pub(crate) struct Translator {
     engine: Arc<Engine>,
     /// Started by the first stream.
-    scheduler: OnceLock<Scheduler>,
+    scheduler: OnceLock<Arc<SharedScheduler>>,
 }
 
 /// The options for opening a model.
@@ -181,10 +181,13 @@ impl Translator {
             lines,
             search,
         };
-        let events = py.detach(|| self.scheduler()?.stream(job).map_err(raised))?;
-        Ok(Stream {
-            events: Mutex::new(events),
-            tokenizer: self.engine.tokenizers().tgt().clone(),
+        py.detach(|| {
+            let scheduler = Arc::clone(self.scheduler()?);
+            Ok(Stream {
+                events: Mutex::new(scheduler.0.stream(job).map_err(raised)?),
+                tokenizer: self.engine.tokenizers().tgt().clone(),
+                _scheduler: scheduler,
+            })
         })
     }
 
@@ -280,12 +283,13 @@ impl Translator {
         direction.transpose().map_err(raised)
     }
 
-    fn scheduler(&self) -> PyResult<&Scheduler> {
+    fn scheduler(&self) -> PyResult<&Arc<SharedScheduler>> {
         if let Some(scheduler) = self.scheduler.get() {
             return Ok(scheduler);
         }
         let engine = Arc::clone(&self.engine);
         let scheduler = Scheduler::new(engine, &SchedulerOptions::default()).map_err(raised)?;
+        let scheduler = Arc::new(SharedScheduler(scheduler));
         // If another thread was first, its scheduler is used, and this one ends.
         Ok(self.scheduler.get_or_init(|| scheduler))
     }

@@ -1,6 +1,7 @@
 """Tokenizers, metrics, import and export, and the facade of CTranslate2."""
 
 import json
+from threading import Event, Thread
 
 import pytest
 import transformer_burn
@@ -136,9 +137,83 @@ def test_the_facade_refuses_options_by_name(exported, options, error, message):
         facade.translate_batch([["7"]], **options)
 
 
-def test_the_facade_has_no_encoder():
-    with pytest.raises(RuntimeError, match="Encoder"):
-        ctranslate2.Encoder("model")
+@pytest.mark.parametrize(
+    "name", ["Encoder", "Generator", "StorageView", "converters", "models", "specs", "set_log_level"]
+)
+def test_the_facade_refuses_other_parts_by_name(name):
+    with pytest.raises(AttributeError, match=rf"ctranslate2\.{name} is not available"):
+        getattr(ctranslate2, name)
+
+
+def test_the_facade_has_no_unknown_parts():
+    with pytest.raises(AttributeError, match="has no attribute 'Translater'"):
+        ctranslate2.Translater
+
+
+def test_a_cancelled_future_leaves_the_others(exported):
+    facade = ctranslate2.Translator(str(exported))
+    release = Event()
+    blocker = facade._threads.submit(release.wait)
+    cancelled, other = facade.translate_batch([["7"], ["7"]], asynchronous=True)
+    assert cancelled.cancel()
+    release.set()
+    assert blocker.result()
+    assert other.result(timeout=60) == facade.translate_batch([["7"]])[0]
+
+
+def test_a_model_is_not_unloaded_while_work_is_queued(exported):
+    facade = ctranslate2.Translator(str(exported))
+    release = Event()
+    facade._threads.submit(release.wait)
+    futures = facade.translate_batch([["7"]], asynchronous=True)
+    assert facade.num_active_batches == 1
+    facade.unload_model()
+    assert facade.model_is_loaded
+    release.set()
+    futures[0].result(timeout=60)
+
+
+def test_an_unloaded_model_refuses_work_until_it_is_loaded(exported):
+    facade = ctranslate2.Translator(str(exported))
+    expected = facade.translate_batch([["7"]])
+    facade.unload_model()
+    assert not facade.model_is_loaded
+    for asynchronous in [False, True]:
+        with pytest.raises(RuntimeError, match="call load_model"):
+            facade.translate_batch([["7"]], asynchronous=asynchronous)
+    facade.load_model()
+    assert facade.translate_batch([["7"]]) == expected
+
+
+def test_a_model_is_not_unloaded_while_work_is_being_queued(exported):
+    facade = ctranslate2.Translator(str(exported))
+    release = Event()
+    facade._threads.submit(release.wait)
+    submit = facade._threads.submit
+    unloading = Thread(target=facade.unload_model)
+
+    def submit_late(*arguments):
+        unloading.start()
+        unloading.join(0.2)
+        return submit(*arguments)
+
+    facade._threads.submit = submit_late
+    [future] = facade.translate_batch([["7"]], asynchronous=True)
+    unloading.join()
+    assert facade.model_is_loaded
+    release.set()
+    future.result(timeout=60)
+
+
+def test_the_facade_limits_targets_as_sources(exported, translator):
+    facade = ctranslate2.Translator(str(exported))
+    source = translator.src_tokenizer.tokenize("seven thousand and forty")
+    target = tuple(translator.tgt_tokenizer.tokenize("7 0 4 0"))
+    [result] = facade.score_batch([source], [target], max_input_length=3)
+    assert result.tokens == [*target[:2], "</s>"]
+    assert result == facade.score_batch([source[:3]], [target[:2]])[0]
+    [result] = facade.score_batch([source], [target], max_input_length=0)
+    assert result.tokens == [*target, "</s>"]
 
 
 def test_the_facade_reads_vocabularies_of_either_kind(exported, tmp_path):

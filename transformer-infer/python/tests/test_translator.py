@@ -1,5 +1,6 @@
 """Translations equal those of the program; options, errors, streams and documents."""
 
+import gc
 import os
 import subprocess
 import sys
@@ -119,6 +120,13 @@ def test_a_stream_ends_with_the_translations(translator):
             translations[line] = translation.text
     expected = translator.translate(LINES, beam_size=1)
     assert [translations[line] for line in range(len(LINES))] == [it.text for it in expected]
+
+
+def test_a_stream_ends_every_line_after_its_translator_is_freed():
+    lines = LINES * 20
+    stream = transformer_burn.Translator(MODEL).stream(lines)
+    gc.collect()
+    assert sorted(line for line, _, translation in stream if translation) == list(range(len(lines)))
 
 
 def test_a_stream_refuses_what_it_does_not_have(translator):

@@ -1,8 +1,9 @@
 from collections.abc import Iterable, Iterator
 from os import PathLike
-from typing import Any, Literal, Optional, TypedDict, Union, final
+from typing import TYPE_CHECKING, Any, Literal, Optional, TypedDict, Union, final
 
-import numpy
+if TYPE_CHECKING:
+    import numpy
 
 _Path = Union[str, PathLike[str]]
 
@@ -36,34 +37,48 @@ class Attention:
 class Candidate:
     """A translation of a line."""
 
-    text: str
-    score: float
-    """The log-probability divided by the length penalty: the order of candidates."""
-    log_prob: float
-    """The sum of the tokens' log-probabilities, in nats."""
-    tokens: list[str]
-    ids: list[int]
-    token_log_probs: list[float]
-    """The log-probabilities of the tokens, and that of EOS."""
-    finished: bool
-    """False if the translation was cut at the length limit."""
-    alignment: Optional[list[tuple[int, int]]]
-    """Pairs of source word and output word, counted from 0, if ``alignments`` was set."""
-    attention: Optional[Attention]
+    @property
+    def text(self) -> str: ...
+    @property
+    def score(self) -> float:
+        """The log-probability divided by the length penalty: the order of candidates."""
+    @property
+    def log_prob(self) -> float:
+        """The sum of the tokens' log-probabilities, in nats."""
+    @property
+    def tokens(self) -> list[str]: ...
+    @property
+    def ids(self) -> list[int]: ...
+    @property
+    def token_log_probs(self) -> list[float]:
+        """The log-probabilities of the tokens, and that of EOS."""
+    @property
+    def finished(self) -> bool:
+        """False if the translation was cut at the length limit."""
+    @property
+    def alignment(self) -> Optional[list[tuple[int, int]]]:
+        """Pairs of source word and output word, counted from 0, if ``alignments`` was set."""
+    @property
+    def attention(self) -> Optional[Attention]: ...
 
 @final
 class Translation:
     """The translations of a line."""
 
-    text: str
-    """The text of the best translation."""
-    score: float
-    candidates: list[Candidate]
-    """The hypotheses, best first, or samples in the order of drawing."""
-    warning: Optional[str]
-    """The warning that the translation is incomplete, if any."""
-    unmet_terms: list[int]
-    """Indices of the glossary's terms in the line that the best translation does not contain."""
+    @property
+    def text(self) -> str:
+        """The text of the best translation."""
+    @property
+    def score(self) -> float: ...
+    @property
+    def candidates(self) -> list[Candidate]:
+        """The hypotheses, best first, or samples in the order of drawing."""
+    @property
+    def warning(self) -> Optional[str]:
+        """The warning that the translation is incomplete, if any."""
+    @property
+    def unmet_terms(self) -> list[int]:
+        """Indices of the glossary's terms in the line that the best translation does not contain."""
 
 @final
 class Tokenizer:
@@ -80,12 +95,17 @@ class Tokenizer:
 class Translator:
     """A model that translates lines and documents: one model directory, or several as an ensemble."""
 
-    languages: tuple[Optional[str], Optional[str]]
-    precisions: list[str]
-    search: dict[str, Any]
-    """The settings of the model's own search, as keyword arguments of ``translate``."""
-    src_tokenizer: Tokenizer
-    tgt_tokenizer: Tokenizer
+    @property
+    def languages(self) -> tuple[Optional[str], Optional[str]]: ...
+    @property
+    def precisions(self) -> list[str]: ...
+    @property
+    def search(self) -> dict[str, Any]:
+        """The settings of the model's own search, as keyword arguments of ``translate``."""
+    @property
+    def src_tokenizer(self) -> Tokenizer: ...
+    @property
+    def tgt_tokenizer(self) -> Tokenizer: ...
 
     def __init__(
         self,
@@ -93,7 +113,7 @@ class Translator:
         device: Optional[str] = None,
         precision: Optional[Literal["f32", "int8"]] = None,
         threads: Optional[int] = None,
-        shortlist: bool = True,
+        shortlist: Optional[bool] = None,
         source_lang: Optional[str] = None,
         target_lang: Optional[str] = None,
     ) -> None: ...
@@ -109,7 +129,7 @@ class Translator:
         target_lang: Optional[str] = None,
         first_index: int = 0,
         beam_size: Optional[int] = None,
-        n_best: int = 1,
+        n_best: Optional[int] = None,
         length_penalty: Union[str, dict[str, Any], None] = None,
         max_len: Union[int, str, None] = None,
         min_len: Union[int, str, None] = None,
@@ -128,7 +148,7 @@ class Translator:
         Settings that are not given are the model's own. Ctrl-C is noticed after each thousand lines.
         """
     def translate_iter(
-        self, lines: Iterable[str], *, lines_at_once: int = 1000, **options: Any
+        self, lines: Iterable[str], *, lines_at_once: int = 1000, first_index: int = 0, **options: Any
     ) -> Iterator[Translation]:
         """Translates the lines of an iterable, and yields a translation for each, in order."""
     def stream(
@@ -157,10 +177,14 @@ class Translator:
 class Score:
     """A score of a text."""
 
-    name: str
-    score: float
-    signature: str
-    description: str
+    @property
+    def name(self) -> str: ...
+    @property
+    def score(self) -> float: ...
+    @property
+    def signature(self) -> str: ...
+    @property
+    def description(self) -> str: ...
 
 class _Metric:
     def corpus_score(self, hypotheses: list[str], references: list[list[str]]) -> Score:

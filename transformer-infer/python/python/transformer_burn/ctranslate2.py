@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from itertools import count, islice, zip_longest
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Lock
 
 from ._native import PieceTranslator
 
@@ -89,15 +90,15 @@ class ExecutionStats:
     total_time_in_ms: float
 
 
-def _unavailable(name):
-    def refuse(*_args, **_options):
-        raise RuntimeError(f"ctranslate2.{name} cannot be used: the engine translates only; use ctranslate2 itself")
-
-    return refuse
+_UNAVAILABLE = """AsyncGenerationResult DataType Device Encoder EncoderForwardOutput GenerationResult
+GenerationStepResult Generator MpiInfo StorageView converters extensions get_log_level logging models set_log_level
+specs""".split()
 
 
-Encoder = _unavailable("Encoder")
-Generator = _unavailable("Generator")
+def __getattr__(name):
+    if name in _UNAVAILABLE:
+        raise AttributeError(f"ctranslate2.{name} is not available on this engine; use ctranslate2 itself")
+    raise AttributeError(f"module 'transformer_burn.ctranslate2' has no attribute '{name}'")
 
 
 class Translator:
@@ -134,21 +135,26 @@ class Translator:
         self._n_threads = intra_threads * inter_threads or None
         self._threads = ThreadPoolExecutor(inter_threads)
         self._running = []
+        # Held to load and unload the model, and while the list of running work changes.
+        self._lock = Lock()
+        self._model = None
         self.num_translators = inter_threads
         self.load_model()
         self.compute_type = "int8_float32" if self._model.is_int8 else "float32"
 
     def load_model(self, keep_cache=False):
         """Loads the model, unless it is loaded."""
-        if not getattr(self, "_model", None):
-            with TemporaryDirectory() as folder:
-                pieces = _write_pieces(self._folder, Path(folder))
-                self._model = PieceTranslator(self._folder, pieces, int8=self._int8, n_threads=self._n_threads)
+        with self._lock:
+            if self._model is None:
+                with TemporaryDirectory() as folder:
+                    pieces = _write_pieces(self._folder, Path(folder))
+                    self._model = PieceTranslator(self._folder, pieces, int8=self._int8, n_threads=self._n_threads)
 
     def unload_model(self, to_cpu=False):
-        """Frees the memory of the model, unless it is in use."""
-        if not to_cpu and not self.num_active_batches:
-            self._model = None
+        """Frees the memory of the model, unless it is in use or work is queued."""
+        with self._lock:
+            if not to_cpu and not self._n_running():
+                self._model = None
 
     @property
     def model_is_loaded(self):
@@ -156,6 +162,10 @@ class Translator:
 
     @property
     def num_active_batches(self):
+        with self._lock:
+            return self._n_running()
+
+    def _n_running(self):
         self._running = [it for it in self._running if not it.done()]
         return len(self._running)
 
@@ -182,8 +192,8 @@ class Translator:
             raise ValueError(f"target_prefix has length {len(prefixes)}, and source {len(source)}; give as many")
         end = ["</s>"] if return_end_token else []
 
-        def translate():
-            found = self._loaded().translate(source, prefixes, **_search(**options))
+        def translate(model):
+            found = model.translate(source, prefixes, **_search(**options))
             for translations in found:
                 # Samples come in the order of drawing.
                 translations.sort(key=lambda it: -it[1])
@@ -248,14 +258,18 @@ class Translator:
         asynchronous=False,
         **options,
     ):
-        """Returns the log-probabilities of given translations; those of an empty source are 0."""
+        """Returns the log-probabilities of given translations; those of an empty source are 0.
+
+        The limit of a target counts its end, as there.
+        """
         _refuse(options, offset=0)
         source = [tokens[: max_input_length or None] for tokens in source]
+        target = [tokens[: max_input_length - 1 if max_input_length else None] for tokens in target]
 
-        def score():
-            log_probs = self._loaded().score(source, target)
+        def score(model):
+            log_probs = model.score(source, target)
             return [
-                ScoringResult(tgt + ["</s>"], values if src else [0.0] * len(values))
+                ScoringResult([*tgt, "</s>"][: len(values)], values if src else [0.0] * len(values))
                 for src, tgt, values in zip(source, target, log_probs)
             ]
 
@@ -269,27 +283,29 @@ class Translator:
         while chunk := list(islice(pairs, max(max_batch_size, 1))):
             yield from self.score_batch(*map(list, zip(*chunk)), **options)
 
-    def _loaded(self):
-        if self._model is None:
-            raise RuntimeError("the model is unloaded; call load_model")
-        return self._model
-
     def _run(self, work, n_results, asynchronous):
-        """Returns the results of work, or with `asynchronous` a future for each."""
+        """Returns the results of work with the model, or with `asynchronous` a future for each."""
+        with self._lock:
+            model = self._model
+            if model is None:
+                raise RuntimeError("the model is unloaded; call load_model")
+            if asynchronous:
+                running = self._threads.submit(work, model)
+                self._running.append(running)
         if not asynchronous:
-            return work()
+            return work(model)
         futures = [Future() for _ in range(n_results)]
 
         def done(running):
             error = running.exception()
             for index, future in enumerate(futures):
+                if not future.set_running_or_notify_cancel():
+                    continue
                 if error:
                     future.set_exception(error)
                 else:
                     future.set_result(running.result()[index])
 
-        running = self._threads.submit(work)
-        self._running.append(running)
         running.add_done_callback(done)
         return futures
 
