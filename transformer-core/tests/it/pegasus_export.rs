@@ -288,6 +288,7 @@ fn presets_can_be_exported_to_transformers() {
         (Preset::Pytorch, neither),
         (Preset::Annotated, neither),
         (Preset::BiasFree, neither),
+        (Preset::FirefoxTiny, neither),
     ];
     assert_eq!(others, expected);
 }
