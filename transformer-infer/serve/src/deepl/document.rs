@@ -108,7 +108,7 @@ pub(super) async fn upload(
     request: Request,
 ) -> Result<Json<DocumentReply>, ApiError> {
     let (caller, parameters) = admitted(&shared, request).await?;
-    let upload = checked(&shared, &caller, parameters)?;
+    let upload = checked(&shared, &caller, parameters).await?;
     let file = shared.files.accept(caller.id, &upload.name)?;
     let reply = DocumentReply {
         document_id: file.id.clone(),
@@ -130,7 +130,7 @@ pub(super) async fn upload(
     Ok(Json(reply))
 }
 
-fn checked(
+async fn checked(
     shared: &Shared,
     caller: &Caller,
     parameters: DocumentRequest,
@@ -141,7 +141,7 @@ fn checked(
     let mut file = parameters.file.ok_or_else(missing)?;
     file.name = parameters.filename.unwrap_or(file.name);
     let (source, target) = (common.source_lang.as_deref(), common.target()?);
-    let upload = Upload::new(shared, caller, &file, source, target);
+    let upload = Upload::new(shared, caller, &file, source, target).await;
     let upload = upload.map_err(|error| common.of_languages(error))?;
     let extension = upload.name.rsplit('.').next().unwrap_or_default();
     match parameters.output_format {

@@ -3,6 +3,7 @@
 use std::io::Cursor;
 
 use axum::body::Bytes;
+use tokio::task::spawn_blocking;
 
 use super::PendingFile;
 use crate::http::ApiError;
@@ -38,7 +39,7 @@ impl Upload {
     ///
     /// Returns an error if the format or a language is unknown, if the file is too long, or if too many tokens wait
     /// already.
-    pub(crate) fn new(
+    pub(crate) async fn new(
         shared: &Shared,
         caller: &Caller,
         file: &UploadedFile,
@@ -50,7 +51,11 @@ impl Upload {
         let format = format
             .map_err(|error| ApiError::request(format!("file format not supported: {error}")))?;
         let text = match format {
-            Format::Package(_) => text_of(format, &file.bytes)?.into(),
+            Format::Package(_) => {
+                let (bytes, max_chars) = (file.bytes.clone(), caller.max_chars);
+                let text = spawn_blocking(move || text_of(format, &bytes, max_chars)).await;
+                text.map_err(|_| ApiError::Internal)??.into()
+            }
             _ => String::from_utf8_lossy(&file.bytes),
         };
         check_texts(shared, &[&text], caller)?;
@@ -97,16 +102,21 @@ impl Upload {
     }
 }
 
-/// Returns the text of a file that is packed.
-fn text_of(format: Format, bytes: &Bytes) -> Result<String, ApiError> {
+/// Returns the text of a file that is packed, or its start if it has more characters than allowed.
+fn text_of(format: Format, bytes: &Bytes, max_chars: usize) -> Result<String, ApiError> {
     let refused = |error: ReadError| ApiError::request(one_line(&error));
     let input = Cursor::new(bytes.clone());
     let reader = format.read("the file".to_owned(), input, &FormatOptions::default());
     let mut text = String::new();
+    let mut n_chars = 0;
     for part in reader.map_err(refused)? {
         if let Part::Passage(passage) = part.map_err(refused)? {
+            n_chars += passage.text.chars().count() + 1;
             text.push_str(&passage.text);
             text.push('\n');
+        }
+        if n_chars > max_chars {
+            break;
         }
     }
     Ok(text)

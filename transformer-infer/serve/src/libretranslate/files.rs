@@ -80,7 +80,7 @@ pub(super) async fn translate_file(
         return Err(ApiError::request("Invalid request: empty file"));
     }
     let (source, target) = languages(parameters.source.as_ref(), parameters.target.as_ref())?;
-    let upload = Upload::new(&shared, &caller, &file, source, target)?;
+    let upload = Upload::new(&shared, &caller, &file, source, target).await?;
     let (name, n_chars) = (upload.name.clone(), upload.n_chars);
     let accepted = shared.files.accept(caller.id, &name)?;
     let translated = upload.translate(&caller, &accepted).await?;
