@@ -37,7 +37,7 @@ pub enum ExportError {
         step: usize,
         fitting: usize,
     },
-    /// There is no text from which scales could be learned.
+    /// The text to learn scales from is empty.
     #[error(
         "no line to learn the scales of activations from; give text in the source language (`--calibrate FILE`)"
     )]

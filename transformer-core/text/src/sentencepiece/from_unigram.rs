@@ -18,7 +18,7 @@ impl Tokenizer {
         let json: Value = serde_json::from_str(&self.to_json()).ok()?;
         let (model, steps) = (&json["model"], &json["normalizer"]["normalizers"]);
         let is_lowered = steps[0]["type"] == "Lowercase";
-        // The space before a symbol is no token here, and is one in SentencePiece.
+        // SentencePiece makes the space before a symbol a token, and our tokenizers do not.
         if model["type"] != "Unigram" || is_lowered || !self.user_symbols().is_empty() {
             return None;
         }

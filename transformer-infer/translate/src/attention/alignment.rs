@@ -35,7 +35,7 @@ impl Attention {
     ///
     /// # Errors
     ///
-    /// Returns a [`TranslatorError`] if there is no such layer or no such head.
+    /// Returns a [`TranslatorError`] if the layer or the head does not exist.
     pub fn alignment(&self, layer_head: LayerHead) -> Result<Alignment, TranslatorError> {
         let map = layer_head.map(self, Kind::Cross)?;
         let words = |tokens: &[Token]| tokens.iter().map(|token| token.word).collect::<Vec<_>>();

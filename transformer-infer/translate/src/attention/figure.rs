@@ -32,7 +32,7 @@ const FAINT: f32 = 0.01;
 ///
 /// # Errors
 ///
-/// Returns a [`TranslatorError`] if there is no such layer or no such head.
+/// Returns a [`TranslatorError`] if the layer or the head does not exist.
 pub fn figure(attention: &Attention, selection: Selection) -> Result<String, TranslatorError> {
     let (kind, layer_head) = (selection.kind, selection.layer_head);
     let map = layer_head.map(attention, kind)?;

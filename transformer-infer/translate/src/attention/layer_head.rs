@@ -23,7 +23,7 @@ impl LayerHead {
     ///
     /// # Errors
     ///
-    /// Returns a [`TranslatorError`] if there is no such layer or no such head.
+    /// Returns a [`TranslatorError`] if the layer or the head does not exist.
     pub fn layer_of(self, attention: &Attention, kind: Kind) -> Result<usize, TranslatorError> {
         let layers = attention.layers(kind);
         let n_heads = layers.first().map_or(0, Vec::len);
@@ -34,7 +34,7 @@ impl LayerHead {
     ///
     /// # Errors
     ///
-    /// Returns a [`TranslatorError`] if there is no such layer or no such head.
+    /// Returns a [`TranslatorError`] if the layer or the head does not exist.
     pub fn layer_in(
         self,
         config: &TransformerConfig,
@@ -79,7 +79,7 @@ impl LayerHead {
     ///
     /// # Errors
     ///
-    /// Returns a [`TranslatorError`] if there is no such layer or no such head.
+    /// Returns a [`TranslatorError`] if the layer or the head does not exist.
     pub fn map(self, attention: &Attention, kind: Kind) -> Result<Map, TranslatorError> {
         let layer = self.layer_of(attention, kind)?;
         let heads = &attention.layers(kind)[layer - 1];

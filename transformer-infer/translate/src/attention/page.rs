@@ -60,7 +60,7 @@ struct Start {
 ///
 /// # Errors
 ///
-/// Returns a [`TranslatorError`] if there is no such layer or no such head.
+/// Returns a [`TranslatorError`] if the layer or the head does not exist.
 ///
 /// # Panics
 ///
@@ -92,7 +92,7 @@ pub fn page(attention: &Attention, selection: Selection) -> Result<String, Trans
 ///
 /// # Errors
 ///
-/// Returns a [`TranslatorError`] if there is no such layer or no such head.
+/// Returns a [`TranslatorError`] if the layer or the head does not exist.
 ///
 /// # Panics
 ///

@@ -194,7 +194,8 @@ fn one_of(folder: &ModelFiles, names: &[String]) -> Result<Option<String>, Maria
     }
 }
 
-/// Returns the names of files in a list of `decoder.yml`, without their folders; none if there is no such file.
+/// Returns the names of files in a list of `decoder.yml`, without their folders; an empty list without
+/// that file.
 fn listed(folder: &ModelFiles, key: &str) -> Result<Vec<String>, MarianError> {
     if !folder.has(DECODER) {
         return Ok(Vec::new());
