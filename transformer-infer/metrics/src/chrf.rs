@@ -67,34 +67,69 @@ impl Chrf {
         for candidate in candidates {
             *weights.entry(candidate.as_ref()).or_default() += 1.0 / candidates.len() as f64;
         }
-        let expected = |candidate: &str| {
-            let score = |reference: &str| self.corpus_score([(candidate, [reference])]);
-            weights
-                .iter()
-                .map(|(reference, weight)| weight * score(reference))
-                .sum()
+        let lines: Vec<_> = weights.keys().map(|it| self.case.apply(it)).collect();
+        let units: Vec<Units<'_>> = lines.iter().map(|it| Units::of(it)).collect();
+        let grams: Vec<Grams<'_>> = units.iter().map(|it| self.grams(it)).collect();
+        let expected = |candidate: &Grams<'_>| -> f64 {
+            let references = grams.iter().zip(weights.values());
+            let scores =
+                references.map(|(it, weight)| weight * self.score_of(&candidate.counts(it)));
+            scores.sum()
         };
-        let scores: BTreeMap<&str, f64> = weights.keys().map(|it| (*it, expected(it))).collect();
+        let scores = weights.keys().copied().zip(grams.iter().map(expected));
+        let scores: BTreeMap<&str, f64> = scores.collect();
         candidates.iter().map(|it| scores[it.as_ref()]).collect()
     }
 
-    fn pair_counts(&self, hypothesis: &str, reference: &str) -> Vec<f64> {
-        let characters = |line: &str| python::split(line).flat_map(str::chars).collect::<Vec<_>>();
-        let (hyp_chars, ref_chars) = (characters(hypothesis), characters(reference));
-        let (hyp_words, ref_words) = (words(hypothesis), words(reference));
-        let of_chars =
-            (1..=self.char_order).map(|order| order_counts(&hyp_chars, &ref_chars, order));
-        let of_words =
-            (1..=self.word_order).map(|order| order_counts(&hyp_words, &ref_words, order));
-        let counts = of_chars.chain(of_words).flatten();
+    /// Counts the n-grams of a line.
+    fn grams<'u>(&self, units: &'u Units<'u>) -> Grams<'u> {
+        let of_chars = (1..=self.char_order).map(|order| ngrams::count(&units.chars, order));
+        let of_words = (1..=self.word_order).map(|order| ngrams::count(&units.words, order));
+        Grams {
+            chars: of_chars.collect(),
+            words: of_words.collect(),
+        }
+    }
+}
+
+/// The characters and the words of a line.
+struct Units<'l> {
+    chars: Vec<char>,
+    words: Vec<&'l str>,
+}
+
+impl<'l> Units<'l> {
+    fn of(line: &'l str) -> Self {
+        Self {
+            chars: python::split(line).flat_map(str::chars).collect(),
+            words: words(line),
+        }
+    }
+}
+
+/// The n-grams of a line by order.
+struct Grams<'u> {
+    chars: Vec<ngrams::Counts<'u, char>>,
+    words: Vec<ngrams::Counts<'u, &'u str>>,
+}
+
+impl Grams<'_> {
+    /// Returns for each order the numbers of n-grams in this line, in the reference and in both.
+    fn counts(&self, reference: &Self) -> Vec<f64> {
+        let chars = self.chars.iter().zip(&reference.chars);
+        let words = self.words.iter().zip(&reference.words);
+        let chars = chars.map(|(hypothesis, reference)| order_counts(hypothesis, reference));
+        let words = words.map(|(hypothesis, reference)| order_counts(hypothesis, reference));
+        let counts = chars.chain(words).flatten();
         counts.map(|count| count as f64).collect()
     }
 }
 
 /// Returns the numbers of n-grams of one order in the hypothesis, in the reference and in both.
-fn order_counts<T: Eq + Hash>(hypothesis: &[T], reference: &[T], order: usize) -> [usize; 3] {
-    let hypothesis = ngrams::count(hypothesis, order);
-    let reference = ngrams::count(reference, order);
+fn order_counts<T: Eq + Hash>(
+    hypothesis: &ngrams::Counts<'_, T>,
+    reference: &ngrams::Counts<'_, T>,
+) -> [usize; 3] {
     let n_ref = reference.values().sum();
     // An order that the reference is too short for does not lower the precision.
     let n_hyp = if n_ref == 0 {
@@ -102,7 +137,7 @@ fn order_counts<T: Eq + Hash>(hypothesis: &[T], reference: &[T], order: usize) -
     } else {
         hypothesis.values().sum()
     };
-    [n_hyp, n_ref, ngrams::n_matches(&hypothesis, &reference)]
+    [n_hyp, n_ref, ngrams::n_matches(hypothesis, reference)]
 }
 
 /// Splits a line at white space, and one ASCII punctuation mark from each word: its last character if that is one,
@@ -146,11 +181,15 @@ impl Metric for Chrf {
     /// in both.
     fn counts(&self, hypothesis: &str, references: &[&str]) -> Vec<f64> {
         let hypothesis = self.case.apply(hypothesis);
+        let hypothesis = Units::of(&hypothesis);
+        let hypothesis = self.grams(&hypothesis);
         // A sentence without references has no n-grams.
         let mut best = vec![0.0; 3 * (self.char_order + self.word_order)];
         let mut best_score = -1.0;
         for reference in references {
-            let counts = self.pair_counts(&hypothesis, &self.case.apply(reference));
+            let reference = self.case.apply(reference);
+            let reference = Units::of(&reference);
+            let counts = hypothesis.counts(&self.grams(&reference));
             let score = self.score_of(&counts);
             if score > best_score {
                 (best, best_score) = (counts, score);

@@ -28,6 +28,8 @@ pub use metric::Metric;
 #[doc(hidden)]
 pub use metric::{CorpusCounts, add_counts};
 #[doc(hidden)]
+pub use python::is_space as is_python_space;
+#[doc(hidden)]
 pub use sacrebleu::SACREBLEU_VERSION;
 pub use significance::PairedTest;
 #[doc(hidden)]

@@ -1,7 +1,7 @@
 //! White space in Python's definition: four characters more than Unicode's property.
 
 /// Returns whether Python's `str.split()` splits at this character.
-pub(super) fn is_space(character: char) -> bool {
+pub fn is_space(character: char) -> bool {
     character.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&character)
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use transformer_core::regular_file::{self, MAX_TOKENIZER_BYTES};
 use transformer_core::text::sentencepiece::SentencePiece;
-use transformer_infer::metrics::{Bleu, Case, Metric, Tokenization};
+use transformer_infer::metrics::{Bleu, Case, Metric, Tokenization, is_python_space};
 
 use super::CommandError;
 
@@ -15,9 +15,7 @@ use super::CommandError;
 pub(super) struct PieceBleu {
     name: &'static str,
     model: SentencePiece,
-    /// The case of lines before they are split.
-    case: Case,
-    /// BLEU of lines that are split.
+    /// The settings; the tokenization is [`Tokenization::None`], of lines that are split.
     bleu: Bleu,
 }
 
@@ -39,34 +37,19 @@ impl PieceBleu {
                 "it splits unknown characters into bytes, which those of FLORES do not".to_owned(),
             ));
         }
-        let case = bleu.case;
-        let bleu = Bleu {
-            case: Case::Mixed,
-            ..bleu
-        };
-        Ok(Self {
-            name,
-            model,
-            case,
-            bleu,
-        })
+        Ok(Self { name, model, bleu })
     }
 
     /// Splits a line into pieces, with spaces between them.
     fn split(&self, line: &str) -> String {
         let line = line.trim_end_matches(is_python_space);
-        let pieces = match self.case {
+        let pieces = match self.bleu.case {
             Case::Lower => self.model.split(&line.to_lowercase()),
             Case::Mixed => self.model.split(line),
         };
         let pieces: Vec<String> = pieces.into_iter().map(|it| it.piece).collect();
         pieces.join(" ")
     }
-}
-
-/// Returns whether Python's `str.rstrip()` removes a character.
-fn is_python_space(character: char) -> bool {
-    character.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&character)
 }
 
 impl Metric for PieceBleu {
@@ -76,18 +59,19 @@ impl Metric for PieceBleu {
 
     fn signature(&self, n_references: usize) -> String {
         let named = |name: &str| format!("|tok:{name}|");
-        let bleu = Bleu {
-            case: self.case,
-            ..self.bleu
-        };
-        let signature = bleu.signature(n_references);
+        let signature = self.bleu.signature(n_references);
         signature.replace(&named(Tokenization::None.name()), &named(self.name))
     }
 
     fn counts(&self, hypothesis: &str, references: &[&str]) -> Vec<f64> {
         let references: Vec<String> = references.iter().map(|line| self.split(line)).collect();
         let references: Vec<&str> = references.iter().map(String::as_str).collect();
-        self.bleu.counts(&self.split(hypothesis), &references)
+        // Normalization may write capitals, which count as such: sacreBLEU changes the case before it.
+        let bleu = Bleu {
+            case: Case::Mixed,
+            ..self.bleu
+        };
+        bleu.counts(&self.split(hypothesis), &references)
     }
 
     fn score_of(&self, sums: &[f64]) -> f64 {
