@@ -3,7 +3,6 @@
 use std::io::Cursor;
 
 use axum::body::Bytes;
-use tokio::task::spawn_blocking;
 
 use super::PendingFile;
 use crate::http::ApiError;
@@ -11,7 +10,7 @@ use crate::languages::{detector, without_tags};
 use crate::models::{Models, Route, Selection};
 use crate::parameters::UploadedFile;
 use crate::state::{Caller, Shared};
-use crate::translate::{TranslateOptions, check_room, check_texts, translate_file};
+use crate::translate::{TranslateOptions, check_room, check_texts, compute_step, translate_file};
 use transformer_core::text::one_line;
 use transformer_documents::format::{Format, FormatOptions};
 use transformer_documents::{Part, ReadError};
@@ -53,8 +52,8 @@ impl Upload {
         let text = match format {
             Format::Package(_) => {
                 let (bytes, max_chars) = (file.bytes.clone(), caller.max_chars);
-                let text = spawn_blocking(move || text_of(format, &bytes, max_chars)).await;
-                text.map_err(|_| ApiError::Internal)??.into()
+                let text = compute_step(move || text_of(format, &bytes, max_chars)).await?;
+                text.into()
             }
             _ => String::from_utf8_lossy(&file.bytes),
         };

@@ -20,5 +20,5 @@ pub(crate) use request::{
     SentenceEvent, SentenceTranslation, TextFormat, TextTranslation, TranslateOptions,
 };
 pub(crate) use texts::{check_texts, glossary, translate_texts, translate_texts_with};
-pub(crate) use work::check_room;
+pub(crate) use work::{check_room, compute_step};
 pub(crate) use xml::translate_xml;

@@ -51,7 +51,7 @@ pub(super) async fn compute<T: Send + 'static>(
 }
 
 /// Computes a step of a document.
-pub(super) async fn compute_step<T: Send + 'static>(
+pub(crate) async fn compute_step<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
 ) -> Result<T, ApiError> {
     on_thread(permit(&STEPS).await?, work).await
