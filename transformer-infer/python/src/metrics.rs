@@ -1,5 +1,6 @@
 //! [`Bleu`], [`Chrf`], [`Ter`]: scores of translations, equal to sacreBLEU's.
 
+use pyo3::PyClass;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde_json::json;
@@ -32,7 +33,7 @@ impl Score {
 /// Scores a text. `references` has a list for each set of references, as in sacreBLEU.
 fn score(
     py: Python<'_>,
-    metric: &(impl Metric + Sync),
+    metric: &(dyn Metric + Sync),
     hypotheses: &[String],
     references: &[Vec<String>],
 ) -> PyResult<Score> {
@@ -67,82 +68,82 @@ fn case(lowercase: bool) -> Case {
     if lowercase { Case::Lower } else { Case::Mixed }
 }
 
-/// BLEU (Papineni et al. 2002).
-#[pyclass(frozen, module = "transformer_burn")]
+/// A metric of translations.
+#[pyclass(frozen, subclass, module = "transformer_burn", name = "_Metric")]
 #[derive(Debug)]
-pub(crate) struct Bleu(metrics::Bleu);
+pub(crate) struct TextMetric(Box<dyn Metric + Send + Sync>);
+
+impl TextMetric {
+    /// Returns the object of a subclass.
+    fn with<S: PyClass<BaseType = Self>>(
+        metric: impl Metric + Send + Sync + 'static,
+        subclass: S,
+    ) -> PyClassInitializer<S> {
+        PyClassInitializer::from(Self(Box::new(metric))).add_subclass(subclass)
+    }
+}
+
+#[pymethods]
+impl TextMetric {
+    /// Returns the score of a text: its lines, and sets of references.
+    fn corpus_score(
+        &self,
+        py: Python<'_>,
+        hypotheses: Vec<String>,
+        references: Vec<Vec<String>>,
+    ) -> PyResult<Score> {
+        score(py, &*self.0, &hypotheses, &references)
+    }
+}
+
+/// BLEU (Papineni et al. 2002).
+#[pyclass(frozen, extends = TextMetric, module = "transformer_burn")]
+#[derive(Debug)]
+pub(crate) struct Bleu;
 
 #[pymethods]
 impl Bleu {
     #[new]
     #[pyo3(signature = (*, lowercase=false, tokenize="13a"))]
-    fn new(lowercase: bool, tokenize: &str) -> PyResult<Self> {
-        Ok(Self(metrics::Bleu {
+    fn new(lowercase: bool, tokenize: &str) -> PyResult<PyClassInitializer<Self>> {
+        let metric = metrics::Bleu {
             tokenization: json::from_value(&json!(tokenize)).map_err(raised)?,
             case: case(lowercase),
             ..metrics::Bleu::default()
-        }))
-    }
-
-    /// Returns the score of a text: its lines, and sets of references.
-    fn corpus_score(
-        &self,
-        py: Python<'_>,
-        hypotheses: Vec<String>,
-        references: Vec<Vec<String>>,
-    ) -> PyResult<Score> {
-        score(py, &self.0, &hypotheses, &references)
+        };
+        Ok(TextMetric::with(metric, Self))
     }
 }
 
 /// chrF (Popović 2015); chrF++ with `word_order=2`.
-#[pyclass(frozen, module = "transformer_burn")]
+#[pyclass(frozen, extends = TextMetric, module = "transformer_burn")]
 #[derive(Debug)]
-pub(crate) struct Chrf(metrics::Chrf);
+pub(crate) struct Chrf;
 
 #[pymethods]
 impl Chrf {
     #[new]
     #[pyo3(signature = (*, char_order=6, word_order=0, lowercase=false))]
-    fn new(char_order: usize, word_order: usize, lowercase: bool) -> Self {
-        Self(metrics::Chrf {
+    fn new(char_order: usize, word_order: usize, lowercase: bool) -> PyClassInitializer<Self> {
+        let metric = metrics::Chrf {
             char_order,
             word_order,
             case: case(lowercase),
             ..metrics::Chrf::default()
-        })
-    }
-
-    /// Returns the score of a text: its lines, and sets of references.
-    fn corpus_score(
-        &self,
-        py: Python<'_>,
-        hypotheses: Vec<String>,
-        references: Vec<Vec<String>>,
-    ) -> PyResult<Score> {
-        score(py, &self.0, &hypotheses, &references)
+        };
+        TextMetric::with(metric, Self)
     }
 }
 
 /// TER (Snover et al. 2006).
-#[pyclass(frozen, module = "transformer_burn")]
+#[pyclass(frozen, extends = TextMetric, module = "transformer_burn")]
 #[derive(Debug)]
-pub(crate) struct Ter(metrics::Ter);
+pub(crate) struct Ter;
 
 #[pymethods]
 impl Ter {
     #[new]
-    fn new() -> Self {
-        Self(metrics::Ter::default())
-    }
-
-    /// Returns the score of a text: its lines, and sets of references.
-    fn corpus_score(
-        &self,
-        py: Python<'_>,
-        hypotheses: Vec<String>,
-        references: Vec<Vec<String>>,
-    ) -> PyResult<Score> {
-        score(py, &self.0, &hypotheses, &references)
+    fn new() -> PyClassInitializer<Self> {
+        TextMetric::with(metrics::Ter::default(), Self)
     }
 }

@@ -195,7 +195,7 @@ class Bleu(_Metric):
     """BLEU, equal to sacreBLEU's."""
 
     def __init__(
-        self, *, lowercase: bool = False, tokenize: Literal["13a", "intl", "char", "none"] = "13a"
+        self, *, lowercase: bool = False, tokenize: Literal["13a", "intl", "zh", "char", "none"] = "13a"
     ) -> None: ...
 
 @final

@@ -238,11 +238,11 @@ impl ReadParts for Pairs {
         let mut found = PartQueue::default();
         value.push_parts(&notation, &mut found);
         let found = found.into_parts();
-        match &found[..] {
-            // Quotation marks cannot be around a part of the value.
-            [Part::Passage(_)] => parts.extend(found),
-            _ if quotes == Quotes::Plain => parts.push_verbatim(&record[start..end]),
-            _ => parts.extend(found),
+        let is_one = matches!(found[..], [Part::Passage(_)]);
+        // Quotation marks cannot be around a part of the value.
+        match quotes == Quotes::Plain && !is_one {
+            true => parts.push_verbatim(&record[start..end]),
+            false => parts.extend(found),
         }
         parts.push_verbatim(&(record.split_off(end) + &blank));
         Ok(true)
