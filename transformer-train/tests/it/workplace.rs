@@ -3,6 +3,8 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::path::{Path, PathBuf};
+#[cfg(unix)]
+use std::process::ChildStderr;
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::thread;
 use std::time::Duration;
@@ -268,6 +270,19 @@ impl Running {
                 return;
             }
         }
+    }
+
+    /// Waits for a line with this start on standard error, and returns the rest of its lines; dropping them closes it.
+    #[cfg(unix)]
+    pub(crate) fn wait_for_error(&mut self, start: &str) -> Lines<BufReader<ChildStderr>> {
+        let stderr = self.child.stderr.take().expect("standard error is piped");
+        let mut lines = BufReader::new(stderr).lines();
+        while let Some(line) = lines.next() {
+            if line.expect("the output is UTF-8").starts_with(start) {
+                return lines;
+            }
+        }
+        panic!("the program ended without `{start}`");
     }
 
     /// Returns the number of the process.
