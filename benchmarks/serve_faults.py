@@ -7,12 +7,15 @@
 Attacks, all by default: slowloris (heads that never end), bodies (that never end, or are longer than they say),
 half_open (connections that send nothing), idle (10,000 connections), vanish (clients that hang up while they wait),
 garbage (what is not HTTP), terminate (SIGTERM under load: every request that was accepted is answered), reload (SIGHUP
-with a model that is replaced, and with a broken one). While they last, another client must be served. Prints one line for
-each; the exit status is 1 if one failed. Linux only.
+with a model that is replaced, and with a broken one), hang (512 requests of one address that send a byte of their
+bodies, and then 64 bodies of 4 MiB that lack their last byte), keys (the same without a key, by many addresses), turns
+(250 requests of 40 sentences as HTML and 64 documents of one address, while another asks for one sentence). While they
+last, another client must be served. Prints one line for each; the exit status is 1 if one failed. Linux only.
 """
 
 import argparse
 import asyncio
+import contextlib
 import json
 import os
 import random
@@ -23,6 +26,7 @@ import sys
 import tempfile
 import time
 import traceback
+import urllib.request
 from collections import Counter
 from pathlib import Path
 
@@ -58,6 +62,27 @@ def main():
                 print(f"{name}: FAILED", flush=True)
                 traceback.print_exc()
     sys.exit(n_failed > 0)
+
+
+class Stranger(Client):
+    """A connection from another address."""
+
+    def __init__(self, port, address="127.0.0.2"):
+        super().__init__(port)
+        self.address = address
+
+    async def connect(self):
+        self.reader, self.writer = await asyncio.open_connection(
+            HOST, self.port, limit=1 << 24, local_addr=(self.address, 0)
+        )
+
+    async def begin(self, path, n_bytes, body):
+        """Sends the head of a request and some of its body."""
+        await self.connect()
+        head = f"POST {path} HTTP/1.1\r\nHost: {HOST}\r\nContent-Type: application/json\r\n"
+        self.writer.write(f"{head}Content-Length: {n_bytes}\r\n\r\n".encode() + body)
+        with contextlib.suppress(OSError):  # the server may refuse it
+            await self.writer.drain()
 
 
 class Attack:
@@ -295,9 +320,80 @@ async def reload(attack):
            f"answered, the last within {seconds:.2f} s"
 
 
+async def hang(attack):
+    with attack.serve() as server:
+        said = []
+        for n, n_bytes, body in [(512, 1000, b"{"), (64, 4 << 20, b" " * ((4 << 20) - 1))]:
+            strangers = [Stranger(server.port) for _ in range(n)]
+            await asyncio.gather(*(one.begin("/v1/translate", n_bytes, body) for one in strangers))
+            seconds = await attack.works(server)
+            said.append(f"{n} bodies of {n_bytes} bytes hung; another client waited {seconds:.2f} s")
+            for one in strangers:
+                one.close()
+        return "; ".join(said)
+
+
+async def keys(attack):
+    (attack.scratch / "keys").write_text("0123456789abcdef\n")
+    with attack.serve("--api-keys", attack.scratch / "keys") as server:
+        strangers = [Stranger(server.port, f"127.0.1.{1 + n % 200}") for n in range(2000)]
+        await asyncio.gather(*(one.begin("/translate", 1000, b"{") for one in strangers))
+        started = time.monotonic()
+        request = urllib.request.Request(
+            f"{server.url}/v1/translate", json.dumps({"text": "A dog runs."}).encode(),
+            {"Content-Type": "application/json", "X-API-Key": "0123456789abcdef"},
+        )
+        with await asyncio.to_thread(urllib.request.urlopen, request, timeout=MOST_SECONDS) as reply:
+            assert reply.status == 200
+        seconds = time.monotonic() - started
+        for one in strangers:
+            one.close()
+        return f"2000 requests of 200 addresses without a key hung; a caller with a key waited {seconds:.2f} s"
+
+
+async def turns(attack):
+    with attack.serve() as server:
+        await attack.works(server)
+        html = "".join(f"<p>{line}</p>" for line in (attack.lines * 40)[:40])
+        asking = [
+            asyncio.create_task(Stranger(server.port).post("/v1/translate", {"text": html, "format": "html"}))
+            for _ in range(250)
+        ]
+        asking += [asyncio.create_task(upload(Stranger(server.port), attack.lines)) for _ in range(64)]
+        await asyncio.sleep(1)
+        said = []
+        for fields in ({}, {"format": "html"}):
+            started = time.monotonic()
+            client = Client(server.port)
+            status, reply = await client.post("/v1/translate", {"text": "A dog runs.", **fields})
+            client.close()
+            assert status == 200, (status, reply)
+            n_left = sum(not one.done() for one in asking)
+            assert n_left > 100, f"only {n_left} of 250 requests were before it"
+            said.append(f"{time.monotonic() - started:.2f} s while {n_left} requests waited")
+        assert await upload(Client(server.port), attack.lines) == 200, "a document was refused"
+        for one in asking:
+            one.cancel()
+        return f"another client waited {' and '.join(said)}, as text and as HTML; its document was accepted"
+
+
+async def upload(client, lines):
+    """Sends a document, and returns the status."""
+    text = "\n".join(lines[:400])
+    disposition = 'Content-Disposition: form-data; name="file"; filename="a.txt"'
+    body = f"--b\r\n{disposition}\r\n\r\n{text}\r\n--b--\r\n".encode()
+    await client.connect()
+    head = f"POST /v2/document?source_lang=EN&target_lang=DE HTTP/1.1\r\nHost: {HOST}\r\n"
+    head += f"Content-Type: multipart/form-data; boundary=b\r\nContent-Length: {len(body)}\r\n\r\n"
+    client.writer.write(head.encode() + body)
+    await client.writer.drain()
+    status, _ = await client.reply()
+    return status
+
+
 ATTACKS = {
     "slowloris": slowloris, "bodies": bodies, "half_open": half_open, "idle": idle, "vanish": vanish,
-    "garbage": garbage, "terminate": terminate, "reload": reload,
+    "garbage": garbage, "terminate": terminate, "reload": reload, "hang": hang, "keys": keys, "turns": turns,
 }
 
 if __name__ == "__main__":

@@ -300,15 +300,42 @@ fn a_job_without_a_limit_is_neither_refused_nor_counted() {
         let _ = sender.send(());
     });
     assert_eq!(scheduler.stats().n_queued_tokens, 16);
-    assert!(scheduler.has_room(10) && scheduler.has_room(11));
+    assert!(scheduler.has_room(1, 10) && scheduler.has_room(1, 11));
     let limited = submit(&scheduler, job(&["a cab"], &search));
-    assert!(scheduler.has_room(4) && !scheduler.has_room(5));
+    assert!(scheduler.has_room(1, 4) && !scheduler.has_room(1, 5));
     drop(release);
     let (_limited, limited) = limited.expect("6 tokens are within the limit");
     assert_eq!(limited.iter().count(), 1);
     let _unlimited = unlimited.expect("no limit holds");
     assert_eq!(results.iter().count(), 1);
-    assert!(scheduler.has_room(10));
+    assert!(scheduler.has_room(1, 10));
+}
+
+#[test]
+fn a_full_queue_refuses_only_callers_with_more_than_their_share() {
+    let options = SchedulerOptions {
+        n_threads: NonZeroUsize::new(1),
+        max_queue_tokens: 12,
+        ..SchedulerOptions::default()
+    };
+    let scheduler = Scheduler::new(translator(), &options).expect("threads can be started");
+    let search = short(Search::greedy());
+    let (_busy, release) = occupy(&scheduler);
+    let first = submit(&scheduler, job(&["a cab", "a bad"], &search));
+    assert!(first.is_ok() && !scheduler.has_room(1, 1));
+    assert!(scheduler.has_room(2, 6) && !scheduler.has_room(2, 7));
+    // All tokens of the caller itself, and as many of the other.
+    assert_eq!(scheduler.n_tokens_before(2, 2), 4);
+    assert_eq!(scheduler.n_tokens_before(2, 100), 112);
+    let other = Job {
+        caller: 2,
+        ..job(&["cab"], &search)
+    };
+    let second = submit(&scheduler, other);
+    assert!(second.is_ok());
+    assert!(scheduler.has_room(2, 2) && !scheduler.has_room(2, 3));
+    assert!(scheduler.has_room(3, 4));
+    drop(release);
 }
 
 #[test]

@@ -60,6 +60,17 @@ pub enum ServeError {
         direction: &'static str,
         language: String,
     },
+    /// The system lets the process open too few files.
+    #[error(
+        "the system lets the server open {allowed} files, and it needs {needed}; raise the limit (`ulimit -n {needed}`)"
+    )]
+    OpenFiles { allowed: u64, needed: u64 },
+    /// The system's temporary folder takes no files.
+    #[error(
+        "cannot write translated files to `{}`, the temporary folder; set TMPDIR to a folder that this user can write",
+        path.display()
+    )]
+    TemporaryFolder { path: PathBuf, source: io::Error },
     /// The file of API keys cannot be read.
     #[error("cannot read the API keys in `{path}`; check its path and permissions")]
     ReadKeys { path: PathBuf, source: io::Error },
@@ -74,7 +85,7 @@ pub enum ServeError {
     },
     /// A text is not the origin of a page.
     #[error(
-        "invalid origin `{origin}`; give `*`, or a scheme and a host such as https://example.org"
+        "invalid origin `{origin}`; give `*`, or a scheme and a host such as https://example.org or chrome-extension://ID"
     )]
     Origin { origin: String },
 }

@@ -109,7 +109,7 @@ pub(super) async fn upload(
 ) -> Result<Json<DocumentReply>, ApiError> {
     let (caller, parameters) = admitted(&shared, request).await?;
     let upload = checked(&shared, &caller, parameters).await?;
-    let file = shared.files.accept(caller.id, &upload.name)?;
+    let file = shared.accept_file(&caller, &upload.name)?;
     let reply = DocumentReply {
         document_id: file.id.clone(),
         document_key: file.key.clone(),

@@ -1,8 +1,6 @@
 //! The common parts of all requests of the interface.
 
 use axum::extract::{FromRequestParts, Request};
-use axum::http::HeaderMap;
-use axum::http::header::AUTHORIZATION;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
@@ -10,9 +8,6 @@ use super::error::unsupported;
 use crate::http::{ApiError, Client};
 use crate::parameters::{Parameters, list, text};
 use crate::state::{Caller, Shared};
-
-/// The scheme of the header `Authorization`.
-const SCHEME: &str = "DeepL-Auth-Key";
 
 /// The parameters of all requests for translations.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -65,17 +60,8 @@ pub(super) async fn admitted<P: Parameters>(
 ) -> Result<(Caller, P), ApiError> {
     let (mut parts, body) = request.into_parts();
     let Ok(client) = Client::from_request_parts(&mut parts, &()).await;
-    let of_header = key(&parts.headers);
-    let of_header = of_header.as_deref().or(client.key.as_deref());
-    let admit = |key: Option<&str>| shared.admit(client.address, of_header.or(key));
+    let admit = |key: Option<&str>| shared.admit(&client, client.key.as_deref().or(key));
     P::admitted(Request::from_parts(parts, body), admit).await
-}
-
-fn key(headers: &HeaderMap) -> Option<String> {
-    let (scheme, key) = headers.get(AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
-    scheme
-        .eq_ignore_ascii_case(SCHEME)
-        .then(|| key.trim().to_owned())
 }
 
 impl Common {

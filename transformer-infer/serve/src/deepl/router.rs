@@ -9,7 +9,7 @@ use utoipa::OpenApi;
 
 use super::usage::Usage;
 use super::{document, error, glossaries, languages, translate, usage};
-use crate::http::{ApiError, guarded};
+use crate::http::{ApiError, KeyPlace, guarded};
 use crate::state::Shared;
 
 #[derive(OpenApi)]
@@ -50,7 +50,7 @@ pub(crate) fn router(shared: &Arc<Shared>) -> Router<Arc<Shared>> {
         .route("/v2/{*rest}", get(error::unknown).post(error::unknown))
         .route("/v3/{*rest}", get(error::unknown).post(error::unknown))
         .method_not_allowed_fallback(async || ApiError::Method);
-    guarded(router, shared)
+    guarded(router, shared, KeyPlace::HeadOrParameters)
         .layer(Extension(Arc::<Usage>::default()))
         .layer(map_response(error::rewrite))
 }

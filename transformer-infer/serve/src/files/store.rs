@@ -2,28 +2,27 @@
 
 use std::collections::VecDeque;
 use std::fs;
-use std::io::{self, Write};
-use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::io::{self, ErrorKind, Write};
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use axum::body::Bytes;
 use subtle::ConstantTimeEq;
-use tempfile::TempPath;
+use tempfile::{NamedTempFile, TempPath};
 use tokio::task::spawn_blocking;
 
 use super::folder::PrivateFolder;
 use crate::http::ApiError;
+use crate::state::{Budget, Claimant, Share};
 
 /// The limits of a store.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FileLimits {
     /// Maximum number of files, including those that are being translated.
     max_files: usize,
-    /// Maximum number of files that are being translated.
+    /// Maximum number of files that are being translated; each caller has a share.
     max_pending: usize,
-    /// The same for each caller.
-    max_pending_of_caller: usize,
     /// Maximum number of bytes of all files.
     max_bytes: u64,
     /// Time that a file is kept after its translation.
@@ -35,7 +34,6 @@ impl Default for FileLimits {
         Self {
             max_files: 1000,
             max_pending: 64,
-            max_pending_of_caller: 16,
             max_bytes: 1 << 28,
             max_age: Duration::from_secs(30 * 60),
         }
@@ -49,18 +47,19 @@ impl Default for FileLimits {
 #[derive(Debug)]
 pub(crate) struct FileStore {
     limits: FileLimits,
-    /// The folder of temporary files.
-    parent: PathBuf,
-    /// Made for the first file.
-    folder: OnceLock<PrivateFolder>,
+    folder: PrivateFolder,
+    write: WriteFile,
     /// The oldest first.
     files: Mutex<VecDeque<StoredFile>>,
-    slots: Mutex<Vec<Weak<u64>>>,
+    slots: Budget,
 }
 
-/// A slot among the files that are being translated, with the id of its caller. It is occupied as long as a clone
-/// exists, for example in a thread that has not yet noticed that its client hung up.
-pub(crate) type Slot = Arc<u64>;
+/// Writes a file into a folder. It is removed on drop, and on an error.
+type WriteFile = fn(&PrivateFolder, &[u8]) -> io::Result<NamedTempFile>;
+
+/// A slot among the files that are being translated. It is occupied as long as a clone exists, for example in a thread
+/// that has not yet noticed that its client hung up.
+pub(crate) type Slot = Arc<Share>;
 
 /// A file that is being translated. Dropping it before its end leaves no file.
 #[derive(Debug)]
@@ -80,6 +79,8 @@ struct StoredFile {
     /// The key that the client needs for access, in interfaces with such keys.
     key: String,
     name: String,
+    /// The id of the request that sent it.
+    request: Arc<str>,
     since: Instant,
     n_bytes: u64,
     state: FileState,
@@ -111,42 +112,47 @@ impl FileState {
 
 impl FileStore {
     /// Makes a store with a folder in `parent`, and removes the folders that killed servers left there.
-    pub(crate) fn new(parent: PathBuf) -> Self {
-        if let Err(error) = PrivateFolder::remove_abandoned(&parent) {
-            tracing::warn!(%error, "cannot look for files of killed servers");
-        }
-        Self {
-            limits: FileLimits::default(),
-            parent,
-            folder: OnceLock::new(),
-            files: Mutex::default(),
-            slots: Mutex::default(),
-        }
-    }
-
-    /// Accepts a file of a caller under this name.
     ///
     /// # Errors
     ///
-    /// Returns [`ApiError::Busy`] if the maximum number is being translated, for all callers or for this one.
+    /// Returns an error if `parent` is missing, or no file can be written to it.
+    pub(crate) fn new(parent: &Path, limits: FileLimits) -> io::Result<Self> {
+        let folder = PrivateFolder::new_in(parent)?;
+        write_file(&folder, b"")?;
+        if let Err(error) = PrivateFolder::remove_abandoned(parent) {
+            tracing::warn!(%error, "cannot look for files of killed servers");
+        }
+        Ok(Self {
+            limits,
+            folder,
+            write: write_file,
+            files: Mutex::default(),
+            slots: Budget::new(limits.max_pending, 1),
+        })
+    }
+
+    /// Accepts a file of a caller, sent by this request, under this name; `None` if the maximum number is being
+    /// translated, for all callers or for this one.
     pub(crate) fn accept(
         self: &Arc<Self>,
-        caller: u64,
+        caller: Claimant,
+        request: &Arc<str>,
         name: &str,
-    ) -> Result<PendingFile, ApiError> {
-        let slot = self.slot(caller)?;
+    ) -> Option<PendingFile> {
+        let slot = Arc::new(self.slots.take(caller, 1)?);
         let mut files = self.lock();
         let (id, key) = (random_name(), random_name());
         files.push_back(StoredFile {
             id: id.clone(),
             key: key.clone(),
             name: name.to_owned(),
+            request: request.clone(),
             since: Instant::now(),
             n_bytes: 0,
             state: FileState::Pending,
         });
         self.make_room(&mut files, 0);
-        Ok(PendingFile {
+        Some(PendingFile {
             store: self.clone(),
             id,
             key,
@@ -154,46 +160,31 @@ impl FileStore {
         })
     }
 
-    /// Takes a slot for a file of a caller.
-    fn slot(&self, caller: u64) -> Result<Slot, ApiError> {
-        let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
-        slots.retain(|slot| slot.strong_count() > 0);
-        let callers = slots.iter().filter_map(Weak::upgrade);
-        let n_of_caller = callers.filter(|id| **id == caller).count();
-        if slots.len() >= self.limits.max_pending
-            || n_of_caller >= self.limits.max_pending_of_caller
-        {
-            return Err(ApiError::Busy { retry_after: 10 });
-        }
-        let slot = Arc::new(caller);
-        slots.push(Arc::downgrade(&slot));
-        Ok(slot)
+    /// Returns the number of files of a caller that are being translated.
+    pub(crate) fn n_pending_of(&self, caller: u64) -> usize {
+        self.slots.used_by(caller)
+    }
+
+    /// Returns the ids of the requests that sent the files that are being translated.
+    pub(crate) fn pending(&self) -> Vec<Arc<str>> {
+        let files = self.lock();
+        let pending = files.iter().filter(|file| file.state.is_pending());
+        pending.map(|file| file.request.clone()).collect()
     }
 
     /// Removes the folder with all files, at the end of the server. Threads that still hold the store cannot store
     /// more.
     pub(crate) fn remove_folder(&self) {
-        if let Some(folder) = self.folder.get() {
-            let _ = fs::remove_dir_all(folder.path());
-        }
+        let _ = fs::remove_dir_all(self.folder.path());
     }
 
     /// Stores the translation of an accepted file.
     fn finish(&self, id: &str, bytes: &[u8], n_chars: usize) -> io::Result<()> {
         let n_bytes = bytes.len() as u64;
         if n_bytes > self.limits.max_bytes {
-            return Err(io::ErrorKind::FileTooLarge.into());
+            return Err(ErrorKind::FileTooLarge.into());
         }
-        let folder = match self.folder.get() {
-            Some(folder) => folder,
-            None => {
-                let folder = PrivateFolder::new_in(&self.parent)?;
-                self.folder.get_or_init(|| folder)
-            }
-        };
-        let mut file = folder.make_file()?;
-        file.write_all(bytes)?;
-        let path = Arc::new(file.into_temp_path());
+        let path = Arc::new(self.write(bytes)?.into_temp_path());
         let mut files = self.lock();
         self.make_room(&mut files, n_bytes);
         if let Some(file) = files.iter_mut().find(|file| file.id == id) {
@@ -206,6 +197,23 @@ impl FileStore {
             };
         }
         Ok(())
+    }
+
+    /// Writes a file. While the disk is full, the oldest translated file makes room.
+    fn write(&self, bytes: &[u8]) -> io::Result<NamedTempFile> {
+        loop {
+            let written = (self.write)(&self.folder, bytes);
+            match &written {
+                Err(error) if is_full(error) => {}
+                _ => return written,
+            }
+            let is_ready = |file: &StoredFile| matches!(file.state, FileState::Ready { .. });
+            let mut files = self.lock();
+            let oldest = files.iter().position(is_ready);
+            if oldest.and_then(|at| files.remove(at)).is_none() {
+                return written;
+            }
+        }
     }
 
     /// Returns the progress of a file; `None` if no file has this id and, if one is given, this key.
@@ -243,8 +251,8 @@ impl PendingFile {
     ///
     /// # Errors
     ///
-    /// Returns [`ApiError::Internal`], with a line in the log, if it cannot be written, or is larger than the limit of
-    /// all stored bytes.
+    /// Returns [`ApiError::Storage`] or [`ApiError::Internal`], with a line in the log, if it cannot be written, or is
+    /// larger than the limit of all stored bytes.
     pub(crate) async fn finish(&self, bytes: Bytes, n_chars: usize) -> Result<(), ApiError> {
         let (store, id, slot) = (self.store.clone(), self.id.clone(), self.slot.clone());
         let finish = move || {
@@ -255,7 +263,10 @@ impl PendingFile {
         let stored = spawn_blocking(finish).await;
         stored.map_err(|_| ApiError::Internal)?.map_err(|error| {
             tracing::error!(%error, "a translated file cannot be stored");
-            ApiError::Internal
+            match is_full(&error) || error.kind() == ErrorKind::FileTooLarge {
+                true => ApiError::Storage,
+                false => ApiError::Internal,
+            }
         })
     }
 
@@ -276,6 +287,20 @@ impl Drop for PendingFile {
     }
 }
 
+fn write_file(folder: &PrivateFolder, bytes: &[u8]) -> io::Result<NamedTempFile> {
+    let mut file = folder.make_file()?;
+    file.write_all(bytes)?;
+    Ok(file)
+}
+
+/// Returns whether an error is that of a full disk.
+fn is_full(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded
+    )
+}
+
 /// Returns 128 random bits, as hexadecimal digits.
 fn random_name() -> String {
     let mut bytes = [0; 16];
@@ -290,147 +315,5 @@ fn random_name() -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use tempfile::TempDir;
-
-    use super::*;
-
-    fn store(limits: FileLimits) -> (TempDir, Arc<FileStore>) {
-        let parent = tempfile::tempdir().expect("the system has temporary directories");
-        let store = FileStore {
-            limits,
-            ..FileStore::new(parent.path().to_owned())
-        };
-        (parent, Arc::new(store))
-    }
-
-    fn stored(store: &Arc<FileStore>, bytes: &[u8]) -> String {
-        let file = store.accept(1, "a.txt").expect("nothing is pending");
-        let finished = store.finish(&file.id, bytes, 1);
-        finished.expect("there is a temporary folder");
-        file.id.clone()
-    }
-
-    fn content(store: &FileStore, id: &str) -> Option<Vec<u8>> {
-        match store.state(id, None) {
-            Some(FileState::Ready { path, .. }) => std::fs::read(path.as_ref()).ok(),
-            _ => None,
-        }
-    }
-
-    fn n_files(store: &FileStore) -> usize {
-        let folder = store.folder.get().expect("a file was stored");
-        let files = std::fs::read_dir(folder.path());
-        files.expect("it is a folder").count()
-    }
-
-    #[test]
-    fn a_file_is_pending_and_then_ready() {
-        let (_parent, store) = store(FileLimits::default());
-        let file = store.accept(1, "a.txt").expect("nothing is pending");
-        let state = store.state(&file.id, Some(&file.key));
-        assert!(state.is_some_and(|state| state.is_pending()));
-        let finished = store.finish(&file.id, b"x", 1);
-        finished.expect("there is a temporary folder");
-        assert_eq!(content(&store, &file.id).as_deref(), Some(&b"x"[..]));
-    }
-
-    #[test]
-    fn another_key_does_not_open_a_file() {
-        let (_parent, store) = store(FileLimits::default());
-        let file = store.accept(1, "a.txt").expect("nothing is pending");
-        assert!(store.state(&file.id, Some("")).is_none());
-    }
-
-    #[test]
-    fn the_oldest_file_goes_if_there_are_too_many() {
-        let (_parent, store) = store(FileLimits {
-            max_files: 2,
-            ..FileLimits::default()
-        });
-        let ids = [b"a", b"b", b"c"].map(|bytes| stored(&store, bytes));
-        let found = ids.each_ref().map(|id| content(&store, id).is_some());
-        assert_eq!(found, [false, true, true]);
-        assert_eq!(n_files(&store), 2);
-    }
-
-    #[test]
-    fn the_oldest_file_goes_if_they_are_too_large() {
-        let (_parent, store) = store(FileLimits {
-            max_bytes: 5,
-            ..FileLimits::default()
-        });
-        let ids = [b"aa", b"bb", b"cc"].map(|bytes| stored(&store, bytes));
-        let found = ids.each_ref().map(|id| content(&store, id).is_some());
-        assert_eq!(found, [false, true, true]);
-    }
-
-    #[test]
-    fn a_file_that_is_too_old_is_removed() {
-        let (_parent, store) = store(FileLimits {
-            max_age: Duration::ZERO,
-            ..FileLimits::default()
-        });
-        let id = stored(&store, b"a");
-        assert!(store.state(&id, None).is_none());
-        assert_eq!(n_files(&store), 0);
-    }
-
-    #[test]
-    fn no_more_files_are_pending_than_allowed() {
-        let (_parent, store) = store(FileLimits {
-            max_pending: 1,
-            ..FileLimits::default()
-        });
-        let file = store.accept(1, "a.txt").expect("nothing is pending");
-        let refused = store.accept(2, "b.txt").expect_err("one is pending");
-        assert!(refused.retry_after().is_some());
-        let slot = file.slot.clone();
-        drop(file);
-        let refused = store.accept(2, "b.txt");
-        assert!(refused.is_err(), "a thread still has the slot");
-        drop(slot);
-        assert!(store.accept(2, "b.txt").is_ok());
-    }
-
-    #[test]
-    fn a_caller_takes_a_part_of_the_places_only() {
-        let (_parent, store) = store(FileLimits {
-            max_pending_of_caller: 1,
-            ..FileLimits::default()
-        });
-        let _pending = store.accept(1, "a.txt").expect("nothing is pending");
-        assert!(store.accept(1, "b.txt").is_err());
-        assert!(store.accept(2, "b.txt").is_ok());
-    }
-
-    #[test]
-    fn a_late_failure_is_seen() {
-        let (_parent, store) = store(FileLimits {
-            max_age: Duration::from_secs(1),
-            ..FileLimits::default()
-        });
-        let file = store.accept(1, "a.txt").expect("nothing is pending");
-        store.lock()[0].since -= Duration::from_secs(2);
-        file.fail(&ApiError::Internal);
-        let state = store.state(&file.id, None);
-        assert!(matches!(state, Some(FileState::Failed(_))), "{state:?}");
-    }
-
-    #[test]
-    fn a_file_that_is_given_up_leaves_nothing() {
-        let (_parent, store) = store(FileLimits::default());
-        drop(store.accept(1, "a.txt").expect("nothing is pending"));
-        assert!(store.lock().is_empty());
-    }
-
-    #[test]
-    fn the_folder_is_removed_with_the_store() {
-        let (_parent, store) = store(FileLimits::default());
-        stored(&store, b"a");
-        let folder = store.folder.get().expect("a file was stored");
-        let folder = folder.path().to_owned();
-        drop(store);
-        assert!(!folder.exists());
-    }
-}
+#[path = "store_tests.rs"]
+mod tests;

@@ -52,7 +52,8 @@ impl Upload {
         let text = match format {
             Format::Package(_) => {
                 let (bytes, max_chars) = (file.bytes.clone(), caller.max_chars);
-                let text = compute_step(move || text_of(format, &bytes, max_chars)).await?;
+                let text =
+                    compute_step(caller.id, move || text_of(format, &bytes, max_chars)).await?;
                 text.into()
             }
             _ => String::from_utf8_lossy(&file.bytes),
@@ -73,7 +74,7 @@ impl Upload {
             })?),
         };
         if let Some(route) = &route {
-            check_room(route.first(), 0)?;
+            check_room(route.first(), caller.id, 0)?;
         }
         Ok(Self {
             name: format!("{}_{target}.{}", plain(stem), plain(extension)),

@@ -22,7 +22,7 @@ pub(crate) struct Client {
     pub(crate) address: IpAddr,
     /// The id of the request in the log.
     pub(crate) id: Arc<str>,
-    /// The key in the header `Authorization: Bearer KEY`, or in `X-API-Key`.
+    /// The key in the header `Authorization: Bearer KEY`, with `DeepL-Auth-Key` instead of `Bearer`, or in `X-API-Key`.
     pub(crate) key: Option<String>,
 }
 
@@ -75,9 +75,9 @@ fn key(headers: &HeaderMap) -> Option<String> {
     let bearer = || {
         let value = headers.get(AUTHORIZATION)?.to_str().ok()?;
         let (scheme, key) = value.split_once(' ')?;
-        scheme
-            .eq_ignore_ascii_case("bearer")
-            .then(|| key.trim().to_owned())
+        let schemes = ["Bearer", "DeepL-Auth-Key"];
+        let is_key = schemes.iter().any(|it| it.eq_ignore_ascii_case(scheme));
+        is_key.then(|| key.trim().to_owned())
     };
     let own = || Some(headers.get("x-api-key")?.to_str().ok()?.trim().to_owned());
     bearer().or_else(own)

@@ -7,6 +7,9 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use utoipa::ToSchema;
 
+/// Maximum number of seconds that a busy server names.
+const MAX_RETRY_AFTER: f64 = 3600.0;
+
 /// The reason for refusing a request.
 ///
 /// The texts contain no path of this machine and nothing about a model, and only as much of the request as is needed to
@@ -19,6 +22,9 @@ pub(crate) enum ApiError {
     /// The body has another content type.
     #[error("expected a JSON body with `Content-Type: application/json`")]
     MediaType,
+    /// The body is compressed.
+    #[error("expected a body without `Content-Encoding`; send it as it is")]
+    Encoding,
     /// No model knows the language.
     #[error("{code} is not supported")]
     Language { code: String },
@@ -68,6 +74,11 @@ pub(crate) enum ApiError {
     /// Too much work is waiting.
     #[error("the server is busy; try again in {retry_after} seconds")]
     Busy { retry_after: u64 },
+    /// The disk is full.
+    #[error(
+        "the server has no room for the translated file; send a smaller file, or try again later"
+    )]
+    Storage,
     /// The models are not loaded yet.
     #[error("the models are still loading; try again in a few seconds")]
     Loading,
@@ -79,6 +90,11 @@ pub(crate) enum ApiError {
         "the translation took more than {seconds} seconds; send less text at a time, or try again later"
     )]
     Timeout { seconds: u64 },
+    /// The request does not name one server.
+    #[error(
+        "the request has {n_hosts} `Host` headers, expected one; send the name of the server once"
+    )]
+    Hosts { n_hosts: usize },
     /// The request names another server.
     #[error("unknown host `{host}`; allow it with --allow-host")]
     Host { host: String },
@@ -109,6 +125,12 @@ impl ApiError {
         Self::Request { text: text.into() }
     }
 
+    /// Creates the error of a request that may be accepted after some seconds.
+    pub(crate) fn busy(seconds: f64) -> Self {
+        let retry_after = seconds.clamp(1.0, MAX_RETRY_AFTER).ceil() as u64;
+        Self::Busy { retry_after }
+    }
+
     /// Returns the status of the reply.
     pub(crate) fn status(&self) -> StatusCode {
         match self {
@@ -116,8 +138,9 @@ impl ApiError {
             | Self::Language { .. }
             | Self::Pair { .. }
             | Self::Model { .. }
+            | Self::Hosts { .. }
             | Self::BrokenBody => StatusCode::BAD_REQUEST,
-            Self::MediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::MediaType | Self::Encoding => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::TooLong { .. }
             | Self::TooManyTokens { .. }
             | Self::TooManyTexts { .. }
@@ -133,6 +156,7 @@ impl ApiError {
             Self::Host { .. } => StatusCode::MISDIRECTED_REQUEST,
             Self::NotFound => StatusCode::NOT_FOUND,
             Self::Method => StatusCode::METHOD_NOT_ALLOWED,
+            Self::Storage => StatusCode::INSUFFICIENT_STORAGE,
             Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
@@ -160,6 +184,7 @@ impl ApiError {
             Self::MissingKey | Self::WrongKey => "api_key",
             Self::TooManyRequests { .. } => "request_rate",
             Self::Busy { .. } => "busy",
+            Self::Storage => "storage",
             Self::Loading => "loading",
             Self::Stopping => "stopping",
             Self::Timeout { .. } => "request_time",

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, Bytes};
-use axum::extract::{DefaultBodyLimit, Request, State};
-use axum::http::header::CONTENT_LENGTH;
+use axum::extract::{DefaultBodyLimit, FromRequestParts, Request, State};
+use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH};
+use axum::http::request::Parts;
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use futures_util::FutureExt;
@@ -17,19 +18,38 @@ use tokio::time::{Instant, timeout, timeout_at};
 use super::{ApiError, Client, guarded_body};
 use crate::state::{Share, Shared};
 
-/// Maximum time to read and discard the rest of a body that is too large, so that the client sees the reply.
+/// Maximum time to read and discard the rest of a body that is refused, so that the client sees the reply.
 const DRAIN_TIME: Duration = Duration::from_secs(2);
 
 /// Maximum number of bytes that are discarded this way.
 const DRAIN_BYTES: usize = 64 << 20;
 
-/// Adds the limits of a request to the routes of an interface: the number answered at a time, the size and time of the
-/// body, and the time of the reply. A panic ends only one request.
+/// Time in which a body may arrive at any rate.
+const FREE_TIME: Duration = Duration::from_secs(5);
+
+/// Minimum rate of a body after that, on average.
+const MIN_BYTES_PER_SECOND: u32 = 1 << 10;
+
+/// The parts of a request that may have the key of its caller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum KeyPlace {
+    /// The head: without the right key the body is not read.
+    Head,
+    /// The head or the parameters.
+    HeadOrParameters,
+}
+
+/// Adds the limits of a request to the routes of an interface: the number answered at a time, the size, rate and time
+/// of the body, and the time of the reply. Each caller has its share of them. A panic ends only one request.
 ///
 /// Handlers receive the whole body, as [`Bytes`].
-pub(crate) fn guarded(router: Router<Arc<Shared>>, shared: &Arc<Shared>) -> Router<Arc<Shared>> {
+pub(crate) fn guarded(
+    router: Router<Arc<Shared>>,
+    shared: &Arc<Shared>,
+    keys: KeyPlace,
+) -> Router<Arc<Shared>> {
     let guard = move |State(shared): State<Arc<Shared>>, request: Request, next: Next| async move {
-        let answered = guard(&shared, request, next).await;
+        let answered = guard(&shared, keys, request, next).await;
         answered.unwrap_or_else(IntoResponse::into_response)
     };
     router
@@ -37,27 +57,35 @@ pub(crate) fn guarded(router: Router<Arc<Shared>>, shared: &Arc<Shared>) -> Rout
         .layer(DefaultBodyLimit::disable())
 }
 
-async fn guard(shared: &Shared, request: Request, next: Next) -> Result<Response, ApiError> {
-    let busy = || ApiError::Busy { retry_after: 1 };
-    let in_flight = shared.in_flight.take(1).ok_or_else(busy)?;
-    let (parts, body) = request.into_parts();
-    let n_bytes = parts.headers.get(CONTENT_LENGTH);
-    let n_bytes = n_bytes.and_then(|it| it.to_str().ok()?.parse().ok());
-    let mut reader = BodyReader {
-        shared,
-        body,
-        limit: shared.options.limits.max_body_bytes,
-        share: shared.buffered.take(0).ok_or_else(busy)?,
+async fn guard(
+    shared: &Shared,
+    keys: KeyPlace,
+    request: Request,
+    next: Next,
+) -> Result<Response, ApiError> {
+    let (mut parts, mut body) = request.into_parts();
+    let Ok(client) = Client::from_request_parts(&mut parts, &()).await;
+    let read = match Admission::new(shared, keys, &client, &parts) {
+        Ok(mut admission) => {
+            let read = admission.read(&mut body).await;
+            read.map(|bytes| (bytes, admission.shares))
+        }
+        Err(error) => Err(error),
     };
-    let body = reader.read(n_bytes.unwrap_or(0)).await?;
-    let share = reader.share;
-    let id = parts.extensions.get::<Client>().map(|it| it.id.clone());
-    let request = Request::from_parts(parts, Body::from(body));
+    let (bytes, shares) = match read {
+        Err(error @ (ApiError::SlowBody { .. } | ApiError::BrokenBody)) => return Err(error),
+        Err(error) => {
+            drain(&mut body).await;
+            return Err(error);
+        }
+        Ok(read) => read,
+    };
+    let request = Request::from_parts(parts, Body::from(bytes));
     let time = shared.options.limits.request_time;
     let response = match timeout(time, AssertUnwindSafe(next.run(request)).catch_unwind()).await {
         Ok(Ok(response)) => response,
         Ok(Err(_)) => {
-            tracing::error!(id = id.as_deref(), "the handler of a request panicked");
+            tracing::error!(id = &*client.id, "the handler of a request panicked");
             ApiError::Internal.into_response()
         }
         Err(_) => ApiError::Timeout {
@@ -65,30 +93,57 @@ async fn guard(shared: &Shared, request: Request, next: Next) -> Result<Response
         }
         .into_response(),
     };
-    Ok(guarded_body(response, (in_flight, share)))
+    Ok(guarded_body(response, shares))
 }
 
-/// Reads the body of a request.
-struct BodyReader<'a> {
+/// An admitted request, before its body.
+struct Admission<'a> {
     shared: &'a Shared,
-    body: Body,
-    limit: usize,
-    share: Share,
+    caller: u64,
+    /// A slot among the requests that are answered, and the size of the body.
+    shares: (Share, Share),
 }
 
-impl BodyReader<'_> {
-    /// Reads the body; by its header it has `n_bytes`.
-    async fn read(&mut self, n_bytes: usize) -> Result<Bytes, ApiError> {
-        let limit = self.limit;
-        if n_bytes > limit {
-            self.drain().await;
+impl<'a> Admission<'a> {
+    /// Admits a request by its head.
+    fn new(
+        shared: &'a Shared,
+        keys: KeyPlace,
+        client: &Client,
+        parts: &Parts,
+    ) -> Result<Self, ApiError> {
+        let claimant = shared.claimant(client, keys)?;
+        if let Some(encoding) = parts.headers.get(CONTENT_ENCODING)
+            && encoding != "identity"
+        {
+            return Err(ApiError::Encoding);
+        }
+        let n_bytes = parts.headers.get(CONTENT_LENGTH);
+        let n_bytes = n_bytes.and_then(|it| it.to_str().ok()?.parse().ok());
+        let limit = shared.options.limits.max_body_bytes;
+        if n_bytes.is_some_and(|n_bytes: usize| n_bytes > limit) {
             return Err(ApiError::BodyTooLarge { limit });
         }
-        let time = self.shared.options.limits.body_time;
-        let end = Instant::now() + time;
+        let slot = shared.in_flight.take(claimant, 1);
+        let slot = slot.ok_or_else(|| shared.busy(claimant.id))?;
+        let size = shared.buffered.take(claimant, 0);
+        let size = size.ok_or_else(|| shared.busy(claimant.id))?;
+        Ok(Self {
+            shared,
+            caller: claimant.id,
+            shares: (slot, size),
+        })
+    }
+
+    /// Reads the body.
+    async fn read(&mut self, body: &mut Body) -> Result<Bytes, ApiError> {
+        let limits = &self.shared.options.limits;
+        let limit = limits.max_body_bytes;
+        let start = Instant::now();
         let mut read: Vec<u8> = Vec::new();
         loop {
-            let frame = timeout_at(end, self.body.frame()).await;
+            let time = time_for(read.len(), limits.body_time);
+            let frame = timeout_at(start + time, body.frame()).await;
             let frame = frame.map_err(|_| ApiError::SlowBody {
                 seconds: time.as_secs(),
             })?;
@@ -100,25 +155,41 @@ impl BodyReader<'_> {
                 continue; // trailers
             };
             if read.len() + data.len() > limit {
-                self.drain().await;
                 return Err(ApiError::BodyTooLarge { limit });
             }
-            if !self.share.grow(data.len()) {
-                self.drain().await;
-                return Err(ApiError::Busy { retry_after: 1 });
+            if !self.shares.1.grow(data.len()) {
+                return Err(self.shared.busy(self.caller));
             }
             read.extend_from_slice(&data);
         }
     }
+}
 
-    /// Reads and discards the rest for a moment: closing a connection with unread bytes would lose the reply.
-    async fn drain(&mut self) {
-        let end = Instant::now() + DRAIN_TIME;
-        let mut n_bytes = 0;
-        while n_bytes < DRAIN_BYTES
-            && let Ok(Some(Ok(frame))) = timeout_at(end, self.body.frame()).await
-        {
-            n_bytes += frame.data_ref().map_or(0, Bytes::len);
-        }
+/// Returns the time in which more than `n_bytes` of a body must have arrived.
+fn time_for(n_bytes: usize, limit: Duration) -> Duration {
+    let n_bytes = u32::try_from(n_bytes).unwrap_or(u32::MAX);
+    let time = FREE_TIME + Duration::from_secs(1) * n_bytes / MIN_BYTES_PER_SECOND;
+    time.min(limit)
+}
+
+/// Reads and discards the rest of a body for a moment: closing a connection with unread bytes would lose the reply.
+async fn drain(body: &mut Body) {
+    let end = Instant::now() + DRAIN_TIME;
+    let mut n_bytes = 0;
+    while n_bytes < DRAIN_BYTES
+        && let Ok(Some(Ok(frame))) = timeout_at(end, body.frame()).await
+    {
+        n_bytes += frame.data_ref().map_or(0, Bytes::len);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_body_needs_a_minimum_rate_after_a_while_and_ends_in_time() {
+        let seconds = |n_bytes| time_for(n_bytes, Duration::from_secs(30)).as_secs();
+        assert_eq!([0, 1023, 2048, 4 << 20].map(seconds), [5, 5, 7, 30]);
     }
 }

@@ -9,7 +9,7 @@ mod origin;
 
 pub(crate) use client::{Client, Peer};
 pub(crate) use error::{ApiError, ErrorBody};
-pub(crate) use guard::guarded;
+pub(crate) use guard::{KeyPlace, guarded};
 pub(crate) use guarded_body::guarded_body;
 pub(crate) use observe::observe;
 pub(crate) use origin::{check_origin, cors};

@@ -21,6 +21,9 @@ use crate::state::Shared;
 /// Maximum number of characters of a name that an error repeats.
 const MAX_SHOWN_CHARS: usize = 100;
 
+/// The schemes of pages that may be allowed, besides those of browsers' extensions, such as `chrome-extension`.
+const SCHEMES: [&str; 3] = ["http", "https", "app"];
+
 /// Refuses requests of pages from origins other than the server's own and those in the options. On loopback addresses,
 /// also refuses requests to names other than `localhost` and those in the options.
 pub(crate) async fn check_origin(
@@ -63,7 +66,8 @@ fn origin_header(text: &str) -> Result<HeaderValue, ServeError> {
         origin: text.to_owned(),
     };
     let (scheme, host) = text.split_once("://").ok_or_else(wrong)?;
-    if !["http", "https"].contains(&scheme) || host.is_empty() || host.contains(['/', '?', '#']) {
+    let is_known = SCHEMES.contains(&scheme) || scheme.ends_with("-extension");
+    if !is_known || host.is_empty() || host.contains(['/', '?', '#']) {
         return Err(wrong());
     }
     text.parse().map_err(|_| wrong())
@@ -198,6 +202,13 @@ mod tests {
         ] {
             assert!(origin_header(origin).is_err(), "{origin}");
         }
-        assert!(origin_header("https://a.example:8080").is_ok());
+        for origin in [
+            "https://a.example:8080",
+            "chrome-extension://abcdefghijklmnop",
+            "moz-extension://6f1c-4b",
+            "app://obsidian.md",
+        ] {
+            assert!(origin_header(origin).is_ok(), "{origin}");
+        }
     }
 }

@@ -82,7 +82,7 @@ pub(super) async fn translate_file(
     let (source, target) = languages(parameters.source.as_ref(), parameters.target.as_ref())?;
     let upload = Upload::new(&shared, &caller, &file, source, target).await?;
     let (name, n_chars) = (upload.name.clone(), upload.n_chars);
-    let accepted = shared.files.accept(caller.id, &name)?;
+    let accepted = shared.accept_file(&caller, &name)?;
     let translated = upload.translate(&caller, &accepted).await?;
     accepted.finish(translated, n_chars).await?;
     let (origin, id) = (origin(&headers), &accepted.id);

@@ -13,7 +13,7 @@ pub(super) async fn admitted<P: Parameters>(
 ) -> Result<(Caller, P), ApiError> {
     let (mut parts, body) = request.into_parts();
     let Ok(client) = Client::from_request_parts(&mut parts, &()).await;
-    let admit = |key: Option<&str>| shared.admit(client.address, key.or(client.key.as_deref()));
+    let admit = |key: Option<&str>| shared.admit(&client, key.or(client.key.as_deref()));
     P::admitted(Request::from_parts(parts, body), admit).await
 }
 

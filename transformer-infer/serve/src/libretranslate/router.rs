@@ -8,7 +8,7 @@ use axum::routing::{get, post};
 use utoipa::OpenApi;
 
 use super::{detect, error, files, languages, settings, suggest, translate};
-use crate::http::{ApiError, guarded};
+use crate::http::{ApiError, KeyPlace, guarded};
 use crate::state::Shared;
 
 #[derive(OpenApi)]
@@ -34,7 +34,7 @@ pub(crate) fn router(shared: &Arc<Shared>) -> Router<Arc<Shared>> {
         .route("/frontend/settings", get(settings::settings))
         .route("/suggest", post(suggest::suggest))
         .method_not_allowed_fallback(async || ApiError::Method);
-    guarded(router, shared).layer(map_response(error::rewrite))
+    guarded(router, shared, KeyPlace::HeadOrParameters).layer(map_response(error::rewrite))
 }
 
 /// Returns the description of the interface.

@@ -177,6 +177,16 @@ impl Served {
         scheduler.expect("only `drop` takes the scheduler")
     }
 
+    /// Estimates the seconds until a caller's waiting tokens, and `n_tokens` more of its own, are translated at the
+    /// speed so far.
+    pub(crate) fn seconds_before(&self, caller: u64, n_tokens: usize) -> f64 {
+        let totals = self.scheduler().stats().totals;
+        let seconds = (totals.encoding + totals.decoding).as_secs_f64();
+        let of_all_threads = seconds / self.translator().n_threads() as f64;
+        let per_token = of_all_threads / totals.n_src_tokens.max(1) as f64;
+        self.scheduler().n_tokens_before(caller, n_tokens) as f64 * per_token
+    }
+
     /// Returns the model itself.
     pub(crate) fn translator(&self) -> &Arc<Translator> {
         self.scheduler().translator()

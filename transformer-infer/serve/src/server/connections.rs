@@ -1,9 +1,9 @@
 //! [`Connections`]: the open connections, and the other tasks that the server waits for when it stops.
 
 use std::collections::HashMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use tokio::net::TcpStream;
@@ -13,7 +13,7 @@ use tokio::task::{AbortHandle, Id, JoinSet};
 use super::connection::serve_connection;
 use super::idle_phase::SharedPhase;
 use super::refuse::refuse;
-use crate::state::Shared;
+use crate::state::{Shared, network};
 
 /// Maximum number of connections that are refused at a time, each within a second; others are closed at once.
 const MAX_REFUSALS: usize = 64;
@@ -36,6 +36,9 @@ pub(super) struct Connections {
 /// An open connection.
 #[derive(Debug)]
 struct Open {
+    /// The network of the client; unspecified for a trusted proxy, which has many.
+    network: Option<IpAddr>,
+    since: Instant,
     phase: SharedPhase,
     /// Closes the connection.
     handle: AbortHandle,
@@ -64,10 +67,13 @@ impl Connections {
         }
     }
 
-    /// Serves a connection. If there are too many, closes the one that has been idle longest, or refuses the new one if
-    /// all are busy.
+    /// Serves a connection. If there are too many, closes the one that has been idle longest; if all are busy, the
+    /// newest one of the address with the most, or refuses the new one if its own address has as many.
     pub(super) fn add(&mut self, stream: TcpStream, peer: SocketAddr) {
-        if self.open.len() >= self.most && !self.close_idle() {
+        let proxies = &self.shared.options.trusted_proxies;
+        let is_proxy = proxies.iter().any(|proxy| proxy.contains(peer.ip()));
+        let network = (!is_proxy).then(|| network(peer.ip()));
+        if self.open.len() >= self.most && !self.close_idle() && !self.close_for(network) {
             self.shared.metrics.refused_connections.inc();
             if let Ok(permit) = self.refused.clone().try_acquire_owned() {
                 self.tasks.spawn(async move {
@@ -87,7 +93,13 @@ impl Connections {
             answers.await;
             drop(counted);
         });
-        self.open.insert(handle.id(), Open { phase, handle });
+        let open = Open {
+            network,
+            since: Instant::now(),
+            phase,
+            handle,
+        };
+        self.open.insert(open.handle.id(), open);
     }
 
     /// Closes the connection that has been idle longest; returns whether one was idle.
@@ -97,7 +109,29 @@ impl Connections {
             (time >= IDLE_ENOUGH).then_some((time, *id))
         });
         let longest = idle.max_by_key(|(time, _)| *time);
-        let closed = longest.and_then(|(_, id)| self.open.remove(&id));
+        self.close(longest.map(|(_, id)| id))
+    }
+
+    /// Closes the newest connection of the network with the most, if it still has more than another then has; returns
+    /// whether it did.
+    fn close_for(&mut self, other: Option<IpAddr>) -> bool {
+        let mut counts: HashMap<IpAddr, usize> = HashMap::new();
+        for network in self.open.values().filter_map(|open| open.network) {
+            *counts.entry(network).or_default() += 1;
+        }
+        let n_of_other = other.and_then(|other| counts.get(&other).copied());
+        let largest = counts.into_iter().max_by_key(|(_, n)| *n);
+        let largest = largest.filter(|(_, n)| *n > n_of_other.unwrap_or(0) + 1);
+        let newest = largest.and_then(|(network, _)| {
+            let open = self.open.iter();
+            let open = open.filter(|(_, open)| open.network == Some(network));
+            open.max_by_key(|(_, open)| open.since).map(|(id, _)| *id)
+        });
+        self.close(newest)
+    }
+
+    fn close(&mut self, id: Option<Id>) -> bool {
+        let closed = id.and_then(|id| self.open.remove(&id));
         if let Some(closed) = &closed {
             closed.handle.abort();
         }

@@ -60,7 +60,7 @@ impl Server {
         let listener = TcpListener::bind(address).await;
         let listener = listener.map_err(|source| ServeError::Listen { address, source })?;
         let wanted = options.limits.max_connections.max(1);
-        let max_connections = raise_limit(wanted);
+        let max_connections = raise_limit(wanted)?;
         if max_connections < wanted {
             tracing::warn!(
                 max_connections,
@@ -146,6 +146,13 @@ impl Server {
         tokio::select! {
             () = connections.stop() => {}
             Some(_) = signals.recv() => tracing::warn!("stopped before all requests were answered"),
+        }
+        let requests = shared.files.pending();
+        if !requests.is_empty() {
+            tracing::warn!(
+                requests = requests.join(" "),
+                "gave up documents that were being translated"
+            );
         }
         // Threads that translate files may hold the store until the process ends.
         shared.files.remove_folder();

@@ -22,7 +22,7 @@ const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset
 
 #[derive(OpenApi)]
 #[openapi(
-    paths(health),
+    paths(health, live),
     info(
         title = "transformer-infer serve",
         description = "Translation over HTTP"
@@ -33,7 +33,7 @@ struct Paths;
 /// Readiness of the server.
 #[derive(Debug, Serialize, ToSchema)]
 struct HealthReply {
-    /// `ok`, `loading` or `stopping`.
+    /// `ok`, `loading`, `stopping` or `live`.
     status: &'static str,
 }
 
@@ -41,6 +41,7 @@ struct HealthReply {
 pub(super) fn router(shared: &Arc<Shared>) -> Result<Router, ServeError> {
     let router = Router::new()
         .route("/health", get(health))
+        .route("/health/live", get(live))
         .route("/metrics", get(metrics))
         .route("/openapi.json", get(openapi))
         .merge(page::router())
@@ -74,6 +75,16 @@ async fn health(State(shared): State<Arc<Shared>>) -> Response {
         Ok(_) => reply("ok").into_response(),
         Err(error) => error.with_body(reply("loading")),
     }
+}
+
+/// Reports that the server runs, even while it cannot translate: it need not be started again.
+#[utoipa::path(
+    get,
+    path = "/health/live",
+    responses((status = 200, description = "The server runs", body = HealthReply))
+)]
+async fn live() -> Json<HealthReply> {
+    Json(HealthReply { status: "live" })
 }
 
 /// Returns the metrics. If calls need a key, this does, too.

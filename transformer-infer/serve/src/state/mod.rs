@@ -3,5 +3,5 @@
 mod budget;
 mod shared;
 
-pub(crate) use budget::{Budget, Share};
-pub(crate) use shared::{Caller, Shared};
+pub(crate) use budget::{Budget, Claimant, Share};
+pub(crate) use shared::{Caller, Shared, network};

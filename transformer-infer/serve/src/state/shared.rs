@@ -7,16 +7,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Instant;
 
-use super::Budget;
+use super::{Budget, Claimant};
 use crate::config::{ServeError, ServeOptions};
-use crate::files::{FileStore, Slot};
-use crate::http::ApiError;
+use crate::files::{FileLimits, FileStore, PendingFile, Slot};
+use crate::http::{ApiError, Client, KeyPlace};
 use crate::keys::{Key, Keys, Rates};
 use crate::metrics::Metrics;
 use crate::models::Models;
 
 /// Maximum number of replies with attention weights, which are large, at a time.
 const MAX_ATTENTION: usize = 4;
+
+/// Minimum time after which a refused file should be sent again.
+const MIN_SECONDS_OF_FILE: f64 = 10.0;
 
 /// The state of the server that all requests share.
 #[derive(Debug)]
@@ -46,6 +49,8 @@ pub(crate) struct Shared {
 pub(crate) struct Caller {
     /// The caller's number, so that the scheduler shares fairly among callers.
     pub(crate) id: u64,
+    /// The id of the request in the log.
+    request: Arc<str>,
     /// Maximum number of characters of the request.
     pub(crate) max_chars: usize,
     /// The slot of the file that is translated for the caller, if any: the limit of waiting tokens does not apply to
@@ -54,11 +59,23 @@ pub(crate) struct Caller {
 }
 
 impl Caller {
+    /// Returns the caller for the limits of quantities.
+    pub(crate) fn claimant(&self) -> Claimant {
+        Claimant {
+            id: self.id,
+            is_stranger: false,
+        }
+    }
+
+    fn id_for_files(&self) -> u64 {
+        self.id.wrapping_add(1)
+    }
+
     /// Returns the same caller for the translation of an accepted file: it waits its turn, however much waits, and
     /// alternates with the caller's other requests.
     pub(crate) fn for_file(&self, slot: &Slot) -> Self {
         Self {
-            id: self.id.wrapping_add(1),
+            id: self.id_for_files(),
             slot: Some(slot.clone()),
             ..self.clone()
         }
@@ -69,12 +86,18 @@ impl Shared {
     /// Makes the state of a server without models, and reads the keys.
     pub(crate) fn new(options: Arc<ServeOptions>) -> Result<Self, ServeError> {
         let keys = options.api_keys.as_deref().map(Keys::read).transpose()?;
+        let path = temp_dir();
+        let files = FileStore::new(&path, FileLimits::default());
+        let files = files.map_err(|source| ServeError::TemporaryFolder { path, source })?;
         Ok(Self {
             metrics: Metrics::default(),
-            in_flight: Budget::new(options.limits.max_in_flight),
-            buffered: Budget::new(options.limits.max_buffered_bytes),
-            attention: Budget::new(MAX_ATTENTION),
-            files: Arc::new(FileStore::new(temp_dir())),
+            in_flight: Budget::new(options.limits.max_in_flight, 1),
+            buffered: Budget::new(
+                options.limits.max_buffered_bytes,
+                options.limits.max_body_bytes,
+            ),
+            attention: Budget::new(MAX_ATTENTION, 1),
+            files: Arc::new(files),
             models: RwLock::default(),
             keys: RwLock::new(keys.map(Arc::new)),
             rates: Rates::default(),
@@ -114,15 +137,57 @@ impl Shared {
         keys.is_some()
     }
 
-    /// Checks the key of a call, and counts the call. Every interface calls this first, with its own kind of key
-    /// parameter.
-    pub(crate) fn admit(&self, address: IpAddr, key: Option<&str>) -> Result<Caller, ApiError> {
-        let key = self.check_key(key)?;
-        let limits = &self.options.limits;
-        let id = match &key {
+    /// Returns the caller of a request by its head, for the limits of requests before it is admitted.
+    pub(crate) fn claimant(&self, client: &Client, keys: KeyPlace) -> Result<Claimant, ApiError> {
+        let key = self.check_key(client.key.as_deref());
+        let is_stranger = key.is_err();
+        let key = match keys {
+            KeyPlace::Head => key?,
+            KeyPlace::HeadOrParameters => key.unwrap_or(None),
+        };
+        let id = self.id(key.as_deref(), client.address);
+        Ok(Claimant { id, is_stranger })
+    }
+
+    /// Returns the refusal of a caller that has taken its share: with the seconds after which the first of its requests
+    /// may be answered.
+    pub(crate) fn busy(&self, caller: u64) -> ApiError {
+        let n_requests = self.in_flight.used_by(caller).max(1);
+        ApiError::busy(self.seconds_before(caller) / n_requests as f64)
+    }
+
+    /// Accepts a file of a caller under this name, unless the caller has taken its share of files to translate.
+    pub(crate) fn accept_file(&self, caller: &Caller, name: &str) -> Result<PendingFile, ApiError> {
+        let accepted = self.files.accept(caller.claimant(), &caller.request, name);
+        accepted.ok_or_else(|| {
+            let n_files = self.files.n_pending_of(caller.id).max(1);
+            let seconds = self.seconds_before(caller.id_for_files()) / n_files as f64;
+            // Only the sentences of a part of each file are in the queue.
+            ApiError::busy(seconds.max(MIN_SECONDS_OF_FILE))
+        })
+    }
+
+    /// Estimates the seconds until the waiting sentences of a caller are translated.
+    fn seconds_before(&self, caller: u64) -> f64 {
+        let models = self.models().ok();
+        let models = models.iter().flat_map(|models| models.all());
+        models.map(|served| served.seconds_before(caller, 0)).sum()
+    }
+
+    /// Returns the number of a caller.
+    fn id(&self, key: Option<&Key>, address: IpAddr) -> u64 {
+        match key {
             Some(key) => self.hasher.hash_one(&key.name),
             None => self.hasher.hash_one(network(address)),
-        };
+        }
+    }
+
+    /// Checks the key of a call, and counts the call. Every interface calls this first, with its own kind of key
+    /// parameter.
+    pub(crate) fn admit(&self, client: &Client, key: Option<&str>) -> Result<Caller, ApiError> {
+        let key = self.check_key(key)?;
+        let limits = &self.options.limits;
+        let id = self.id(key.as_deref(), client.address);
         let of_key = key.as_ref().and_then(|key| key.requests_per_minute);
         if let Some(limit) = of_key.or(limits.requests_per_minute) {
             let counted = self.rates.count(id, limit, Instant::now());
@@ -134,6 +199,7 @@ impl Shared {
         let max_chars = key.as_ref().and_then(|key| key.max_chars);
         Ok(Caller {
             id,
+            request: client.id.clone(),
             max_chars: max_chars.unwrap_or(limits.max_chars),
             slot: None,
         })
@@ -167,7 +233,7 @@ impl Shared {
 }
 
 /// Returns the network that counts as one caller: an IPv4 address, or the 64-bit prefix of IPv6 that one customer gets.
-fn network(address: IpAddr) -> IpAddr {
+pub(crate) fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V4(address) => address.into(),
         IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),

@@ -1,7 +1,9 @@
 //! The refusals of [`guarded`], and their isolation from other requests.
 
 use std::convert::Infallible;
+use std::fs;
 use std::future::pending;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,30 +11,37 @@ use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::Request;
 use axum::http::StatusCode;
-use axum::http::header::RETRY_AFTER;
+use axum::http::header::{CONTENT_ENCODING, RETRY_AFTER};
 use axum::response::Response;
 use axum::routing::post;
-use futures_util::stream;
+use futures_util::{StreamExt, stream};
 use http_body_util::BodyExt;
 use tokio::sync::oneshot;
 use tower::ServiceExt;
 
 use crate::config::{Limits, ServeOptions};
-use crate::http::guarded;
+use crate::http::{KeyPlace, Peer, guarded};
 use crate::state::Shared;
 
 /// Returns a server of a few paths with these limits, and its state.
 fn server(limits: Limits) -> (Router, Arc<Shared>) {
-    let options = Arc::new(ServeOptions {
+    let options = ServeOptions {
         limits,
         ..ServeOptions::default()
-    });
-    let shared = Arc::new(Shared::new(options).expect("there is no file of keys"));
+    };
+    server_with(options, KeyPlace::Head)
+}
+
+fn server_with(options: ServeOptions, keys: KeyPlace) -> (Router, Arc<Shared>) {
+    let shared = Arc::new(Shared::new(Arc::new(options)).expect("the options are right"));
     let router = Router::new()
         .route("/echo", post(async |body: Bytes| body))
         .route("/panic", post(panics))
         .route("/never", post(pending::<()>));
-    (guarded(router, &shared).with_state(shared.clone()), shared)
+    (
+        guarded(router, &shared, keys).with_state(shared.clone()),
+        shared,
+    )
 }
 
 async fn panics() -> &'static str {
@@ -43,6 +52,36 @@ async fn panics() -> &'static str {
 fn request(path: &str, body: Body) -> Request {
     let request = Request::post(path).body(body);
     request.expect("the path is valid")
+}
+
+/// Returns a request from the address 127.0.0.N.
+fn request_from(n: u8, path: &str, body: Body) -> Request {
+    let mut request = request(path, body);
+    let address = IpAddr::from(Ipv4Addr::new(127, 0, 0, n));
+    request.extensions_mut().insert(Peer((address, 1).into()));
+    request
+}
+
+/// Returns a body that begins with a text and never ends.
+fn endless(text: &'static str) -> Body {
+    let start = stream::iter([Ok::<_, Infallible>(text)]);
+    Body::from_stream(start.chain(stream::pending()))
+}
+
+/// Sends requests until so many are being answered.
+async fn hang(
+    router: &Router,
+    shared: &Shared,
+    requests: impl IntoIterator<Item = Request>,
+    is_so: impl Fn(&Shared) -> bool,
+) {
+    for request in requests {
+        let router = router.clone();
+        tokio::spawn(async move { answer(&router, request).await });
+    }
+    while !is_so(shared) {
+        tokio::task::yield_now().await;
+    }
 }
 
 /// Runs a future on its own runtime.
@@ -200,5 +239,101 @@ fn a_panic_ends_its_own_request_only() {
         assert_eq!(shared.in_flight.used(), 0);
         let next = answer(&router, request("/echo", "a".into())).await;
         assert_eq!(next.status(), StatusCode::OK);
+    });
+}
+
+#[test]
+fn requests_that_hang_take_no_slot_from_another_address() {
+    run(async {
+        let (router, shared) = server(Limits {
+            max_in_flight: 8,
+            ..Limits::default()
+        });
+        let hanging = (0..8).map(|_| request_from(1, "/echo", endless("a")));
+        hang(&router, &shared, hanging, |it| it.in_flight.used() == 4).await;
+        let refused = answer(&router, request_from(1, "/echo", "a".into())).await;
+        assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
+        let served = answer(&router, request_from(2, "/echo", "a".into())).await;
+        assert_eq!(served.status(), StatusCode::OK);
+        assert_eq!(shared.in_flight.used(), 5);
+    });
+}
+
+#[test]
+fn bodies_that_hang_take_no_memory_from_another_address() {
+    run(async {
+        let (router, shared) = server(Limits {
+            max_buffered_bytes: 80,
+            max_body_bytes: 10,
+            ..Limits::default()
+        });
+        let hanging = (0..8).map(|_| request_from(1, "/echo", endless("123456789")));
+        hang(&router, &shared, hanging, |it| it.buffered.used() == 36).await;
+        let refused = answer(&router, request_from(1, "/echo", "123456789".into())).await;
+        assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
+        let served = answer(&router, request_from(2, "/echo", "123456789".into())).await;
+        assert_eq!(served.status(), StatusCode::OK);
+    });
+}
+
+/// Returns options with a file of keys, which has one, and the file.
+fn with_key(limits: Limits) -> (tempfile::NamedTempFile, ServeOptions) {
+    let file = tempfile::NamedTempFile::new().expect("the system has temporary files");
+    fs::write(file.path(), KEY).expect("the file is writable");
+    let options = ServeOptions {
+        limits,
+        api_keys: Some(file.path().to_owned()),
+        ..ServeOptions::default()
+    };
+    (file, options)
+}
+
+const KEY: &str = "0123456789abcdef";
+
+#[test]
+fn a_caller_with_a_key_is_served_while_strangers_of_many_addresses_hang() {
+    run(async {
+        let (_file, options) = with_key(Limits {
+            max_in_flight: 8,
+            ..Limits::default()
+        });
+        let (router, shared) = server_with(options, KeyPlace::HeadOrParameters);
+        let hanging = (0..20).map(|n| request_from(n, "/echo", endless("a")));
+        hang(&router, &shared, hanging, |it| it.in_flight.used() == 4).await;
+        let refused = answer(&router, request_from(30, "/echo", "a".into())).await;
+        assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
+        let mut request = request_from(1, "/echo", "a".into());
+        let key = KEY.parse().expect("it is a header");
+        request.headers_mut().insert("x-api-key", key);
+        assert_eq!(answer(&router, request).await.status(), StatusCode::OK);
+    });
+}
+
+#[test]
+fn without_the_key_in_the_head_a_request_takes_no_slot() {
+    run(async {
+        let (_file, options) = with_key(Limits::default());
+        let (router, shared) = server_with(options, KeyPlace::Head);
+        let (sender, n_slots) = oneshot::channel();
+        let body = Body::from_stream(stream::once(async move {
+            let _ = sender.send(shared.in_flight.used());
+            Ok::<_, Infallible>("a")
+        }));
+        let response = answer(&router, request("/echo", body)).await;
+        assert_eq!(response.status(), StatusCode::UNAUTHORIZED);
+        assert_eq!(n_slots.await.ok(), Some(0));
+    });
+}
+
+#[test]
+fn a_compressed_body_is_refused() {
+    run(async {
+        let (router, _) = server(Limits::default());
+        for (encoding, status) in [("gzip", 415), ("identity", 200)] {
+            let mut request = request("/echo", "a".into());
+            let value = encoding.parse().expect("it is a header");
+            request.headers_mut().insert(CONTENT_ENCODING, value);
+            assert_eq!(answer(&router, request).await.status(), status);
+        }
     });
 }

@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::failure::{of_scheduler, of_translator};
 use super::request::TranslateOptions;
-use super::work::{PLACEHOLDERS, compute_step, document_permit};
+use super::work::{PLACEHOLDERS, check_room, compute_step};
 use crate::http::ApiError;
 use crate::models::Served;
 use crate::state::Caller;
@@ -26,7 +25,6 @@ pub(super) struct ServedDocument {
     n_sentences: u64,
     /// True if lines were accepted: the next ones are never refused.
     has_begun: bool,
-    _permit: Option<OwnedSemaphorePermit>,
 }
 
 /// The data for the work on threads. It holds the slot of a file, which bounds the threads, even after the client has
@@ -55,7 +53,7 @@ pub(super) async fn translate_parts_of(
     texts: Vec<String>,
     read: impl Fn(String) -> Result<Vec<Part>, ReadError> + Send + 'static,
 ) -> Result<Vec<String>, ApiError> {
-    let mut document = ServedDocument::begin(served, options, caller).await?;
+    let mut document = ServedDocument::begin(served, options, caller)?;
     let read_all = move || texts.into_iter().map(read).collect();
     let parts: Vec<Vec<Part>> = document.read(read_all).await?;
     let n_parts: Vec<usize> = parts.iter().map(Vec::len).collect();
@@ -68,12 +66,16 @@ pub(super) async fn translate_parts_of(
 }
 
 impl ServedDocument {
-    /// Begins a document, unless the model's queue is full.
-    pub(super) async fn begin(
+    /// Begins a document, unless the caller's part of the model's queue is full. A file is never refused once it is
+    /// accepted.
+    pub(super) fn begin(
         served: &Arc<Served>,
         options: &TranslateOptions,
         caller: &Caller,
     ) -> Result<Self, ApiError> {
+        if caller.slot.is_none() {
+            check_room(served, caller.id, 0)?;
+        }
         let translator = served.translator();
         let work = Work {
             served: served.clone(),
@@ -86,7 +88,6 @@ impl ServedDocument {
             work: Arc::new(work),
             n_sentences: 0,
             has_begun: false,
-            _permit: document_permit(served, caller).await?,
         })
     }
 
@@ -125,7 +126,7 @@ impl ServedDocument {
         let is_accepted = self.has_begun || self.work.caller.slot.is_some();
         let submit = move |work: &Work| {
             let submitted = work.submit(lines, is_accepted);
-            submitted.map_err(|error| of_scheduler(error, &work.served))
+            submitted.map_err(|error| of_scheduler(error, &work.served, work.caller.id))
         };
         let submitted = self.on_thread(submit).await?;
         self.has_begun = true;
@@ -137,7 +138,7 @@ impl ServedDocument {
         call: impl FnOnce(&Work) -> Result<T, ApiError> + Send + 'static,
     ) -> Result<T, ApiError> {
         let work = self.work.clone();
-        compute_step(move || call(&work)).await
+        compute_step(work.caller.id, move || call(&work)).await
     }
 }
 

@@ -36,7 +36,7 @@ async fn translate(
     options: &TranslateOptions,
     caller: &Caller,
 ) -> Result<Bytes, ApiError> {
-    let mut document = ServedDocument::begin(served, options, caller).await?;
+    let mut document = ServedDocument::begin(served, options, caller)?;
     let read = move || {
         let name = "the file".to_owned();
         let mut reader = format.read(name, Cursor::new(file), &FormatOptions::default())?;

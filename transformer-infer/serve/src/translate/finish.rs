@@ -22,6 +22,8 @@ pub(super) struct Text {
 #[derive(Clone)]
 pub(super) struct Finisher {
     pub(super) served: Arc<Served>,
+    /// The caller, which waits for its turn to compute.
+    pub(super) caller: u64,
     pub(super) texts: Arc<Vec<Text>>,
     pub(super) terms: Arc<Vec<Vec<String>>>,
     pub(super) alignments: bool,
@@ -59,7 +61,7 @@ impl Finisher {
         }
         // The model reads the translations once more.
         let finisher = self.clone();
-        compute(move || finisher.read_again(&lines)).await
+        compute(self.caller, move || finisher.read_again(&lines)).await
     }
 
     fn read_again(

@@ -38,13 +38,13 @@ pub(crate) async fn translate_line(
         }
     };
     let submit = {
-        let served = served.clone();
+        let (served, id) = (served.clone(), caller.id);
         move || {
             let submitted = served.scheduler().submit(job, on_done);
-            submitted.map_err(|error| of_scheduler(error, &served))
+            submitted.map_err(|error| of_scheduler(error, &served, id))
         }
     };
-    let _ticket = prepare(served, n_bytes, submit).await?;
+    let _ticket = prepare(served, caller.id, n_bytes, submit).await?;
     let result = result.await.map_err(|_| ApiError::Internal)?;
     result.map_err(|error| of_translator(&error))
 }

@@ -10,6 +10,7 @@ mod pivot;
 mod plain;
 mod request;
 mod texts;
+mod turns;
 mod work;
 mod xml;
 

@@ -49,7 +49,7 @@ pub(super) async fn through_pivot(
         ..options.clone()
     };
     let further = translate_plain(second, lines, &whole_lines, caller, None).await?;
-    let joined = compute(move || Ok(joined_texts(middle, further))).await?;
+    let joined = compute(caller.id, move || Ok(joined_texts(middle, further))).await?;
     for (index, text) in joined.iter().enumerate() {
         for (sentence, translation) in text.sentences.iter().enumerate() {
             if let Some(events) = events {

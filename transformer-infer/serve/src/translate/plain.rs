@@ -74,9 +74,10 @@ pub(super) async fn translate_plain(
         let (served, options, caller) = (served.clone(), options.clone(), caller.id);
         move || submit(&served, texts, &options, caller)
     };
-    let submitted = prepare(served, n_bytes, submit).await?;
+    let submitted = prepare(served, caller.id, n_bytes, submit).await?;
     let finisher = Finisher {
         served: served.clone(),
+        caller: caller.id,
         texts: submitted.texts.clone(),
         terms: submitted.terms.clone(),
         alignments: options.alignments,
@@ -128,7 +129,7 @@ fn submit(
     let forms = (0..lines.len()).map(|index| (index, Form::default()));
     let forms = forms.collect();
     let round = Round::start(served, caller, &search, forms, &drafts, &terms, false);
-    let round = round.map_err(|error| of_scheduler(error, served))?;
+    let round = round.map_err(|error| of_scheduler(error, served, caller))?;
     Ok(Submitted {
         lines,
         terms: Arc::new(terms),
@@ -288,7 +289,7 @@ async fn finish_all(
         let drafts = drafts_of(&finisher.texts, &lines);
         let (served, terms) = (&finisher.served, &finisher.terms);
         round = Round::start(served, caller, &search, again, &drafts, terms, true)
-            .map_err(|error| of_scheduler(error, served))?;
+            .map_err(|error| of_scheduler(error, served, caller))?;
     }
     Ok(sentences)
 }

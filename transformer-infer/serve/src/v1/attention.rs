@@ -77,7 +77,7 @@ pub(super) async fn attention(
     client: Client,
     JsonBody(request): JsonBody<AttentionRequest>,
 ) -> Result<Response, ApiError> {
-    let caller = shared.admit(client.address, client.key.as_deref())?;
+    let caller = shared.admit(&client, client.key.as_deref())?;
     let texts = [Some(&request.source), request.target.as_ref()];
     let texts: Vec<&String> = texts.into_iter().flatten().collect();
     check_texts(&shared, &texts, &caller)?;
@@ -93,8 +93,8 @@ pub(super) async fn attention(
     };
     check_length(&served, &request)?;
     // Held until the reply, which is large, has been sent.
-    let share = shared.attention.take(1);
-    let share = share.ok_or(ApiError::Busy { retry_after: 1 })?;
+    let share = shared.attention.take(caller.claimant(), 1);
+    let share = share.ok_or_else(|| shared.busy(caller.id))?;
     let AttentionRequest { source, target, .. } = request;
     let translation = match &target {
         Some(_) => None,

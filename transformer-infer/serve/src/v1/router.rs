@@ -9,7 +9,7 @@ use utoipa::OpenApi;
 use super::attention::attention;
 use super::models::models;
 use super::translate::translate;
-use crate::http::guarded;
+use crate::http::{KeyPlace, guarded};
 use crate::state::Shared;
 
 #[derive(OpenApi)]
@@ -26,7 +26,7 @@ pub(crate) fn router(shared: &Arc<Shared>) -> Router<Arc<Shared>> {
         .route("/v1/translate", post(translate))
         .route("/v1/attention", post(attention))
         .route("/v1/models", get(models));
-    guarded(router, shared)
+    guarded(router, shared, KeyPlace::Head)
 }
 
 /// Returns the description of the interface.

@@ -37,18 +37,16 @@ pub(super) async fn translate(
     headers: HeaderMap,
     body: JsonBody<TranslateRequest>,
 ) -> Result<Response, ApiError> {
-    let caller = shared.admit(client.address, client.key.as_deref())?;
+    let caller = shared.admit(&client, client.key.as_deref())?;
     let JsonBody(request) = body;
     let models = shared.models()?;
     let route = models.route(request.selection())?;
     // Held until the work has ended and the reply, which is large, has been sent.
     let share = match request.attention {
-        true => Some(
-            shared
-                .attention
-                .take(1)
-                .ok_or(ApiError::Busy { retry_after: 1 })?,
-        ),
+        true => {
+            let share = shared.attention.take(caller.claimant(), 1);
+            Some(share.ok_or_else(|| shared.busy(caller.id))?)
+        }
         false => None,
     };
     let share = share.map(Arc::new);

@@ -42,8 +42,8 @@ pub(crate) struct Serve {
     /// File with the accepted API keys, one per line [default: none is required].
     #[arg(long, value_name = "FILE")]
     api_keys: Option<PathBuf>,
-    /// Origin of pages that may call this server, such as https://example.org, or `*`; repeat the flag for several
-    /// [default: only the server's own page].
+    /// Origin of pages that may call this server, such as https://example.org or chrome-extension://ID, or `*`; repeat
+    /// the flag for several [default: only the server's own page].
     #[arg(long, value_name = "ORIGIN")]
     cors_origin: Vec<String>,
     /// Name of this server that requests may use on a loopback address, besides localhost; repeat the flag for several.

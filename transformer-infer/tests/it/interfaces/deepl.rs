@@ -216,5 +216,10 @@ fn paths_that_are_not_here_have_an_error_in_the_form_of_deepl() {
         assert_eq!(reply.status, 404, "{path}");
         assert!(reply.json()["message"].is_string(), "{path}");
     }
-    assert_eq!(shared_server().get("/v2/translate").status, 405);
+    let refused = shared_server().get("/v2/translate");
+    assert_eq!(refused.status, 405);
+    assert_eq!(
+        refused.headers.get("allow").map(String::as_str),
+        Some("POST")
+    );
 }

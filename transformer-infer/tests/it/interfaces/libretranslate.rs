@@ -264,7 +264,12 @@ fn too_many_characters_are_refused_in_the_words_of_libretranslate() {
 fn wrong_methods_are_405() {
     let server = shared_server();
     for path in ["/translate", "/detect", "/translate_file", "/suggest"] {
-        assert_eq!(server.get(path).status, 405, "{path}");
+        let refused = server.get(path);
+        assert_eq!(refused.status, 405, "{path}");
+        assert_eq!(
+            refused.headers.get("allow").map(String::as_str),
+            Some("POST")
+        );
     }
     for path in ["/languages", "/frontend/settings", "/health"] {
         assert_eq!(server.post(path, &json!({})).status, 405, "{path}");

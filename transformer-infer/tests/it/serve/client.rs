@@ -76,6 +76,23 @@ impl Connection {
         }
     }
 
+    /// Connects from another address of this machine.
+    #[cfg(target_os = "linux")]
+    pub(super) fn open_from(source: [u8; 4], address: SocketAddr) -> Self {
+        let runtime = tokio::runtime::Runtime::new().expect("a runtime starts");
+        let connected = runtime.block_on(async {
+            let socket = tokio::net::TcpSocket::new_v4()?;
+            socket.bind((source, 0).into())?;
+            let stream = socket.connect(address).await?.into_std()?;
+            stream.set_nonblocking(false)?;
+            stream.set_read_timeout(Some(PATIENCE))?;
+            Ok::<_, std::io::Error>(stream)
+        });
+        Self {
+            stream: BufReader::new(connected.expect("the server listens")),
+        }
+    }
+
     /// Sends a request.
     pub(super) fn send(&mut self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) {
         let mut request = format!("{method} {path} HTTP/1.1\r\n");

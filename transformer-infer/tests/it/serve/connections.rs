@@ -115,6 +115,45 @@ fn a_connection_beyond_the_limit_is_refused_while_all_others_are_busy() {
     assert_eq!(busy.reply().status, 200);
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn an_address_with_every_connection_loses_its_newest_one_to_another_address() {
+    let (_models, server) = limited(Limits {
+        max_connections: 2,
+        ..Limits::default()
+    });
+    let [mut first, mut newest] = [1.0, 2.0].map(|n_requests| {
+        let mut busy = Connection::open_from([127, 0, 0, 2], server.address);
+        busy.write(
+            b"POST /v1/translate HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
+              content-length: 15\r\n\r\n{",
+        );
+        server.wait("the request has begun", |server| {
+            server.metric("in_flight_requests") >= n_requests
+        });
+        busy
+    });
+    assert_eq!(ask(&mut Connection::open(server.address)), Some(200));
+    assert!(newest.try_reply().is_none());
+    first.write(b"\"text\": \"dog\"}");
+    assert_eq!(first.reply().status, 200);
+}
+
+#[test]
+fn a_request_names_one_host() {
+    let (_models, server) = start();
+    for (hosts, version, status) in [
+        ("", "1.1", 400),
+        ("host: localhost\r\nhost: localhost\r\n", "1.1", 400),
+        ("host: localhost\r\n", "1.1", 200),
+        ("", "1.0", 200),
+    ] {
+        let mut connection = Connection::open(server.address);
+        connection.write(format!("GET /health HTTP/{version}\r\n{hosts}\r\n").as_bytes());
+        assert_eq!(connection.reply().status, status, "{hosts} {version}");
+    }
+}
+
 #[test]
 fn a_connection_that_is_idle_is_closed_for_a_new_one() {
     let (_models, server) = limited(Limits {

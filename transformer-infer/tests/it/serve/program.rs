@@ -57,6 +57,37 @@ fn the_program_serves_until_sigterm() {
     assert_eq!(status.code(), Some(0));
 }
 
+/// Returns the error of a server that does not start.
+#[cfg(unix)]
+fn start_error(script: &str) -> String {
+    let output = Command::new("sh")
+        .args(["-c", script, env!("CARGO_BIN_EXE_transformer-infer")])
+        .stdin(Stdio::null())
+        .output()
+        .expect("the system has a shell");
+    assert_eq!(output.status.code(), Some(1));
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(error.lines().count(), 1, "{error}");
+    error
+}
+
+#[cfg(unix)]
+#[test]
+fn too_few_open_files_are_an_error_at_the_start() {
+    let error = start_error("ulimit -n 64; exec \"$0\" serve --port 0 --model none");
+    let expected = "error: the system lets the server open 64 files, and it needs 160; raise the limit (`ulimit -n 160`)";
+    assert_eq!(error.trim_end(), expected);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_missing_temporary_folder_is_an_error_at_the_start() {
+    let error = start_error("TMPDIR=/missing exec \"$0\" serve --port 0 --model none");
+    let expected =
+        "error: cannot write translated files to `/missing`, the temporary folder; set TMPDIR";
+    assert!(error.starts_with(expected), "{error}");
+}
+
 #[test]
 fn an_address_that_is_taken_is_one_line() {
     let models = Models::new();
@@ -134,16 +165,20 @@ fn translated_files_are_private_and_a_failed_or_killed_server_leaves_none() {
         }
         (child, address)
     };
+    // Returns the folder of the only file.
     let folder = || -> PathBuf {
         let found = rights(temporary.path());
-        let modes: Vec<u32> = found.iter().map(|(_, mode)| *mode).collect();
-        assert_eq!(modes, [0o700, 0o600], "{found:?}");
-        found[0].0.clone()
+        let (folders, files): (Vec<_>, Vec<_>) = found.iter().partition(|(path, _)| path.is_dir());
+        assert!(folders.iter().all(|(_, mode)| *mode == 0o700), "{found:?}");
+        assert_eq!(files.len(), 1, "{found:?}");
+        assert_eq!(files[0].1, 0o600, "{found:?}");
+        let folder = files[0].0.parent();
+        folder.expect("a file has a folder").to_owned()
     };
     let (mut killed, address) = serve();
     assert_eq!(translate_file(address, "a dog"), 200);
     let left = folder();
-    assert_eq!(translate_file(address, &"a dog.\n".repeat(1000)), 500);
+    assert_eq!(translate_file(address, &"a dog.\n".repeat(1000)), 507);
     assert_eq!(folder(), left);
 
     // Another server beside it removes nothing.
@@ -163,7 +198,11 @@ fn translated_files_are_private_and_a_failed_or_killed_server_leaves_none() {
     let stopped = Command::new("kill").args(["-TERM", &id]).status();
     assert!(stopped.expect("the system has kill").success());
     assert!(last.wait().expect("the program ends").success());
-    assert_eq!(rights(temporary.path()), []);
+    assert_eq!(
+        rights(temporary.path()).len(),
+        1,
+        "the other server has a folder"
+    );
     other.kill().expect("it runs");
     other.wait().expect("it ends");
 }

@@ -159,11 +159,17 @@ impl Scheduler {
         self.accept(job, Callback::Events(Box::new(on_event)), limit)
     }
 
-    /// Returns whether a job of `n_tokens` tokens would be accepted now. A job that is too large for an empty queue
-    /// counts as one that fills it.
-    pub fn has_room(&self, n_tokens: usize) -> bool {
-        let n_tokens = n_tokens.min(self.max_queue_tokens);
-        check_room(&self.shared.lock(), n_tokens, Some(self.max_queue_tokens)).is_ok()
+    /// Returns whether a caller's job of `n_tokens` tokens would be accepted now. A job that is too large for an empty
+    /// queue counts as one that fills it.
+    pub fn has_room(&self, caller: u64, n_tokens: usize) -> bool {
+        let limit = self.max_queue_tokens;
+        check_room(
+            &self.shared.lock(),
+            caller,
+            n_tokens.min(limit),
+            Some(limit),
+        )
+        .is_ok()
     }
 
     /// Accepts a job. Without a `limit` of waiting tokens, it does not count towards the limit of other jobs.
@@ -174,7 +180,7 @@ impl Scheduler {
         limit: Option<usize>,
     ) -> Result<Ticket, TranslatorError> {
         // Before the work of tokenizing.
-        check_room(&self.shared.lock(), job.lines.len(), limit)?;
+        check_room(&self.shared.lock(), job.caller, job.lines.len(), limit)?;
         let Job {
             caller,
             lines,
@@ -190,7 +196,7 @@ impl Scheduler {
         let n_tokens = lines.iter().map(Line::n_tokens).sum();
         let ticket = Ticket::new(&job, Arc::downgrade(&self.shared));
         let mut state = self.shared.lock();
-        if let Err(error) = check_room(&state, n_tokens, limit) {
+        if let Err(error) = check_room(&state, caller, n_tokens, limit) {
             // Dropping the ticket and the lines takes the lock.
             drop(state);
             return Err(error);
@@ -270,9 +276,10 @@ impl Scheduler {
         }
     }
 
-    /// Returns the number of waiting tokens that count towards the limit.
-    pub fn n_limited_tokens(&self) -> usize {
-        self.shared.lock().queue.n_limited_tokens()
+    /// Returns the number of waiting tokens that are translated until a caller has all its own and `n_tokens` more:
+    /// callers take turns.
+    pub fn n_tokens_before(&self, caller: u64, n_tokens: usize) -> usize {
+        self.shared.lock().queue.n_tokens_before(caller, n_tokens)
     }
 
     /// Returns the translator.
@@ -301,8 +308,14 @@ impl Scheduler {
     }
 }
 
-/// Checks that a job of `n_tokens` tokens may join those that wait.
-fn check_room(state: &State, n_tokens: usize, limit: Option<usize>) -> Result<(), TranslatorError> {
+/// Checks that a caller's job of `n_tokens` tokens may join those that wait. A full queue refuses only callers with
+/// more than their share of it.
+fn check_room(
+    state: &State,
+    caller: u64,
+    n_tokens: usize,
+    limit: Option<usize>,
+) -> Result<(), TranslatorError> {
     if state.is_closed {
         return Err(TranslatorError::ShutDown);
     }
@@ -313,7 +326,9 @@ fn check_room(state: &State, n_tokens: usize, limit: Option<usize>) -> Result<()
         return Err(TranslatorError::JobTooLarge { n_tokens, limit });
     }
     let n_queued_tokens = state.queue.n_limited_tokens();
-    if n_queued_tokens.saturating_add(n_tokens) > limit {
+    if n_queued_tokens.saturating_add(n_tokens) > limit
+        && !state.queue.is_within_share(caller, n_tokens, limit)
+    {
         return Err(TranslatorError::QueueFull {
             n_queued_tokens,
             n_tokens,

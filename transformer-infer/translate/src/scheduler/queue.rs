@@ -31,6 +31,8 @@ pub(super) struct FairQueue {
 #[derive(Debug)]
 struct Waiting {
     lines: VecDeque<Line>,
+    n_tokens: usize,
+    n_limited_tokens: usize,
     /// Number of tokens that the caller may still translate in this round.
     credit: usize,
 }
@@ -47,9 +49,13 @@ impl FairQueue {
             turns.push_back(caller);
             Waiting {
                 lines: VecDeque::new(),
+                n_tokens: 0,
+                n_limited_tokens: 0,
                 credit: TOKENS_PER_TURN,
             }
         });
+        waiting.n_tokens += line.n_tokens();
+        waiting.n_limited_tokens += line.n_limited_tokens();
         waiting.lines.push_back(line);
     }
 
@@ -59,6 +65,7 @@ impl FairQueue {
         let waiting = self.callers.get_mut(&caller)?;
         let line = waiting.lines.pop_front_if(|line| test(line))?;
         waiting.credit = waiting.credit.saturating_sub(charge(&line));
+        waiting.forget(&line);
         if waiting.lines.is_empty() {
             self.callers.remove(&caller);
             self.turns.pop_front();
@@ -89,6 +96,9 @@ impl FairQueue {
             .into_iter()
             .partition(|line| Arc::ptr_eq(&line.job.progress, job));
         waiting.lines = kept;
+        for line in &removed {
+            waiting.forget(line);
+        }
         if waiting.lines.is_empty() {
             self.callers.remove(&caller);
             self.turns.retain(|other| *other != caller);
@@ -130,9 +140,35 @@ impl FairQueue {
         self.n_limited_tokens
     }
 
+    /// Returns whether a caller has no more than an equal part of a limit for all callers, if it adds a number of tokens
+    /// that the limit applies to.
+    pub(super) fn is_within_share(&self, caller: u64, n_tokens: usize, limit: usize) -> bool {
+        let waiting = self.callers.get(&caller);
+        let n_callers = self.callers.len() + usize::from(waiting.is_none());
+        let of_caller = waiting.map_or(0, |waiting| waiting.n_limited_tokens);
+        of_caller.saturating_add(n_tokens) <= limit / n_callers
+    }
+
+    /// Returns the number of tokens that are taken until a caller has all its own and `n_tokens` more: as many of each
+    /// other caller, if it has so many.
+    pub(super) fn n_tokens_before(&self, caller: u64, n_tokens: usize) -> usize {
+        let own = self.callers.get(&caller).map_or(0, |own| own.n_tokens);
+        let own = own.saturating_add(n_tokens);
+        let others = self.callers.iter().filter(|(id, _)| **id != caller);
+        let others: usize = others.map(|(_, other)| other.n_tokens.min(own)).sum();
+        own.saturating_add(others)
+    }
+
     /// Returns the number of rows that all lines need.
     pub(super) fn n_rows(&self) -> usize {
         self.n_rows
+    }
+}
+
+impl Waiting {
+    fn forget(&mut self, line: &Line) {
+        self.n_tokens -= line.n_tokens();
+        self.n_limited_tokens -= line.n_limited_tokens();
     }
 }
 
