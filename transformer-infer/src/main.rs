@@ -6,9 +6,9 @@ use std::env;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use transformer_infer::{allocator, one_line};
-use transformer_program::{check_output, parse_arguments, start_global_pool};
+use transformer_program::{check_output, parse_arguments_of, start_global_pool};
 
 #[cfg(feature = "serve")]
 use crate::commands::Serve;
@@ -45,7 +45,10 @@ enum Command {
 
 fn main() -> ExitCode {
     allocator::keep_freed_memory();
-    let cli: Cli = match parse_arguments() {
+    let command = Cli::command();
+    #[cfg(feature = "serve")]
+    let command = command.mut_subcommand("serve", Serve::with_environment);
+    let cli: Cli = match parse_arguments_of(command) {
         Ok(cli) => cli,
         Err(exit_code) => return exit_code,
     };

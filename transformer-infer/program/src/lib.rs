@@ -3,5 +3,5 @@
 mod output;
 mod threads;
 
-pub use output::{OutputError, check_output, parse_arguments};
+pub use output::{OutputError, check_output, parse_arguments, parse_arguments_of};
 pub use threads::{ThreadsError, start_global_pool};

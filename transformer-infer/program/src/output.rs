@@ -8,7 +8,7 @@
 use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{Command, Parser};
 
 use transformer_text::one_line;
 
@@ -31,9 +31,20 @@ impl OutputError {
 /// Returns the exit code of a program that ends now: 0 after help, 2 after wrong arguments, and 1 if the output did not
 /// arrive.
 pub fn parse_arguments<P: Parser>() -> Result<P, ExitCode> {
-    let error = match P::try_parse() {
+    parse_arguments_of(P::command())
+}
+
+/// Like [`parse_arguments`], for a command that differs from the one of the type.
+///
+/// # Errors
+///
+/// Returns an exit code as [`parse_arguments`] does.
+pub fn parse_arguments_of<P: Parser>(mut command: Command) -> Result<P, ExitCode> {
+    let matches = command.try_get_matches_from_mut(std::env::args_os());
+    let parsed = matches.and_then(|matches| P::from_arg_matches(&matches));
+    let error = match parsed {
         Ok(arguments) => return Ok(arguments),
-        Err(error) => error,
+        Err(error) => error.format(&mut command),
     };
     let printed = error.print();
     if error.use_stderr() {

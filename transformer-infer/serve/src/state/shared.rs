@@ -89,13 +89,16 @@ impl Shared {
         let path = temp_dir();
         let files = FileStore::new(&path, FileLimits::default());
         let files = files.map_err(|source| ServeError::TemporaryFolder { path, source })?;
+        let (most_bytes, body) = (
+            options.limits.max_buffered_bytes,
+            options.limits.max_body_bytes,
+        );
+        // A lone caller may send the largest body.
+        let at_least = if body > most_bytes / 2 { body } else { 0 };
         Ok(Self {
             metrics: Metrics::default(),
             in_flight: Budget::new(options.limits.max_in_flight, 1),
-            buffered: Budget::new(
-                options.limits.max_buffered_bytes,
-                options.limits.max_body_bytes,
-            ),
+            buffered: Budget::new(most_bytes, at_least),
             attention: Budget::new(MAX_ATTENTION, 1),
             files: Arc::new(files),
             models: RwLock::default(),

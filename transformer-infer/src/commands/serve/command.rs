@@ -1,11 +1,12 @@
 //! [`Serve`]: the command.
 
+use std::env::var_os;
 use std::io::{self, Write};
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 use std::thread::available_parallelism;
 
-use clap::Args;
+use clap::{ArgAction, Args, Command};
 use tokio::runtime::{Builder, Runtime};
 use transformer_core::device;
 use transformer_core::text::LanguageCode;
@@ -23,7 +24,8 @@ const MAX_THREADS: usize = 4;
 /// The server listens at once, and answers 503 to everything until the models are loaded. A model has the name of its
 /// folder, or of the link to it, and the languages of its manifest. SIGHUP reloads the models and the API keys. SIGTERM
 /// and SIGINT end the server after the requests that have arrived are answered; a second signal ends it at once.
-/// docs/serving.md describes the interfaces.
+/// Environment variables set flags that are not given: `TRANSFORMER_SERVE_MAX_CHARS` sets `--max-chars`. The values of
+/// a repeated flag are separated by commas. docs/serving.md describes the interfaces.
 #[derive(Debug, Args)]
 #[command(name = "serve")]
 pub(crate) struct Serve {
@@ -66,6 +68,23 @@ pub(crate) struct Serve {
 }
 
 impl Serve {
+    /// Lets environment variables set the flags.
+    pub(crate) fn with_environment(command: Command) -> Command {
+        command.mut_args(|arg| {
+            let Some(flag) = arg.get_long() else {
+                return arg;
+            };
+            let name = format!("TRANSFORMER_SERVE_{}", flag.replace('-', "_")).to_uppercase();
+            let is_list = matches!(arg.get_action(), ArgAction::Append) && var_os(&name).is_some();
+            // clap keeps names as long as the program runs.
+            let arg = arg.env(&*name.leak()).hide_env(true);
+            match is_list {
+                true => arg.value_delimiter(','),
+                false => arg,
+            }
+        })
+    }
+
     /// Serves until a signal ends it.
     pub(crate) fn run(&self, backend: Option<&str>) -> Result<(), CommandError> {
         start(self.log_format, self.log_level);

@@ -57,6 +57,29 @@ fn the_program_serves_until_sigterm() {
     assert_eq!(status.code(), Some(0));
 }
 
+#[test]
+fn environment_variables_set_flags_that_are_not_given() {
+    let models = Models::new();
+    let path = models.write("copy", Some(("en", "de")));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_transformer-infer"));
+    command
+        .env("TRANSFORMER_SERVE_MAX_CHARS", "3")
+        .env("TRANSFORMER_SERVE_ALLOW_HOST", "first,second")
+        .env("TRANSFORMER_SERVE_PORT", "not read");
+    let (mut child, address) = start(command, &path, &[]);
+    for (host, status) in [("first", 200), ("second", 200), ("third", 421)] {
+        let live = call(address, "GET", "/health/live", &[("host", host)], "");
+        assert_eq!(live.status, status, "{host}");
+    }
+    while call(address, "GET", "/health", &[], "").status != 200 {
+        std::thread::yield_now();
+    }
+    let refused = post(address, "/v1/translate", &[], &json!({ "text": "dogs" }));
+    assert_eq!(refused.status, 413);
+    child.kill().expect("it runs");
+    child.wait().expect("it ends");
+}
+
 /// Returns the error of a server that does not start.
 #[cfg(unix)]
 fn start_error(script: &str) -> String {
