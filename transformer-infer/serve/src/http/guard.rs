@@ -33,7 +33,7 @@ const MIN_BYTES_PER_SECOND: u32 = 1 << 10;
 /// The parts of a request that may have the key of its caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum KeyPlace {
-    /// The head: without the right key the body is not read.
+    /// The head: without the right key the body is discarded.
     Head,
     /// The head or the parameters.
     HeadOrParameters,

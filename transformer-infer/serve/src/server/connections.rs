@@ -36,7 +36,7 @@ pub(super) struct Connections {
 /// An open connection.
 #[derive(Debug)]
 struct Open {
-    /// The network of the client; unspecified for a trusted proxy, which has many.
+    /// The network of the client; `None` for a trusted proxy, which has many clients.
     network: Option<IpAddr>,
     since: Instant,
     phase: SharedPhase,
