@@ -1,6 +1,6 @@
 //! [`FileStore`]: keeps translated files in a temporary folder; bounded in number, size and age.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::fs;
 use std::io::{self, ErrorKind, Write};
 use std::path::Path;
@@ -42,8 +42,8 @@ impl Default for FileLimits {
 
 /// Keeps translated files in a temporary folder, which is removed with the store.
 ///
-/// A file that is too old is removed at the next call. If there are too many files or bytes, the oldest files are
-/// removed first.
+/// A file that is too old is removed at the next call. If there are too many files or bytes, the oldest file of the
+/// caller with the most is removed first.
 #[derive(Debug)]
 pub(crate) struct FileStore {
     limits: FileLimits,
@@ -79,6 +79,7 @@ struct StoredFile {
     /// The key that the client needs for access, in interfaces with such keys.
     key: String,
     name: String,
+    caller: u64,
     /// The id of the request that sent it.
     request: Arc<str>,
     since: Instant,
@@ -146,6 +147,7 @@ impl FileStore {
             id: id.clone(),
             key: key.clone(),
             name: name.to_owned(),
+            caller: caller.id,
             request: request.clone(),
             since: Instant::now(),
             n_bytes: 0,
@@ -199,7 +201,7 @@ impl FileStore {
         Ok(())
     }
 
-    /// Writes a file. While the disk is full, the oldest translated file makes room.
+    /// Writes a file. While the disk is full, a translated file makes room.
     fn write(&self, bytes: &[u8]) -> io::Result<NamedTempFile> {
         loop {
             let written = (self.write)(&self.folder, bytes);
@@ -207,10 +209,8 @@ impl FileStore {
                 Err(error) if is_full(error) => {}
                 _ => return written,
             }
-            let is_ready = |file: &StoredFile| matches!(file.state, FileState::Ready { .. });
-            let mut files = self.lock();
-            let oldest = files.iter().position(is_ready);
-            if oldest.and_then(|at| files.remove(at)).is_none() {
+            let is_ready = |state: &FileState| matches!(state, FileState::Ready { .. });
+            if self.evict(&mut self.lock(), is_ready).is_none() {
                 return written;
             }
         }
@@ -233,16 +233,37 @@ impl FileStore {
         files
     }
 
-    /// Removes the oldest files that are not pending until `n_bytes` more fit.
+    /// Removes files that are not pending until `n_bytes` more fit.
     fn make_room(&self, files: &mut VecDeque<StoredFile>, n_bytes: u64) {
         let mut n_stored: u64 = files.iter().map(|file| file.n_bytes).sum();
         while files.len() > self.limits.max_files || n_stored + n_bytes > self.limits.max_bytes {
-            let oldest = files.iter().position(|file| !file.state.is_pending());
-            let Some(file) = oldest.and_then(|at| files.remove(at)) else {
+            let Some(file) = self.evict(files, |state| !state.is_pending()) else {
                 return;
             };
             n_stored -= file.n_bytes;
         }
+    }
+
+    /// Removes the oldest file of such a state of the caller with the largest part of both limits, of files and of bytes.
+    fn evict(
+        &self,
+        files: &mut VecDeque<StoredFile>,
+        is_such: impl Fn(&FileState) -> bool,
+    ) -> Option<StoredFile> {
+        let FileLimits {
+            max_files,
+            max_bytes,
+            ..
+        } = self.limits;
+        let mut parts: HashMap<u64, u64> = HashMap::new();
+        for file in files.iter().filter(|file| is_such(&file.state)) {
+            *parts.entry(file.caller).or_default() += file.n_bytes * max_files as u64 + max_bytes;
+        }
+        let such = files.iter().enumerate();
+        let such = such.filter(|(_, file)| is_such(&file.state));
+        // Of equal parts the last one counts, which is the oldest file.
+        let (at, _) = such.rev().max_by_key(|(_, file)| parts[&file.caller])?;
+        files.remove(at)
     }
 }
 

@@ -16,7 +16,11 @@ fn accept(store: &Arc<FileStore>, id: u64) -> Option<PendingFile> {
 }
 
 fn stored(store: &Arc<FileStore>, bytes: &[u8]) -> String {
-    let file = accept(store, 1).expect("nothing is pending");
+    stored_by(store, 1, bytes)
+}
+
+fn stored_by(store: &Arc<FileStore>, caller: u64, bytes: &[u8]) -> String {
+    let file = accept(store, caller).expect("nothing is pending");
     let finished = store.finish(&file.id, bytes, 1);
     finished.expect("there is a temporary folder");
     file.id.clone()
@@ -75,6 +79,22 @@ fn the_oldest_file_goes_if_they_are_too_large() {
     let ids = [b"aa", b"bb", b"cc"].map(|bytes| stored(&store, bytes));
     let found = ids.each_ref().map(|id| content(&store, id).is_some());
     assert_eq!(found, [false, true, true]);
+}
+
+#[test]
+fn a_caller_with_many_files_or_bytes_loses_its_own() {
+    for (limits, bytes) in [((3, 1000), &b"x"[..]), ((1000, 30), &[0; 10][..])] {
+        let (_parent, store) = store(FileLimits {
+            max_files: limits.0,
+            max_bytes: limits.1,
+            ..FileLimits::default()
+        });
+        let of_other = stored_by(&store, 2, b"other");
+        let ids = [(); 4].map(|()| stored(&store, bytes));
+        assert!(content(&store, &of_other).is_some());
+        let found = ids.each_ref().map(|id| content(&store, id).is_some());
+        assert_eq!(found, [false, false, true, true]);
+    }
 }
 
 #[test]
