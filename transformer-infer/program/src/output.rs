@@ -41,10 +41,13 @@ pub fn parse_arguments<P: Parser>() -> Result<P, ExitCode> {
 /// Returns an exit code as [`parse_arguments`] does.
 pub fn parse_arguments_of<P: Parser>(mut command: Command) -> Result<P, ExitCode> {
     let matches = command.try_get_matches_from_mut(std::env::args_os());
-    let parsed = matches.and_then(|matches| P::from_arg_matches(&matches));
+    let parsed = matches.and_then(|matches| {
+        let parsed = P::from_arg_matches(&matches);
+        parsed.map_err(|error| error.format(&mut command))
+    });
     let error = match parsed {
         Ok(arguments) => return Ok(arguments),
-        Err(error) => error.format(&mut command),
+        Err(error) => error,
     };
     let printed = error.print();
     if error.use_stderr() {
