@@ -37,6 +37,9 @@
 //! ```
 
 #[cfg(feature = "documents")]
+#[doc(hidden)]
+pub mod bindings;
+#[cfg(feature = "documents")]
 pub mod document;
 
 #[doc(hidden)]

@@ -9,18 +9,11 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use transformer_core::directory::replace_file;
 use transformer_core::lines::Unpacked;
-use transformer_core::text::LanguageCode;
 use transformer_infer::Translator;
-use transformer_infer::document::format::{Format, FormatOptions};
-use transformer_infer::document::{
-    DocumentError, DocumentTranslator, ModelLines, Protection, Split, Splitter,
-};
+use transformer_infer::bindings::DocumentOptions;
+use transformer_infer::document::format::Format;
 
-use crate::error::raised;
-use crate::options::DocumentOptions;
-
-/// The language of documents of an unknown language.
-const DEFAULT_LANGUAGE: &str = "en";
+use crate::error::{raised, raised_any};
 
 /// Translates a document, and writes the output when all is translated.
 pub(crate) fn translate_document(
@@ -41,32 +34,9 @@ pub(crate) fn translate_document(
         true => Err(ErrorKind::IsADirectory.into()),
         false => Unpacked::new(file),
     });
-    let parts = format.read(
-        name.clone(),
-        opened.map_err(named)?,
-        &FormatOptions::default(),
-    );
-    let search = options.common.search(engine)?;
-    let glossary = options.common.glossary()?;
-    let mut lines = ModelLines::new(engine, &search);
-    if let Some(glossary) = &glossary {
-        lines = lines.with_glossary(glossary);
-    }
-    let split = options.split.as_deref().map(str::parse::<Split>);
-    let split = split.transpose().map_err(raised)?;
-    let language = engine.languages().src.as_ref();
-    let language = language.map_or(DEFAULT_LANGUAGE, LanguageCode::as_str);
-    let splitter = Splitter::new(split.unwrap_or_default(), language);
-    let protection = Protection::placeholders();
-    let mut translated = Vec::new();
-    let mut documents = DocumentTranslator::new(&lines, &splitter, &protection);
-    let parts = parts.map_err(raised)?;
-    documents
-        .translate(parts, &mut translated, &mut |_| ())
-        .map_err(|error| match error {
-            DocumentError::Translator(error) => raised(error),
-            error => raised(error),
-        })?;
+    let translated = options
+        .translate(engine, format, name.clone(), opened.map_err(named)?)
+        .map_err(raised_any)?;
     let folder = output.parent().filter(|it| !it.as_os_str().is_empty());
     let name = output.file_name().and_then(OsStr::to_str);
     let name = name.ok_or_else(|| {

@@ -11,10 +11,11 @@ use serde_json::{Map, Value};
 use transformer_core::import::Marian;
 use transformer_core::text::{EOS, Tokenizer, UNK};
 use transformer_core::{ComputePrecision, device};
+use transformer_infer::bindings::change_search;
 use transformer_infer::search::{Hypothesis, Search};
 use transformer_infer::{OpenOptions, Source, Translator, score_ids};
 
-use crate::error::raised;
+use crate::error::{raised, raised_any};
 use crate::options;
 
 /// A model of CTranslate2 that translates tokens.
@@ -87,7 +88,7 @@ impl PieceTranslator {
         let suppressed = ids(tgt, &options.suppressed);
         let search = Search {
             banned: suppressed,
-            ..options::changed(self.0.search(), &options.search)?
+            ..change_search(self.0.search(), &options.search).map_err(raised_any)?
         };
         search.validate().map_err(raised)?;
         py.detach(|| {
