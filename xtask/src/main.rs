@@ -9,6 +9,7 @@
 mod bench_backends;
 mod book_pages;
 mod ci;
+mod dist;
 mod gpu;
 mod libtorch;
 mod notices;
@@ -56,6 +57,8 @@ enum Chore {
     Web(web::Flags),
     /// Builds the Python package of the translator.
     Wheel(wheel::Flags),
+    /// Builds files to install on Linux: an archive, a Debian package and a container image, with checksums.
+    Dist(dist::Flags),
 }
 
 fn main() -> ExitCode {
@@ -86,6 +89,7 @@ fn main() -> ExitCode {
         Chore::Gpu(flags) => gpu::run(&root, &flags),
         Chore::Web(flags) => web::run(&root, &flags),
         Chore::Wheel(flags) => wheel::run(&root, &flags),
+        Chore::Dist(flags) => dist::run(&root, &flags),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

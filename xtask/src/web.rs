@@ -31,7 +31,7 @@ console.log(Object.entries(sizes).map(([name, it]) => `${name} ${(it.length / 1e
 pub(crate) struct Flags {
     /// Also tests the package in Node, against the native program.
     #[arg(long)]
-    test: bool,
+    pub(crate) test: bool,
 }
 
 /// Builds the package, and prints its sizes.

@@ -14,8 +14,8 @@ const MATURIN: &str = "maturin==1.16.0";
 /// Imported by the tests.
 const OF_TESTS: [&str; 2] = ["pytest==9.1.0", "numpy"];
 
-/// The model of the tests. Training takes seconds.
-const EXPERIMENT: &str = "
+/// The model of tests of packages. Training takes seconds.
+pub(crate) const EXPERIMENT: &str = "
 [data]
 task_pairs = 2000
 valid_pairs = 20
@@ -50,17 +50,11 @@ pub(crate) struct Flags {
 /// Builds the wheel, and prints its size.
 pub(crate) fn run(root: &Path, flags: &Flags) -> Result<()> {
     let target = target_folder(root)?;
-    let folder = target.join("wheel");
-    let tools = environment(&folder.join("tools"), &[MATURIN])?;
-    let wheels = folder.join("dist");
+    let wheels = target.join("wheel/dist");
     if wheels.exists() {
         fs::remove_dir_all(&wheels).context("the old wheel cannot be removed")?;
     }
-    let mut build = Command::new(tools.join("bin/maturin"));
-    build.args(["build", "--locked", "--strip", "--profile", &flags.profile]);
-    build.args(["--manifest-path", "transformer-infer/python/Cargo.toml"]);
-    build.arg("--out").arg(&wheels).current_dir(root);
-    call(build.env("CARGO_TARGET_DIR", &target))?;
+    build(root, &target, &flags.profile, &wheels)?;
     let mut files = fs::read_dir(&wheels)?;
     let wheel = files.next().context("maturin wrote no wheel")??;
     let size = wheel.metadata()?.len() as f64 / 1e6;
@@ -69,6 +63,16 @@ pub(crate) fn run(root: &Path, flags: &Flags) -> Result<()> {
         test(root, &target, &wheel.path())?;
     }
     Ok(())
+}
+
+/// Builds the wheel into a folder.
+pub(crate) fn build(root: &Path, target: &Path, profile: &str, folder: &Path) -> Result<()> {
+    let tools = environment(&target.join("wheel/tools"), &[MATURIN])?;
+    let mut build = Command::new(tools.join("bin/maturin"));
+    build.args(["build", "--locked", "--strip", "--profile", profile]);
+    build.args(["--manifest-path", "transformer-infer/python/Cargo.toml"]);
+    build.arg("--out").arg(folder).current_dir(root);
+    call(build.env("CARGO_TARGET_DIR", target))
 }
 
 /// Installs the wheel in an empty environment, and runs its tests.
