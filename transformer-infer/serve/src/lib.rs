@@ -12,12 +12,14 @@
 mod config;
 mod deepl;
 mod files;
+mod google;
 mod http;
 mod keys;
 mod languages;
 mod libretranslate;
 mod metrics;
 mod models;
+mod openai;
 mod page;
 mod parameters;
 mod server;

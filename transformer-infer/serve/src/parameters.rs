@@ -108,10 +108,12 @@ impl Fields {
                 Self::of_body(kind, charset(&content_type), &body)?
             }
         };
+        let mut of_query = Self::default();
         for (name, value) in pairs(query.as_bytes(), None)? {
-            if !fields.values.contains_key(&*name) {
-                fields.push(&name, &value);
-            }
+            of_query.push(&name, &value);
+        }
+        for (name, value) in of_query.values {
+            fields.values.entry(name).or_insert(value);
         }
         Ok(fields)
     }

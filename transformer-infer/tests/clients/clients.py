@@ -14,6 +14,7 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import deepl
+import openai
 from deep_translator import LibreTranslator
 from deep_translator.exceptions import AuthorizationException, ServerException
 from libretranslatepy import LibreTranslateAPI
@@ -144,6 +145,25 @@ def deepl_client():
     check("deepl: no keys", free.translate_text("A dog.", target_lang="DE", source_lang="EN").text, "A DOG.")
 
 
+def openai_client():
+    client = openai.OpenAI(base_url=f"{URL}/v1", api_key="any", max_retries=0)
+    messages = [{"role": "system", "content": "Translate to German."}, {"role": "user", "content": TEXT}]
+    found = client.chat.completions.create(model="en-de", messages=messages, temperature=0)
+    check("openai: a message", found.choices[0].message.content, TEXT.upper())
+    chunks = client.chat.completions.create(model="auto-de", messages=messages, stream=True)
+    found = "".join(chunk.choices[0].delta.content or "" for chunk in chunks)
+    check("openai: a stream", found, TEXT.upper())
+    check("openai: models", len(client.models.list().data), 1)
+    error = error_of(lambda: client.chat.completions.create(model="gpt-4o", messages=messages), openai.NotFoundError)
+    check("openai: an unknown model", error.code, "model_not_found")
+    wrong = openai.OpenAI(base_url=f"{URL_WITH_KEYS}/v1", api_key="wrong", max_retries=0)
+    error_of(lambda: wrong.chat.completions.create(model="en-de", messages=messages), openai.AuthenticationError)
+    with_key = openai.OpenAI(base_url=f"{URL_WITH_KEYS}/v1", api_key=KEY, max_retries=0)
+    found = with_key.chat.completions.create(model="de", messages=[{"role": "user", "content": "A small dog barks."}])
+    check("openai: a key", found.choices[0].message.content, "A SMALL DOG BARKS.")
+
+
 libretranslatepy()
 deep_translator()
 deepl_client()
+openai_client()

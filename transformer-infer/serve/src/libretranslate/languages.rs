@@ -67,7 +67,7 @@ fn languages_of(models: &Models) -> Vec<Language> {
 }
 
 /// Returns the name of a language in English.
-pub(super) fn english_name(code: &str) -> String {
+pub(crate) fn english_name(code: &str) -> String {
     match code.parse::<LanguageCode>() {
         Ok(code) => LanguageNames::of(&code).english.to_owned(),
         Err(_) => code.to_owned(),

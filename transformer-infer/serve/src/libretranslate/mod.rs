@@ -10,4 +10,6 @@ mod settings;
 mod suggest;
 mod translate;
 
+pub(crate) use languages::english_name;
+pub(crate) use request::{admitted, missing};
 pub(crate) use router::{openapi, router};

@@ -7,7 +7,7 @@ use crate::parameters::Parameters;
 use crate::state::{Caller, Shared};
 
 /// Reads the parameters of a request, and checks and counts its caller.
-pub(super) async fn admitted<P: Parameters>(
+pub(crate) async fn admitted<P: Parameters>(
     shared: &Shared,
     request: Request,
 ) -> Result<(Caller, P), ApiError> {
@@ -18,7 +18,7 @@ pub(super) async fn admitted<P: Parameters>(
 }
 
 /// Creates the error of a missing parameter.
-pub(super) fn missing(name: &str) -> ApiError {
+pub(crate) fn missing(name: &str) -> ApiError {
     ApiError::request(format!("Invalid request: missing {name} parameter"))
 }
 

@@ -15,7 +15,7 @@ use crate::config::ServeError;
 use crate::http::{ApiError, Client, check_origin, cors, observe};
 use crate::page;
 use crate::state::Shared;
-use crate::{deepl, libretranslate, v1};
+use crate::{deepl, google, libretranslate, openai, v1};
 
 /// The media type of the metrics.
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -48,6 +48,8 @@ pub(super) fn router(shared: &Arc<Shared>) -> Result<Router, ServeError> {
         .merge(v1::router(shared))
         .merge(libretranslate::router(shared))
         .merge(deepl::router(shared))
+        .merge(openai::router(shared))
+        .merge(google::router(shared))
         .fallback(async || ApiError::NotFound)
         .method_not_allowed_fallback(async || ApiError::Method);
     Ok(router
@@ -104,5 +106,7 @@ async fn openapi() -> Json<utoipa::openapi::OpenApi> {
     description.merge(v1::openapi());
     description.merge(libretranslate::openapi());
     description.merge(deepl::openapi());
+    description.merge(openai::openapi());
+    description.merge(google::openapi());
     Json(description)
 }

@@ -10,4 +10,5 @@ mod router;
 mod stream;
 mod translate;
 
+pub(crate) use json_body::JsonBody;
 pub(crate) use router::{openapi, router};

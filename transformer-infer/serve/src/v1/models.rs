@@ -23,6 +23,23 @@ pub(crate) struct ModelsReply {
     /// translates into it, to each that a model translates from it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) pivot: Option<String>,
+    /// `list`, for clients of OpenAI's interface.
+    pub(crate) object: &'static str,
+    /// The models once more, for clients of OpenAI's interface.
+    pub(crate) data: Vec<OpenAiModel>,
+}
+
+/// A model, as clients of OpenAI's interface expect it.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct OpenAiModel {
+    /// The name.
+    pub(crate) id: String,
+    /// `model`.
+    pub(crate) object: &'static str,
+    /// Not known, and 0.
+    pub(crate) created: u64,
+    /// `transformer-infer`.
+    pub(crate) owned_by: &'static str,
 }
 
 /// A model.
@@ -78,7 +95,22 @@ pub(super) async fn models(
         languages: languages.map(|code| language(&code)).collect(),
         models: models.all().iter().map(|served| model(served)).collect(),
         pivot: models.pivot().map(ToString::to_string),
+        object: "list",
+        data: models
+            .all()
+            .iter()
+            .map(|served| openai_model(served))
+            .collect(),
     }))
+}
+
+fn openai_model(served: &Served) -> OpenAiModel {
+    OpenAiModel {
+        id: served.name().to_owned(),
+        object: "model",
+        created: 0,
+        owned_by: "transformer-infer",
+    }
 }
 
 fn model(served: &Served) -> ModelReply {

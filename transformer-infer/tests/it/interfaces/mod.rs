@@ -4,6 +4,8 @@ mod clients;
 mod deepl;
 mod encodings;
 mod files;
+mod google;
 mod libretranslate;
+mod openai;
 mod replays;
 mod server;

@@ -1,0 +1,193 @@
+//! `POST /v1/chat/completions`.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use axum::Json;
+use axum::extract::State;
+use axum::response::sse::Event;
+use axum::response::{IntoResponse, Response, Sse};
+use futures_util::stream;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use utoipa::ToSchema;
+
+use super::model::languages;
+use crate::config::Limits;
+use crate::http::{ApiError, Client};
+use crate::languages::{Asked, AskedFormat, answer};
+use crate::models::Selection;
+use crate::state::{Caller, Shared};
+use crate::translate::{TextFormat, TranslateOptions, translate_texts};
+use crate::v1::JsonBody;
+use transformer_documents::Split;
+
+/// A request for a translation. Other fields, such as `temperature`, are accepted and have no effect.
+#[derive(Debug, Deserialize, ToSchema)]
+#[schema(as = openai::ChatRequest)]
+pub(super) struct ChatRequest {
+    /// The name of a model, or the codes of two languages, such as `en-de` or `auto-de`, or that of the target alone.
+    model: String,
+    /// The conversation. The last message of the role `user` is translated, whatever the others say.
+    messages: Vec<Message>,
+    /// Number of translations, 1 to 32. Default: 1.
+    n: Option<usize>,
+    /// If true, the reply is a stream of events.
+    stream: Option<bool>,
+}
+
+/// A message.
+#[derive(Debug, Deserialize, ToSchema)]
+#[schema(as = openai::Message)]
+struct Message {
+    /// `user`, `system`, `assistant` or another role.
+    role: String,
+    /// The text.
+    content: Option<Content>,
+}
+
+/// The text of a message, or its parts.
+#[derive(Debug, Deserialize, ToSchema)]
+#[schema(as = openai::Content)]
+#[serde(untagged)]
+enum Content {
+    Text(String),
+    Parts(Vec<Part>),
+}
+
+/// A part of a message.
+#[derive(Debug, Deserialize, ToSchema)]
+#[schema(as = openai::Part)]
+struct Part {
+    /// The text, if it has one.
+    text: Option<String>,
+}
+
+/// A reply, with a choice for each translation, best first.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = openai::ChatReply)]
+struct ChatReply {
+    id: String,
+    object: &'static str,
+    /// Seconds since 1970.
+    created: u64,
+    model: String,
+    choices: Vec<Value>,
+}
+
+/// Translates the last message of the user.
+#[utoipa::path(
+    post,
+    path = "/v1/chat/completions",
+    tag = "OpenAI",
+    request_body = ChatRequest,
+    responses(
+        (status = 200, description = "The translations, or a stream of events if requested", body = ChatReply),
+        (status = 400, description = "The request is not valid"),
+        (status = 401, description = "The API key is not valid"),
+        (status = 404, description = "The model is not known"),
+        (status = 429, description = "Too many requests; see Retry-After"),
+    )
+)]
+pub(super) async fn complete(
+    State(shared): State<Arc<Shared>>,
+    client: Client,
+    body: JsonBody<ChatRequest>,
+) -> Result<Response, ApiError> {
+    let caller = shared.admit(&client, client.key.as_deref())?;
+    let JsonBody(request) = body;
+    let n_best = request.n.unwrap_or(1);
+    let most = Limits::MOST_HYPOTHESES;
+    if !(1..=most).contains(&n_best) {
+        return Err(ApiError::request(format!(
+            "`n` is {n_best}; choose 1 to {most}"
+        )));
+    }
+    let mut users = request.messages.iter().filter(|it| it.role == "user");
+    let message = users.next_back().ok_or_else(|| {
+        ApiError::request(
+            "`messages` has no message of the role `user`, which is what is translated; add one",
+        )
+    })?;
+    let text = match &message.content {
+        None => String::new(),
+        Some(Content::Text(text)) => text.clone(),
+        Some(Content::Parts(parts)) => {
+            let texts = parts.iter().filter_map(|part| part.text.as_deref());
+            texts.collect()
+        }
+    };
+    let translations = translations(&shared, &caller, &request.model, text, n_best).await?;
+    let is_stream = request.stream == Some(true);
+    let reply = |choices| ChatReply {
+        id: format!("chatcmpl-{}", client.id),
+        object: match is_stream {
+            true => "chat.completion.chunk",
+            false => "chat.completion",
+        },
+        created: SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .map_or(0, |it| it.as_secs()),
+        model: request.model.clone(),
+        choices,
+    };
+    let choices = |name: &str, finish: Option<&str>| {
+        let choice = |(index, text): (usize, &String)| {
+            let message = json!({ "role": "assistant", "content": text });
+            json!({ "index": index, name: message, "finish_reason": finish })
+        };
+        translations.iter().enumerate().map(choice).collect()
+    };
+    if !is_stream {
+        return Ok(Json(reply(choices("message", Some("stop")))).into_response());
+    }
+    let ends = (0..translations.len())
+        .map(|index| json!({ "index": index, "delta": {}, "finish_reason": "stop" }));
+    let chunks = [reply(choices("delta", None)), reply(ends.collect())];
+    let chunks = chunks.map(|chunk| json!(chunk).to_string());
+    let events = chunks.into_iter().chain(["[DONE]".to_owned()]);
+    let events = events.map(|data| Ok::<_, Infallible>(Event::default().data(data)));
+    Ok(Sse::new(stream::iter(events)).into_response())
+}
+
+/// Returns the best translations of a text.
+async fn translations(
+    shared: &Shared,
+    caller: &Caller,
+    model: &str,
+    text: String,
+    n_best: usize,
+) -> Result<Vec<String>, ApiError> {
+    let models = shared.models()?;
+    let is_name = models.all().iter().any(|served| served.name() == model);
+    if !is_name && let Some((source, target)) = languages(&models, model) {
+        let asked = Asked {
+            texts: &[text],
+            source,
+            target,
+            format: AskedFormat::Text,
+            split: Split::Sentences,
+            n_best,
+        };
+        let answers = answer(shared, caller, &asked).await?.into_iter();
+        return Ok(answers
+            .flat_map(|it| [it.text].into_iter().chain(it.alternatives))
+            .collect());
+    }
+    let route = models.route(Selection {
+        model: Some(model),
+        ..Selection::default()
+    })?;
+    let options = TranslateOptions {
+        n_best,
+        ..TranslateOptions::default()
+    };
+    let texts = vec![text];
+    let translated =
+        translate_texts(shared, &route, texts, TextFormat::Text, &options, caller).await?;
+    let translations = translated.iter();
+    Ok(translations
+        .flat_map(|it| (0..n_best).map_while(|n| it.alternative(n)))
+        .collect())
+}
