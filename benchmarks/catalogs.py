@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
-"""Makes English-German message pairs from the gettext catalogs in Debian's packages, with placeholders.
+"""Makes message pairs from the gettext catalogs in Debian's packages, from English into a language.
 
-    python3 benchmarks/catalogs.py OUT      # after apt-get update; needs polib from PyPI
+    python3 benchmarks/catalogs.py OUT [--language de]      # after apt-get update; needs polib from PyPI
 
 Downloads the packages (0.3 GB) into OUT/debs without installing them, and writes OUT/{train,valid,test}.{en,de}, a
-message a line, and OUT/test.po, the messages of the test set that have placeholders. Validation and test are whole
+message a line, OUT/test.po, the messages of the test set that have placeholders, and OUT/licenses/, the copyright
+notices of the packages: mind them if you pass on the text or a model. Validation and test are whole
 packages of their own; what the other sets contain, too, is not in them. Messages with tags are left out, those whose
 translation has other placeholders, and the marks of access keys (`_Open`, `&Open`) where both sides have one.
 """
 
 import argparse
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -52,7 +54,12 @@ def flag_and_placeholders(text):
     return None, []
 
 
-def pair_of(msgid, msgstr):
+def has_spaces(language):
+    """Returns whether the language puts spaces between words."""
+    return language.split("_")[0] not in {"zh", "ja", "th", "km", "lo", "my"}
+
+
+def pair_of(msgid, msgstr, language):
     """Returns a message and its translation as lines, or nothing if they are of no use."""
     src, tgt = (" ".join(it.split()) for it in (msgid, msgstr))
     if len(KEY.findall(src)) == len(KEY.findall(tgt)) == 1:
@@ -60,28 +67,35 @@ def pair_of(msgid, msgstr):
     words = [len(it.split()) for it in (src, tgt)]
     is_text = all(re.search(r"[^\W\d_]{2}", re.sub(PRINTF, "", it)) for it in (src, tgt))
     same = flag_and_placeholders(src) == flag_and_placeholders(tgt)
-    is_good = is_text and same and max(words) <= 80 and max(words) <= 3 * min(words) + 3
+    is_alike = max(words) <= 3 * min(words) + 3 or not has_spaces(language)
+    is_good = is_text and same and max(words) <= 80 and is_alike
     return (src, tgt) if is_good and src != tgt and not TAG.search(src + tgt) else None
 
 
-def pairs_of(deb, folder):
-    """Yields the pairs of the German catalogs of a package."""
+def pairs_of(deb, folder, language, licenses):
+    """Yields the pairs of the catalogs of a package, and keeps its copyright notice."""
     folder.mkdir(parents=True, exist_ok=True)
     tar = subprocess.run(["dpkg-deb", "--fsys-tarfile", deb], capture_output=True, check=True).stdout
-    command = ["tar", "-x", "-C", folder, "--wildcards", "*/de/LC_MESSAGES/*.mo"]
+    command = ["tar", "-x", "-C", folder, "--wildcards", f"*/{language}/LC_MESSAGES/*.mo", "*/copyright"]
     subprocess.run(command, input=tar, stderr=subprocess.DEVNULL, check=False)
+    for notice in folder.glob(f"usr/share/doc/{folder.name}/copyright"):
+        shutil.copy(notice, licenses / folder.name)
     for catalog in sorted(folder.rglob("*.mo")):
         for entry in polib.mofile(str(catalog)):
             forms = list(entry.msgstr_plural.values()) or [entry.msgstr]
             for pair in zip((entry.msgid, entry.msgid_plural), forms):
-                if found := pair_of(*pair):
+                if found := pair_of(*pair, language):
                     yield found
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("out", type=Path)
-    out = parser.parse_args().out
+    parser.add_argument("--language", default="de", help="as catalogs name it: de, pt_BR, zh_CN")
+    arguments = parser.parse_args()
+    out, language = arguments.out, arguments.language
+    licenses = out / "licenses"
+    licenses.mkdir(parents=True, exist_ok=True)
     debs = out / "debs"
     debs.mkdir(parents=True, exist_ok=True)
     seen = {}
@@ -91,19 +105,19 @@ def main():
             subprocess.run(["apt-get", "-o", "APT::Sandbox::User=root", "download", *wanted], cwd=debs, check=True)
         for package in packages.split():
             [deb] = debs.glob(f"{package}_*.deb")
-            for src, tgt in pairs_of(deb, out / "catalogs" / package):
+            for src, tgt in pairs_of(deb, out / "catalogs" / language / package, language, licenses):
                 seen.setdefault(src, (name, tgt))
     for name in SETS:
         pairs = [(src, tgt) for src, (of, tgt) in seen.items() if of == name]
         pairs = pairs[:1000] if name == "valid" else pairs
-        for side, language in enumerate(("en", "de")):
+        for side, language in enumerate(("en", language)):
             text = "".join(f"{pair[side]}\n" for pair in pairs)
             (out / f"{name}.{language}").write_text(text, encoding="utf-8")
         n_with = sum(bool(flag_and_placeholders(src)[0]) for src, _ in pairs)
         print(f"{name}: {len(pairs)} messages, {n_with} with placeholders", file=sys.stderr)
         if name == "test":
             catalog = polib.POFile(wrapwidth=0)
-            catalog.metadata = {"Language": "de", "Content-Type": "text/plain; charset=UTF-8"}
+            catalog.metadata = {"Language": language, "Content-Type": "text/plain; charset=UTF-8"}
             for src, _ in pairs:
                 if flag := flag_and_placeholders(src)[0]:
                     catalog.append(polib.POEntry(msgid=src, flags=[flag]))
