@@ -4,7 +4,8 @@
     python bench_peers.py PEER tiny|c-d256|base|big RUNS SECONDS
     python bench_peers.py check
 
-PEER is `pytorch` (eager, as a careful user writes it), `pytorch-compile` or `ctranslate2`, on the CPU, or one of
+PEER is `pytorch` (eager, as a careful user writes it), `pytorch-bf16` (forward and loss under autocast to bfloat16),
+`pytorch-compile` or `ctranslate2`, on the CPU, or one of
 
     pytorch-gpu           on an NVIDIA GPU, in float32, products too (TF32 is off)
     pytorch-gpu-tf32      products round their factors to TF32, as Burn's do on CUDA
@@ -42,7 +43,7 @@ import decoding_speed
 import multi30k_pytorch
 
 PEERS = [
-    "pytorch", "pytorch-compile", "ctranslate2",
+    "pytorch", "pytorch-bf16", "pytorch-compile", "ctranslate2",
     "pytorch-gpu", "pytorch-gpu-tf32", "pytorch-gpu-bf16", "pytorch-compile-gpu", "ctranslate2-gpu",
 ]
 TRANSLATING = ["pytorch", "pytorch-gpu", "pytorch-gpu-tf32", "ctranslate2", "ctranslate2-gpu"]

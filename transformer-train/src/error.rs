@@ -221,8 +221,8 @@ pub enum TrainError {
     OtherDevices { requested: u64, given: usize },
     /// A device cannot multiply matrices in the precision of the settings.
     #[error(
-        "`training.precision` is `bf16`, which {device} cannot compute with; set it to `f32`, or choose a backend that \
-         can, such as flex or cuda"
+        "`training.precision` is `bf16`, which {device} does not multiply here: a CPU needs backend `flex`, Linux and \
+         the instructions `amx_bf16`, a GPU a driver with bfloat16; set it to `f32`"
     )]
     NoBf16 { device: String },
     /// The number of processes differs from the settings.

@@ -65,6 +65,42 @@ impl<'a> Matrix<'a> {
         }
     }
 
+    /// Returns `ROWS` rows of `COLUMNS` elements that begin at a place; zeros stand for those outside.
+    ///
+    /// # Panics
+    ///
+    /// Panics if neighbors of a row are not neighbors in memory.
+    #[inline(always)]
+    pub(super) fn window<const ROWS: usize, const COLUMNS: usize>(
+        self,
+        [row, column]: [usize; 2],
+    ) -> [[f32; COLUMNS]; ROWS] {
+        let [down, right] = self.strides;
+        assert_eq!(right, 1, "the matrix is row-major");
+        let [n_rows, n_columns] = self.shape;
+        let column = column.min(n_columns);
+        let n_columns = COLUMNS.min(n_columns - column);
+        let mut window = [[0.0; COLUMNS]; ROWS];
+        for (line, row) in window.iter_mut().zip(row..n_rows) {
+            let elements = &self.elements[row * down + column..];
+            match elements.first_chunk() {
+                Some(elements) if n_columns == COLUMNS => *line = *elements,
+                _ => line[..n_columns].copy_from_slice(&elements[..n_columns]),
+            }
+        }
+        window
+    }
+
+    /// Returns the number of rows.
+    pub fn n_rows(self) -> usize {
+        self.shape[0]
+    }
+
+    /// Returns whether neighbors of a row are neighbors in memory.
+    pub(super) fn is_row_major(self) -> bool {
+        self.strides[1] == 1
+    }
+
     /// Copies the columns with these numbers to a row-major matrix.
     ///
     /// # Panics
@@ -114,6 +150,9 @@ pub enum Output {
     Accumulate,
 }
 
+/// A function that multiplies matrices: [`multiply`], or [`bf16::multiply`](super::bf16::multiply()).
+pub type Multiply = fn(Matrix<'_>, Matrix<'_>, &mut [f32], Output);
+
 /// Writes the product of two matrices in row-major order, on the current rayon pool.
 ///
 /// # Shapes
@@ -126,16 +165,7 @@ pub enum Output {
 ///
 /// Panics if the shapes do not match.
 pub fn multiply(left: Matrix<'_>, right: Matrix<'_>, product: &mut [f32], output: Output) {
-    let ([m, k], [k_right, n]) = (left.shape, right.shape);
-    assert_eq!(
-        k, k_right,
-        "the left matrix has as many columns as the right one has rows"
-    );
-    assert_eq!(
-        Some(product.len()),
-        m.checked_mul(n),
-        "the buffer has as many elements as the product"
-    );
+    let [m, k, n] = sizes(left, right, product);
     // The gemm crate uses one thread for a single row.
     let n_parts = match m {
         1 => rayon::current_num_threads().min(k * n / ELEMENTS_PER_THREAD),
@@ -151,6 +181,21 @@ pub fn multiply(left: Matrix<'_>, right: Matrix<'_>, product: &mut [f32], output
         let columns = right.columns(start..start + product.len());
         multiply_at_once(left, columns, product, output);
     });
+}
+
+/// Checks the shapes of a product, and returns `m`, `k` and `n`.
+pub(super) fn sizes(left: Matrix<'_>, right: Matrix<'_>, product: &[f32]) -> [usize; 3] {
+    let ([m, k], [k_right, n]) = (left.shape, right.shape);
+    assert_eq!(
+        k, k_right,
+        "the left matrix has as many columns as the right one has rows"
+    );
+    assert_eq!(
+        Some(product.len()),
+        m.checked_mul(n),
+        "the buffer has as many elements as the product"
+    );
+    [m, k, n]
 }
 
 /// Multiplies matrices of checked shapes.

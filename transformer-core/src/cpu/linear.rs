@@ -8,10 +8,11 @@ use burn::backend::{DispatchTensor, TensorMetadata};
 use burn::tensor::{Shape, Tensor};
 
 use super::autodiff::{primitive, primitive_and_node, record, run};
-use super::gemm::{Matrix, Output, multiply};
+use super::gemm::{Matrix, Multiply, Output, multiply};
 use crate::device::{CpuBackend, CpuOp, DispatchTo};
 
-/// Applies a linear layer, `x·W + b`, with or without autodiff; `None`: fall back to Burn.
+/// Applies a linear layer, `x·W + b`, with or without autodiff; `None`: fall back to Burn. `multiply` computes its
+/// product, and the two of the backward pass.
 ///
 /// The product is accumulated onto the bias in the output's own memory. Flex copies a product once more, and libtorch's
 /// MKL does not use all vector instructions of some processors.
@@ -26,11 +27,13 @@ pub(crate) fn linear(
     x: &Tensor<2>,
     weight: &Tensor<2>,
     bias: Option<&Tensor<1>>,
+    multiply: Multiply,
 ) -> Option<Tensor<2>> {
     run(x, || Linear {
         x: x.clone(),
         weight: weight.clone(),
         bias: bias.cloned(),
+        multiply,
     })
 }
 
@@ -64,7 +67,7 @@ impl CpuOp for LinearTransposed {
         let (x, weight) = (primitive::<B, 2>(self.x)?, primitive::<B, 2>(self.weight)?);
         let weight = B::values(&weight);
         let weight = Matrix::new(&weight, [d_out, d_in]).transposed();
-        let output = affine::<B>(&x, weight, d_out, None);
+        let output = affine::<B>(&x, weight, d_out, None, multiply);
         Some(Tensor::from_primitive::<B>(output))
     }
 }
@@ -73,6 +76,7 @@ struct Linear {
     x: Tensor<2>,
     weight: Tensor<2>,
     bias: Option<Tensor<1>>,
+    multiply: Multiply,
 }
 
 impl CpuOp for Linear {
@@ -82,18 +86,28 @@ impl CpuOp for Linear {
     where
         DispatchTensor: DispatchTo<B>,
     {
+        let multiply = self.multiply;
         if !self.x.device().is_autodiff() {
             let (x, weight) = (primitive::<B, 2>(self.x)?, primitive::<B, 2>(self.weight)?);
             let bias = match self.bias {
                 Some(bias) => Some(primitive::<B, 1>(bias)?),
                 None => None,
             };
-            let output = State::<B> { x, weight }.output(bias.as_ref());
+            let state = State::<B> {
+                x,
+                weight,
+                multiply,
+            };
+            let output = state.output(bias.as_ref());
             return Some(Tensor::from_primitive::<B>(output));
         }
         let (x, x_node) = primitive_and_node::<B, 2>(self.x)?;
         let (weight, weight_node) = primitive_and_node::<B, 2>(self.weight)?;
-        let state = State::<B> { x, weight };
+        let state = State::<B> {
+            x,
+            weight,
+            multiply,
+        };
         Some(match self.bias {
             Some(bias) => {
                 let (bias, bias_node) = primitive_and_node::<B, 1>(bias)?;
@@ -120,6 +134,7 @@ struct State<B: CpuBackend> {
     x: FloatTensor<B>,
     /// `[d_in, d_out]`.
     weight: FloatTensor<B>,
+    multiply: Multiply,
 }
 
 impl<B: CpuBackend> State<B> {
@@ -136,7 +151,8 @@ impl<B: CpuBackend> State<B> {
     fn output(&self, bias: Option<&FloatTensor<B>>) -> FloatTensor<B> {
         let [_, d_in, d_out] = self.sizes();
         let weight = B::values(&self.weight);
-        affine::<B>(&self.x, Matrix::new(&weight, [d_in, d_out]), d_out, bias)
+        let weight = Matrix::new(&weight, [d_in, d_out]);
+        affine::<B>(&self.x, weight, d_out, bias, self.multiply)
     }
 }
 
@@ -153,6 +169,7 @@ fn affine<B: CpuBackend>(
     weight: Matrix<'_>,
     d_out: usize,
     bias: Option<&FloatTensor<B>>,
+    multiply: Multiply,
 ) -> FloatTensor<B> {
     let shape = x.shape();
     let x = B::values(x);
@@ -174,6 +191,7 @@ impl<B: CpuBackend, const N: usize> Backward<B, N> for LinearBackward {
 
     fn backward(self, ops: Ops<State<B>, N>, gradients: &mut Gradients, _: &mut Checkpointer) {
         let [n, d_in, d_out] = ops.state.sizes();
+        let multiply = ops.state.multiply;
         let d_output = gradients.consume::<B>(&ops.node);
         let inputs = [&ops.state.x, &ops.state.weight, &d_output].map(B::values);
         let [x, weight, d_output] = &inputs;

@@ -8,7 +8,13 @@
 //! The functions on tensors return `None` if they do not apply: for tensors in GPU memory, of other element types, or
 //! with gradient checkpointing. The caller then uses Burn's operations; their fusion on GPUs has the same effect.
 
+#[cfg_attr(
+    not(all(target_arch = "x86_64", target_os = "linux")),
+    path = "no_amx.rs"
+)]
+pub(crate) mod amx;
 mod autodiff;
+pub mod bf16;
 mod dropout;
 mod elements;
 pub mod gemm;
@@ -17,6 +23,7 @@ mod layer_norm;
 mod linear;
 mod log_softmax;
 mod softmax;
+pub(crate) mod tile;
 mod vector;
 
 pub use dropout::seed_dropout;

@@ -126,11 +126,12 @@ fn linear_without_autodiff_equals_its_formula() {
     let weight = values_on([20, 9], 11, &device);
     let bias = values_on([9], 3, &device);
     let expected = x.clone().matmul(weight.clone());
-    let Some(found) = on_cpu(linear(&x, &weight, None)) else {
+    let Some(found) = on_cpu(linear(&x, &weight, None, gemm::multiply)) else {
         return;
     };
     assert_close(found, expected.clone());
-    let found = linear(&x, &weight, Some(&bias)).expect("it is supported without a bias");
+    let found =
+        linear(&x, &weight, Some(&bias), gemm::multiply).expect("it is supported without a bias");
     assert_close(found, expected.clone() + bias.unsqueeze());
     let found = linear_transposed(&x, &weight.transpose());
     let found = found.expect("`linear` is supported");
@@ -143,17 +144,48 @@ fn linear_has_burns_gradients() {
     let weight = tracked([20, 9], 11).require_grad();
     let bias = tracked([9], 3).require_grad();
     let product = || x.clone().matmul(weight.clone());
-    let Some(found) = on_cpu(linear(&x, &weight, None)) else {
+    let Some(found) = on_cpu(linear(&x, &weight, None, gemm::multiply)) else {
         return;
     };
     let both = compare(&found, &product());
     assert_same_gradient(&x, &both);
     assert_same_gradient(&weight, &both);
-    let found = linear(&x, &weight, Some(&bias)).expect("it is supported without a bias");
+    let found =
+        linear(&x, &weight, Some(&bias), gemm::multiply).expect("it is supported without a bias");
     let both = compare(&found, &(product() + bias.clone().unsqueeze()));
     assert_same_gradient(&x, &both);
     assert_same_gradient(&weight, &both);
     assert_same_gradient(&bias, &both);
+}
+
+#[test]
+fn linear_in_bfloat16_has_the_gradients_of_rounded_factors() {
+    let [x, weight] = [tracked([37, 50], 7), tracked([50, 29], 11)].map(Tensor::require_grad);
+    if !bf16::is_available() || !device::is_rust_cpu(&x.device()) {
+        return;
+    }
+    let bias = tracked([29], 3).require_grad();
+    let found = linear(&x, &weight, Some(&bias), bf16::multiply).expect("it is in CPU memory");
+    let gradients = backward(&found);
+    let rounded = |x: &Tensor<2>| {
+        let values = elements(x.clone()).into_iter();
+        let values: Vec<f32> = values.map(|it| half::bf16::from_f32(it).to_f32()).collect();
+        Tensor::<2>::from_data(TensorData::new(values, x.dims()), &plain_device())
+    };
+    let weights = (0..37 * 29).map(|index| ((index * 37) % 101) as f32 / 50.0 - 1.0);
+    let weights = TensorData::new(weights.collect::<Vec<_>>(), [37, 29]);
+    let d_output = Tensor::<2>::from_data(weights, &plain_device());
+    let (x_rounded, weight_rounded, d_rounded) =
+        (rounded(&x), rounded(&weight), rounded(&d_output));
+    let output = x_rounded.clone().matmul(weight_rounded.clone());
+    let bias_rows = bias.clone().without_autodiff().unsqueeze();
+    assert_close(found, output + bias_rows);
+    let d_x = d_rounded.clone().matmul(weight_rounded.transpose());
+    assert_close(gradient(&x, &gradients), d_x);
+    let d_weight = x_rounded.transpose().matmul(d_rounded);
+    assert_close(gradient(&weight, &gradients), d_weight);
+    let d_bias = d_output.sum_dim(0).squeeze_dim(0);
+    assert_close(gradient(&bias, &gradients), d_bias);
 }
 
 #[test]
@@ -179,7 +211,7 @@ fn tensors_that_are_not_contiguous_have_burns_gradients() {
         one.reshape([5, 20]).transpose() // [20, 5]
     };
     let weight = tracked([4, 5], 11).require_grad();
-    let found = linear(&rows(), &weight.clone().transpose(), None);
+    let found = linear(&rows(), &weight.clone().transpose(), None, gemm::multiply);
     let found = found.expect("it is in CPU memory");
     let both = compare(&found, &rows().matmul(weight.clone().transpose()));
     assert_same_gradient(&x, &both);

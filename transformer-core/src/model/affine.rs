@@ -26,7 +26,7 @@ pub(super) fn affine(
             None => product,
         };
     }
-    let output = cpu::linear(&x, &weight, bias.as_ref());
+    let output = cpu::linear(&x, &weight, bias.as_ref(), matmul.on_cpu(&x));
     output.unwrap_or_else(|| module::linear(x, weight, bias))
 }
 

@@ -2,10 +2,14 @@
 
 use burn::tensor::{Device, FloatDType, Tensor};
 
+use crate::cpu::bf16;
+use crate::cpu::gemm::{self, Multiply};
+use crate::device::is_rust_cpu;
+
 /// The element type in which training multiplies matrices.
 ///
-/// It applies to the products in layers, and to their two products in the backward pass: factors and results are
-/// rounded to it. Weights, activations between the products, softmax, layer normalization and gradients stay in single
+/// It applies to the products in layers, and to their two products in the backward pass. On CPUs the factors of linear
+/// layers are rounded to it; elsewhere the factors and results of all products. Weights, activations between the products, softmax, layer normalization and gradients stay in single
 /// precision, so that updates smaller than the spacing of 16-bit floats are not lost (Micikevicius et al. 2018,
 /// <https://arxiv.org/abs/1710.03740>, §3.1). Without autodiff, every product is in single precision.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -18,7 +22,8 @@ pub enum MatmulPrecision {
 }
 
 impl MatmulPrecision {
-    /// Returns whether the device can store and multiply this type.
+    /// Returns whether the device multiplies this type: GPUs if their driver says so, flex on Linux and a processor with
+    /// the instructions `amx_bf16`.
     ///
     /// # Example
     ///
@@ -27,11 +32,22 @@ impl MatmulPrecision {
     /// use transformer_core::model::MatmulPrecision;
     ///
     /// let device = Backend::Flex.device().expect("flex is compiled in by default");
-    /// assert!(MatmulPrecision::Bf16.is_supported(&device));
+    /// assert!(MatmulPrecision::F32.is_supported(&device));
     /// ```
     pub fn is_supported(self, device: &Device) -> bool {
-        self.reduced()
-            .is_none_or(|reduced| device.supports_dtype(reduced))
+        // Without these instructions, flex would convert the factors to `f32` in every product.
+        self.reduced().is_none_or(|reduced| {
+            device.supports_dtype(reduced) && (!is_rust_cpu(device) || bf16::is_available())
+        })
+    }
+
+    /// Returns the function that multiplies matrices in CPU memory, in training if `x` is on an autodiff device.
+    #[doc(hidden)]
+    pub fn on_cpu<const D: usize>(self, x: &Tensor<D>) -> Multiply {
+        match self {
+            Self::Bf16 if x.is_autodiff() && has_tiles(&x.device()) => bf16::multiply,
+            Self::Bf16 | Self::F32 => gemm::multiply,
+        }
     }
 
     /// Returns the product of two matrices, in the element type of the first.
@@ -52,13 +68,14 @@ impl MatmulPrecision {
         }
     }
 
-    /// Returns whether products with this tensor are in 16 bits.
+    /// Returns whether Burn's products with this tensor are in 16 bits.
     pub(super) fn is_reduced_for<const D: usize>(self, x: &Tensor<D>) -> bool {
         self.reduced_for(x).is_some()
     }
 
     fn reduced_for<const D: usize>(self, x: &Tensor<D>) -> Option<FloatDType> {
-        self.reduced().filter(|_| x.is_autodiff())
+        let by_burn = |_: &FloatDType| x.is_autodiff() && !has_tiles(&x.device());
+        self.reduced().filter(by_burn)
     }
 
     fn reduced(self) -> Option<FloatDType> {
@@ -67,4 +84,9 @@ impl MatmulPrecision {
             Self::Bf16 => Some(FloatDType::BF16),
         }
     }
+}
+
+/// Returns whether the device is a CPU that multiplies bfloat16 in tiles.
+fn has_tiles(device: &Device) -> bool {
+    is_rust_cpu(device) && bf16::is_available()
 }

@@ -62,6 +62,8 @@ pub struct Transformer {
     pub(super) decoder: Decoder,
     #[module(skip)]
     config: TransformerConfig,
+    #[module(skip)]
+    matmul: MatmulPrecision,
 }
 
 impl TransformerConfig {
@@ -106,6 +108,7 @@ impl TransformerConfig {
             encoder: Encoder::new(self, device),
             decoder: Decoder::new(self, device),
             config: self.clone(),
+            matmul: MatmulPrecision::default(),
         }
     }
 }
@@ -118,13 +121,19 @@ impl Transformer {
 
     /// Sets the element type in which training multiplies the matrices of layers; single precision by default.
     ///
-    /// It is not part of a saved model. The projection to logits stays in single precision: a logit
-    /// of 16 bits would be rounded to an eighth.
+    /// It is not part of a saved model. Except on CPUs, where only factors are rounded, the projection to logits stays
+    /// in single precision: a logit of 16 bits would be rounded to an eighth.
     #[must_use]
     pub fn with_matmul_precision(mut self, matmul: MatmulPrecision) -> Self {
+        self.matmul = matmul;
         self.encoder.set_matmul_precision(matmul);
         self.decoder.set_matmul_precision(matmul);
         self
+    }
+
+    /// Returns the element type in which training multiplies matrices.
+    pub fn matmul_precision(&self) -> MatmulPrecision {
+        self.matmul
     }
 
     /// Returns the encoder, which takes vectors in place of tokens.

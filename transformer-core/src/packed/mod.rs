@@ -12,11 +12,6 @@
 //! sentence do not depend on its batch, to the last bit.
 
 mod activation;
-#[cfg_attr(
-    not(all(target_arch = "x86_64", target_os = "linux")),
-    path = "no_amx.rs"
-)]
-mod amx;
 mod attention;
 mod decoder;
 mod encoder;
@@ -46,7 +41,6 @@ mod shortlist_tests;
 mod state;
 #[cfg(test)]
 pub(crate) mod tests;
-mod tile;
 mod tiled;
 mod transformer;
 mod weights;

@@ -6,14 +6,13 @@ use rten_gemm::{GemmExecutor, GemmInputA, GemmInputB, GemmOptions, PackedBMatrix
 use rten_tensor::NdTensorView;
 
 use super::ComputePrecision;
-use super::amx;
 use super::finish::{Finish, FinishRows};
 use super::pairs::PairMatrix;
 use super::panel_product;
 use super::panels::{self, PanelMatrix};
 use super::quantize::quantize_rows;
 use super::tiled::{TiledMatrix, TiledRows};
-use crate::cpu::instruction_set;
+use crate::cpu::{amx, instruction_set};
 
 /// The integer that stands for 0 in products of `rten-gemm`, where activations are unsigned.
 const ZERO_POINT: u8 = 128;

@@ -1,15 +1,15 @@
-//! Matrix products by the tile registers of [`amx`](super::amx).
+//! Products of 8-bit integers by the tile registers of [`amx`](crate::cpu::amx).
 
 use std::ops::Range;
 
 use bytemuck::Zeroable;
 use pulp::NullaryFnOnce;
 
-use super::amx::Tiles;
 use super::finish::Finish;
 use super::quantize::quantize_rows;
-use super::tile::{DEPTH, Line, SIDE, Sums, Tile};
+use crate::cpu::amx::Tiles;
 use crate::cpu::instruction_set;
+use crate::cpu::tile::{DEPTH, Line, SIDE, Sums, Tile};
 
 /// The integer that stands for 0: tiles multiply signed integers.
 const ZERO_POINT: u8 = 0;
@@ -179,7 +179,7 @@ impl MultiplyTiles<'_> {
 #[cfg(test)]
 #[expect(clippy::print_stderr, reason = "a skipped test prints its reason")]
 pub(super) fn tiles_exist() -> bool {
-    let exist = super::amx::available();
+    let exist = crate::cpu::amx::available();
     if !exist {
         eprintln!("skipped: this processor or system has no AMX");
     }

@@ -90,7 +90,8 @@ pub struct TrainingSettings {
     #[schemars(with = "Option<u64>")]
     pub patience: Option<u64>,
     /// Floating point format in which layers multiply matrices in training: `f32`, or `bf16` (mixed
-    /// precision), which is for GPUs; CPUs are slower with it. Weights, Adam's moments, softmax,
+    /// precision), which is for GPUs, and for CPUs with the instructions `amx_bf16` (Intel's Xeons
+    /// from 2023 on) under Linux; on others it is refused. Weights, Adam's moments, softmax,
     /// normalization and loss are `f32` in any case, and so are validation and translation. `f16`
     /// is refused: its range requires scaling of the loss. Default: `f32`.
     pub precision: ComputePrecision,

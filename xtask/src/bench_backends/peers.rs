@@ -10,7 +10,7 @@ use serde::Deserialize;
 use super::contender::{Contender, last_line};
 use super::figures::Figures;
 
-const ON_CPU: [&str; 3] = ["pytorch", "pytorch-compile", "ctranslate2"];
+const ON_CPU: [&str; 4] = ["pytorch", "pytorch-bf16", "pytorch-compile", "ctranslate2"];
 
 const ON_GPU: [&str; 5] = [
     "pytorch-gpu",

@@ -3,11 +3,12 @@
 use super::figures::{Decoding, Difference, Figures};
 
 /// Backends and other programs that compute on the CPU.
-const ON_CPU: [&str; 6] = [
+const ON_CPU: [&str; 7] = [
     "flex",
     "ndarray",
     "tch",
     "pytorch",
+    "pytorch-bf16",
     "pytorch-compile",
     "ctranslate2",
 ];

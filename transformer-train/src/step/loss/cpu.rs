@@ -7,7 +7,7 @@ use std::ops::Range;
 use burn::tensor::{DType, Device, Int, Tensor, TensorData};
 use pulp::{Arch, NullaryFnOnce};
 use rayon::prelude::*;
-use transformer_core::cpu::gemm::{Matrix, Output, multiply};
+use transformer_core::cpu::gemm::{Matrix, Multiply, Output};
 use transformer_core::cpu::{max_and_sum, replace_by_exponentials};
 
 use super::inputs::{LossGradients, LossInputs, LossSums, TrainedPart, chunk_len};
@@ -34,6 +34,7 @@ fn loss_in_chunks(inputs: LossInputs, len: usize) -> (LossSums, Option<LossGradi
         epsilon: inputs.epsilon,
         scale: inputs.scale,
     };
+    let multiply = inputs.multiply;
     let inputs = Buffers::new(inputs);
     let (n_tokens, width, vocab_size) = (inputs.labels.len(), inputs.width, inputs.vocab_size);
     let mut gradients = row_loss.scale.map(|_| GradientBuffers::zeros(&inputs));
@@ -70,7 +71,7 @@ fn loss_in_chunks(inputs: LossInputs, len: usize) -> (LossSums, Option<LossGradi
             let d_h = &mut gradients.features[start * width..end * width];
             multiply(d_logits, inputs.weight(), d_h, Output::Overwrite);
             if let (Some(d_weight), Some(part)) = (&mut gradients.weight, &inputs.trained) {
-                part.add_gradient(d_logits, h, end - start, d_weight);
+                part.add_gradient(d_logits, h, d_weight, multiply);
             }
             if let Some(d_bias) = &mut gradients.bias {
                 d_logits.add_rows_to(d_bias);
@@ -184,13 +185,13 @@ impl Part {
         }
     }
 
-    /// Adds the gradient of the part, for `n_tokens` with features `h`.
+    /// Adds the gradient of the part, for tokens with features `h`.
     fn add_gradient(
         &self,
         d_logits: Matrix<'_>,
         h: Matrix<'_>,
-        n_tokens: usize,
         d_weight: &mut [f32],
+        multiply: Multiply,
     ) {
         match self {
             Self::Columns(columns) => {
@@ -198,8 +199,8 @@ impl Part {
                 multiply(d_logits.transposed(), h, d_weight, Output::Accumulate);
             }
             Self::Rows(rows) => {
-                let d_logits = d_logits.gathered_columns(rows);
-                let d_logits = Matrix::new(&d_logits, [n_tokens, rows.len()]);
+                let gathered = d_logits.gathered_columns(rows);
+                let d_logits = Matrix::new(&gathered, [d_logits.n_rows(), rows.len()]);
                 multiply(d_logits.transposed(), h, d_weight, Output::Accumulate);
             }
         }
@@ -334,6 +335,7 @@ mod tests {
             epsilon,
             scale: Some(0.5),
             trained: Some(trained),
+            multiply: transformer_core::cpu::gemm::multiply,
         });
         (sums, gradients.expect("there is a scale"))
     }
@@ -398,6 +400,7 @@ mod tests {
             epsilon: 0.1,
             scale: None,
             trained: None,
+            multiply: transformer_core::cpu::gemm::multiply,
         };
         let _ = loss(inputs);
     }

@@ -4,7 +4,8 @@ use std::ops::{Add, Range};
 
 use burn::tensor::{Int, Tensor};
 use transformer_core::Transformer;
-use transformer_core::model::MatrixParts;
+use transformer_core::cpu::gemm::Multiply;
+use transformer_core::model::{MatmulPrecision, MatrixParts};
 
 use super::label_smoothing::LabelSmoothing;
 
@@ -51,6 +52,7 @@ pub struct Projection {
     pub(super) weight: Weight,
     /// The bias of the logits, `[vocab]`, if the model has one.
     pub(super) bias: Option<Tensor<1>>,
+    matmul: MatmulPrecision,
 }
 
 /// The pre-softmax matrix of a projection.
@@ -63,11 +65,15 @@ pub(super) enum Weight {
 }
 
 impl Projection {
-    /// Creates a projection from its matrix, `[vocab, d_model]`, and the bias of the logits, `[vocab]`, if there is
-    /// one.
+    /// Creates a projection in single precision from its matrix, `[vocab, d_model]`, and the bias of the logits,
+    /// `[vocab]`, if there is one.
     pub fn new(weight: Tensor<2>, bias: Option<Tensor<1>>) -> Self {
         let weight = Weight::Whole(Box::new(weight));
-        Self { weight, bias }
+        Self {
+            weight,
+            bias,
+            matmul: MatmulPrecision::F32,
+        }
     }
 
     /// Returns the projection of a model. Frozen parameters, which have no gradient, are without autodiff.
@@ -78,6 +84,7 @@ impl Projection {
                 None => Weight::Whole(Box::new(if_trained(model.output_weight()))),
             },
             bias: model.output_bias().map(if_trained),
+            matmul: model.matmul_precision(),
         }
     }
 }
@@ -115,6 +122,8 @@ pub(super) struct LossInputs {
     pub(super) scale: Option<f64>,
     /// The part of the matrix with a gradient; `None` if it is not trained.
     pub(super) trained: Option<TrainedPart>,
+    /// The function that multiplies matrices in CPU memory.
+    pub(super) multiply: Multiply,
 }
 
 impl LossInputs {
@@ -131,6 +140,7 @@ impl LossInputs {
         scale: Option<f64>,
     ) -> (Self, Tensor<2>, Option<Tensor<2>>) {
         let [_, d_model] = features.dims();
+        let multiply = projection.matmul.on_cpu(&features);
         let (features, weight, part, owner) = match projection.weight {
             Weight::Whole(weight) => {
                 let columns = TrainedPart::Columns(0..d_model);
@@ -166,6 +176,7 @@ impl LossInputs {
             labels,
             scale,
             trained: is_trained.then_some(part),
+            multiply,
         };
         (inputs, features, is_trained.then_some(owner))
     }

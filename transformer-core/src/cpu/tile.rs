@@ -1,23 +1,24 @@
-//! The layouts of tiles: blocks of matrices of 8-bit integers that a processor multiplies at once.
+//! The layouts of tiles: blocks of matrices that a processor multiplies at once, here of 8-bit integers. For
+//! [`bf16`](super::bf16) the same bytes are half as many bfloat16, in pairs instead of fours.
 
 use bytemuck::{Pod, Zeroable};
 
 /// Number of rows of a tile of activations, and of columns of a tile of weights.
-pub(super) const SIDE: usize = 16;
+pub(crate) const SIDE: usize = 16;
 /// Number of products of one sum in one step.
-pub(super) const DEPTH: usize = 64;
+pub(crate) const DEPTH: usize = 64;
 
 /// A row of a tile of activations: integers from −127 to 127.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C, align(64))]
-pub(super) struct Line(pub(super) [i8; DEPTH]);
+pub(crate) struct Line(pub(crate) [i8; DEPTH]);
 
 /// A tile of weights `[DEPTH / 4, SIDE, 4]`: four integers of a column are side by side.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C, align(64))]
-pub(super) struct Tile(pub(super) [i8; DEPTH * SIDE]);
+pub(crate) struct Tile(pub(crate) [i8; DEPTH * SIDE]);
 
 /// Sums of two tiles of rows with two of columns, or of one with four, row by row.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C, align(64))]
-pub(super) struct Sums(pub(super) [i32; 4 * SIDE * SIDE]);
+pub(crate) struct Sums(pub(crate) [i32; 4 * SIDE * SIDE]);

@@ -1,8 +1,9 @@
-//! Intel's tile registers (AMX), for sums of products of 8-bit integers.
+//! Intel's tile registers (AMX), for sums of products of 8-bit integers and of bfloat16.
 //!
-//! A tile has 16 rows of 64 bytes. The compiler has no stable names for its instructions, so they are assembly. Three
+//! A tile has 16 rows of 64 bytes. The compiler has no stable names for its instructions, so they are assembly. Four
 //! instructions matter: `tileloadd` reads rows at equal distances, `tdpbssd` adds to 16 × 16 sums the products of 16
-//! rows of 64 integers and 64 rows of 16 integers, and `tilestored` writes rows.
+//! rows of 64 integers and 64 rows of 16 integers, `tdpbf16ps` adds to as many `f32` sums those of 16 rows of 32 and
+//! 32 rows of 16 bfloat16, and `tilestored` writes rows.
 
 #![expect(
     unsafe_code,
@@ -33,10 +34,18 @@ struct Configuration {
 }
 
 /// Returns whether this processor has AMX for integers, and Linux lets this process use it.
-pub(super) fn available() -> bool {
+pub(crate) fn available() -> bool {
     static AVAILABLE: LazyLock<bool> =
         LazyLock::new(|| processor_has_tiles() && linux_lends_them());
     *AVAILABLE
+}
+
+/// Returns whether tiles are [`available`], and can be multiplied as bfloat16.
+pub(crate) fn has_bf16() -> bool {
+    const AMX_BF16: u32 = 1 << 22;
+    static HAS_BF16: LazyLock<bool> =
+        LazyLock::new(|| available() && __cpuid_count(7, 0).edx & AMX_BF16 != 0);
+    *HAS_BF16
 }
 
 fn processor_has_tiles() -> bool {
@@ -76,10 +85,65 @@ fn linux_lends_them() -> bool {
     status == 0
 }
 
+/// Writes the sums of two tiles of rows with two of columns, by the instruction with this name; the arguments are those
+/// of [`Tiles::square`]. The caller checks that the processor has this instruction.
+macro_rules! write_square {
+    ($product:literal, $tiles:ident, $rows:ident, $stride:ident, $columns:ident, $sums:ident) => {{
+        let depth = $columns[0].len();
+        assert_eq!($columns[1].len(), depth, "columns have equally many tiles");
+        assert!(
+            $tiles.height == SIDE && 0 < depth && depth <= $stride && $rows.len() >= 2 * SIDE * $stride,
+            "two whole tiles of rows"
+        );
+        // SAFETY: `$tiles` proves that tiles are available and configured in this thread, and the caller has checked
+        // the instruction. There are `2 * SIDE * $stride` lines of rows; every step reads one in each row, and there
+        // are at most `$stride` steps. Every step reads a tile of each column. The sums have 32 rows of 128 bytes.
+        unsafe {
+            asm!(
+                "tilezero tmm0",
+                "tilezero tmm1",
+                "tilezero tmm2",
+                "tilezero tmm3",
+                "2:",
+                "tileloadd tmm6, [{b0} + {line}]",
+                "tileloadd tmm4, [{a0} + {stride}]",
+                concat!($product, " tmm0, tmm4, tmm6"),
+                "tileloadd tmm7, [{b1} + {line}]",
+                concat!($product, " tmm1, tmm4, tmm7"),
+                "tileloadd tmm5, [{a1} + {stride}]",
+                concat!($product, " tmm2, tmm5, tmm6"),
+                concat!($product, " tmm3, tmm5, tmm7"),
+                "add {a0}, 64",
+                "add {a1}, 64",
+                "add {b0}, 1024",
+                "add {b1}, 1024",
+                "dec {depth}",
+                "jnz 2b",
+                "tilestored [{sums} + {width}], tmm0",
+                "tilestored [{sums} + {width} + 64], tmm1",
+                "tilestored [{sums} + {width} + 2048], tmm2",
+                "tilestored [{sums} + {width} + 2112], tmm3",
+                a0 = inout(reg) $rows.as_ptr() => _,
+                a1 = inout(reg) $rows[SIDE * $stride..].as_ptr() => _,
+                b0 = inout(reg) $columns[0].as_ptr() => _,
+                b1 = inout(reg) $columns[1].as_ptr() => _,
+                depth = inout(reg) depth => _,
+                stride = in(reg) $stride * size_of::<Line>(),
+                line = in(reg) size_of::<Line>(),
+                sums = in(reg) &raw mut *$sums,
+                width = in(reg) 2 * SIDE * size_of::<i32>(),
+                out("tmm0") _, out("tmm1") _, out("tmm2") _, out("tmm3") _,
+                out("tmm4") _, out("tmm5") _, out("tmm6") _, out("tmm7") _,
+                options(nostack),
+            );
+        }
+    }};
+}
+
 /// The tile registers of this thread, while they are configured.
 ///
 /// Registers 0 to 3 have sums, 4 and 5 activations, 5 to 7 weights. No function keeps values in them between calls.
-pub(super) struct Tiles {
+pub(crate) struct Tiles {
     /// Rows of a tile of activations.
     height: usize,
     /// Tiles belong to a thread.
@@ -93,7 +157,7 @@ impl Tiles {
     ///
     /// Panics without [`available`], if `height` is 0 or more than [`SIDE`], or while other tiles of this thread exist:
     /// they would lose their configuration.
-    pub(super) fn new(height: usize) -> Self {
+    pub(crate) fn new(height: usize) -> Self {
         assert!(
             available(),
             "this processor has no tiles, or Linux does not lend them"
@@ -138,61 +202,32 @@ impl Tiles {
     ///
     /// Panics if the tiles have fewer rows than [`SIDE`], or a slice is too short.
     #[inline(always)]
-    pub(super) fn square(
+    pub(crate) fn square(
         &self,
         rows: &[Line],
         stride: usize,
         columns: [&[Tile]; 2],
         sums: &mut Sums,
     ) {
-        let depth = columns[0].len();
-        assert_eq!(columns[1].len(), depth, "columns have equally many tiles");
-        assert!(
-            self.height == SIDE && 0 < depth && depth <= stride && rows.len() >= 2 * SIDE * stride,
-            "two whole tiles of rows"
-        );
-        // SAFETY: `self` proves that tiles are available and configured in this thread. There are `2 * SIDE * stride`
-        // lines of rows; every step reads one in each row, and there are at most `stride` steps. Every step reads a
-        // tile of each column. The sums have 32 rows of 128 bytes.
-        unsafe {
-            asm!(
-                "tilezero tmm0",
-                "tilezero tmm1",
-                "tilezero tmm2",
-                "tilezero tmm3",
-                "2:",
-                "tileloadd tmm6, [{b0} + {line}]",
-                "tileloadd tmm4, [{a0} + {stride}]",
-                "tdpbssd tmm0, tmm4, tmm6",
-                "tileloadd tmm7, [{b1} + {line}]",
-                "tdpbssd tmm1, tmm4, tmm7",
-                "tileloadd tmm5, [{a1} + {stride}]",
-                "tdpbssd tmm2, tmm5, tmm6",
-                "tdpbssd tmm3, tmm5, tmm7",
-                "add {a0}, 64",
-                "add {a1}, 64",
-                "add {b0}, 1024",
-                "add {b1}, 1024",
-                "dec {depth}",
-                "jnz 2b",
-                "tilestored [{sums} + {width}], tmm0",
-                "tilestored [{sums} + {width} + 64], tmm1",
-                "tilestored [{sums} + {width} + 2048], tmm2",
-                "tilestored [{sums} + {width} + 2112], tmm3",
-                a0 = inout(reg) rows.as_ptr() => _,
-                a1 = inout(reg) rows[SIDE * stride..].as_ptr() => _,
-                b0 = inout(reg) columns[0].as_ptr() => _,
-                b1 = inout(reg) columns[1].as_ptr() => _,
-                depth = inout(reg) depth => _,
-                stride = in(reg) stride * size_of::<Line>(),
-                line = in(reg) size_of::<Line>(),
-                sums = in(reg) &raw mut *sums,
-                width = in(reg) 2 * SIDE * size_of::<i32>(),
-                out("tmm0") _, out("tmm1") _, out("tmm2") _, out("tmm3") _,
-                out("tmm4") _, out("tmm5") _, out("tmm6") _, out("tmm7") _,
-                options(nostack),
-            );
-        }
+        write_square!("tdpbssd", self, rows, stride, columns, sums);
+    }
+
+    /// Like [`square`](Self::square), for pairs of bfloat16 in place of four integers, and `f32` sums. The processor
+    /// takes numbers below 1e-38 for zero.
+    ///
+    /// # Panics
+    ///
+    /// Panics without [`has_bf16`], if the tiles have fewer rows than [`SIDE`], or a slice is too short.
+    #[inline(always)]
+    pub(crate) fn square_bf16(
+        &self,
+        rows: &[Line],
+        stride: usize,
+        columns: [&[Tile]; 2],
+        sums: &mut Sums,
+    ) {
+        assert!(has_bf16(), "this processor does not multiply bfloat16");
+        write_square!("tdpbf16ps", self, rows, stride, columns, sums);
     }
 
     /// Writes the sums of one tile of rows with four tiles of columns.
@@ -207,7 +242,7 @@ impl Tiles {
     ///
     /// Panics if a slice is too short.
     #[inline(always)]
-    pub(super) fn wide(
+    pub(crate) fn wide(
         &self,
         rows: &[Line],
         stride: usize,
