@@ -293,7 +293,8 @@ impl DocumentOptions {
         let language = translator.languages().src.as_ref();
         let language = language.map_or(DEFAULT_LANGUAGE, LanguageCode::as_str);
         let splitter = Splitter::new(split.unwrap_or_default(), language);
-        let protection = Protection::placeholders();
+        let target = translator.languages().tgt.as_ref();
+        let protection = Protection::placeholders().with_check(target);
         let parts = format.read(name, input, &FormatOptions::default())?;
         let mut translated = Vec::new();
         DocumentTranslator::new(&lines, &splitter, &protection)

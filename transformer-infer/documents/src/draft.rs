@@ -7,10 +7,11 @@ use super::Protection;
 use super::copied::Copied;
 use super::limits::LineLimits;
 use super::line::DocumentLine;
-use super::marks::{Chunk, Form, Sentence, Unit, put_back, units};
+use super::marks::{Chunk, Sentence, Unit, put_back, units};
 use super::passage::Passage;
 use super::rules::DocumentRules;
 use super::split::trimmed;
+use super::trial::{Attempt, Trial};
 use transformer_text::Link;
 
 /// The sentences of a plain text. The text between them, mostly whitespace, stays in the translation.
@@ -50,7 +51,7 @@ impl<L: LineLimits> DocumentRules<'_, L> {
     /// # Example
     ///
     /// ```
-    /// use transformer_documents::{DocumentRules, Form, LineLimits, Protection, Split, Splitter};
+    /// use transformer_documents::{Attempt, DocumentRules, LineLimits, Protection, Split, Splitter};
     ///
     /// /// A model of lines of any length.
     /// struct AnyLength;
@@ -61,7 +62,8 @@ impl<L: LineLimits> DocumentRules<'_, L> {
     /// let rules = DocumentRules { limits: &AnyLength, splitter: &splitter, protection: &protection };
     ///
     /// let draft = rules.draft("A dog runs.  It is fast.");
-    /// let texts: Vec<&str> = draft.sentences.iter().map(|it| it.line(Form::Shown)).collect();
+    /// let shown = Attempt::default();
+    /// let texts: Vec<&str> = draft.sentences.iter().map(|it| it.line(shown)).collect();
     /// assert_eq!(texts, ["A dog runs.", "It is fast."]);
     /// assert_eq!(draft.sentences[1].range, 13..24);
     /// ```
@@ -89,31 +91,36 @@ impl<L: LineLimits> DocumentRules<'_, L> {
 }
 
 impl DraftSentence {
-    /// Returns the line to translate in a form: the sentence with single spaces.
-    pub fn line(&self, form: Form) -> &str {
-        &self.sentence.in_form(form).text
+    /// Returns the line to translate: the sentence with single spaces.
+    pub fn line(&self, attempt: Attempt) -> &str {
+        self.sentence.line(attempt)
     }
 
-    /// Returns the line to translate in a form, with the texts to copy. `index` is its number.
-    pub fn document_line(&self, form: Form, index: u64) -> DocumentLine<'_> {
-        DocumentLine {
-            text: self.line(form),
-            needs_links: self.needs_links(form),
-            index,
-            copied: self.copied(form),
-            terms: self.sentence.terms(form),
-        }
+    /// Returns the line to translate, with the texts to copy. `index` is its number.
+    pub fn document_line(&self, attempt: Attempt, index: u64) -> DocumentLine<'_> {
+        self.sentence.document_line(attempt, index)
     }
 
     /// Returns the bytes of the line that are copied; they contain no glossary terms.
-    pub fn copied(&self, form: Form) -> &[Range<usize>] {
-        &self.sentence.in_form(form).copied
+    pub fn copied(&self, attempt: Attempt) -> &[Range<usize>] {
+        &self.sentence.in_form(attempt.form).copied
     }
 
-    /// Returns the form in which to translate the sentence again, if a translation of the line does not keep the copied
-    /// text.
-    pub fn next_form(&self, form: Form, line: &str, protection: &Protection) -> Option<Form> {
-        self.sentence.next_form(form, line, protection)
+    /// Takes the translation of the next attempt, with its text. Returns whether there is another attempt.
+    pub fn take<T>(
+        &self,
+        trial: &mut Trial<T>,
+        text: &str,
+        translation: T,
+        protection: &Protection,
+    ) -> bool {
+        trial.take(&self.sentence, text, translation, protection)
+    }
+
+    /// Returns whether a translation of the line keeps the copied text.
+    pub fn keeps(&self, attempt: Attempt, line: &str, protection: &Protection) -> bool {
+        let next = self.sentence.next_form(attempt.form, line, protection);
+        next.is_none()
     }
 
     /// Returns whether the line has nothing to translate, so that its translation is the line itself.
@@ -122,21 +129,21 @@ impl DraftSentence {
     }
 
     /// Returns whether [`translation`](Self::translation) needs the links between the line and its translation.
-    pub fn needs_links(&self, form: Form) -> bool {
-        !self.sentence.in_form(form).marks.is_empty()
+    pub fn needs_links(&self, attempt: Attempt) -> bool {
+        !self.sentence.in_form(attempt.form).marks.is_empty()
     }
 
     /// Puts the text that was taken out into a translation of the line.
     pub fn translation(
         &self,
-        form: Form,
+        attempt: Attempt,
         line: &str,
         links: &[Link],
         protection: &Protection,
     ) -> DraftTranslation {
         let mut translation = DraftTranslation::default();
         let start_of_line = line.as_ptr() as usize;
-        for chunk in put_back(self.sentence.in_form(form), line, links, protection) {
+        for chunk in put_back(self.sentence.in_form(attempt.form), line, links, protection) {
             match chunk {
                 Chunk::Text(text) => {
                     // The text is a part of the line.
@@ -161,12 +168,12 @@ impl DraftSentence {
     /// the whole `source` text and of the translation of this sentence. `links` are those of the lines.
     pub fn words(
         &self,
-        form: Form,
+        attempt: Attempt,
         source: &str,
         translation: &DraftTranslation,
         links: &[Link],
     ) -> Vec<Link> {
-        let sentence = self.sentence.in_form(form);
+        let sentence = self.sentence.in_form(attempt.form);
         let src_positions = self.positions(sentence, source);
         let src_words = units(&source[self.range.clone()], &[]);
         let tgt_words = units(&translation.text, &[]);
@@ -245,7 +252,7 @@ fn word_at(words: &[Unit], at: usize) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Protection, Split, Splitter, TranslatedLine};
+    use crate::{Form, Protection, Split, Splitter, TranslatedLine, Way};
 
     /// The limits of lines with at most so many bytes.
     struct AtMost(usize);
@@ -269,6 +276,12 @@ mod tests {
         rules.draft(text).sentences
     }
 
+    /// The attempt without copied text.
+    const HIDDEN: Attempt = Attempt {
+        form: Form::Hidden,
+        way: Way::Usual,
+    };
+
     fn link(src: Range<usize>, tgt: Range<usize>) -> Link {
         Link { src, tgt }
     }
@@ -286,11 +299,12 @@ mod tests {
     #[test]
     fn what_is_copied_is_not_in_the_line_and_comes_back() {
         let sentence = &sentences("is  {a} x", 99)[0];
-        let form = Form::Hidden;
-        let line = (sentence.line(form), sentence.needs_links(form));
+        let attempt = HIDDEN;
+        let line = (sentence.line(attempt), sentence.needs_links(attempt));
         assert_eq!(line, ("is x", true));
         let links = [link(0..2, 2..4), link(3..4, 0..1)];
-        let translation = sentence.translation(form, "X IS", &links, &Protection::placeholders());
+        let translation =
+            sentence.translation(attempt, "X IS", &links, &Protection::placeholders());
         assert!(translation.text.contains("{a}"), "{translation:?}");
     }
 
@@ -298,12 +312,16 @@ mod tests {
     fn words_are_found_in_the_text_whatever_is_copied_before_them() {
         let text = "Oh. É {a}  x y";
         let sentence = &sentences(text, 99)[1];
-        let form = Form::Hidden;
-        let copy = TranslatedLine::copy_of(sentence.line(form));
-        let translation =
-            sentence.translation(form, &copy.text, &copy.links, &Protection::placeholders());
+        let attempt = HIDDEN;
+        let copy = TranslatedLine::copy_of(sentence.line(attempt));
+        let translation = sentence.translation(
+            attempt,
+            &copy.text,
+            &copy.links,
+            &Protection::placeholders(),
+        );
         assert_eq!(translation.text, "É {a}  x y");
-        let words = sentence.words(form, text, &translation, &copy.links);
+        let words = sentence.words(attempt, text, &translation, &copy.links);
         let expected = [
             link(4..6, 0..2),
             link(7..10, 3..6),

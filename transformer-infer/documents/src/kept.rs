@@ -96,6 +96,38 @@ pub(super) fn loss(
     (!has_order || has_more || has_strays).then_some(Loss::Changed)
 }
 
+/// Returns whether a translation does not keep the items other than numbers.
+pub(super) fn lacks_copied(
+    text: &str,
+    items: &[Item],
+    translation: &str,
+    protection: &Protection,
+) -> bool {
+    let exact = items.iter().filter(|item| item.keep != Keep::Digits);
+    let exact: Vec<Item> = exact.cloned().collect();
+    !exact.is_empty() && loss(text, &exact, translation, protection).is_some()
+}
+
+/// Returns whether a translation lacks digits of the text that [`lacks_digits`] lets it write as words: those outside
+/// its items, such as small numbers, and numbers of two digits.
+pub(super) fn lacks_small_digits(
+    text: &str,
+    items: &[Item],
+    translation: &str,
+    positions: &[Option<Range<usize>>],
+) -> bool {
+    let mut found = groups(&without(translation, positions.iter().flatten()));
+    let numbers = items.iter().filter(|item| item.keep == Keep::Digits);
+    let numbers = numbers.map(|item| &text[item.range.clone()]);
+    let mut lacks_number = false;
+    for number in numbers {
+        let is_found = take_digits(&groups(number), &mut found);
+        lacks_number |= !is_found && number.len() == 2 && number.parse::<u32>().is_ok();
+    }
+    let mut small = groups(&without(text, items.iter().map(|item| &item.range))).into_iter();
+    lacks_number || small.any(|number| !take_digits(&[number], &mut found))
+}
+
 /// Returns whether a word found in a translation touches letters only on sides where it does in the text.
 fn ends_as(text: &str, range: &Range<usize>, translation: &str, found: &Range<usize>) -> bool {
     let touches = |text: &str, range: &Range<usize>| {
@@ -119,7 +151,7 @@ fn ends_as(text: &str, range: &Range<usize>, translation: &str, found: &Range<us
 /// Languages write the same number in different ways: with other separators, as a date in another order or with the
 /// name of the month, `19th` as `XIX`, `1.5 billion` as `15亿`. So other digits are accepted, unless they are a part of
 /// the number itself.
-fn lacks_digits(
+pub(super) fn lacks_digits(
     text: &str,
     items: &[Item],
     translation: &str,

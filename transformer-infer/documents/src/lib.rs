@@ -18,6 +18,7 @@ extern crate self as transformer_documents;
 
 mod boundaries;
 mod braces;
+mod check;
 mod copied;
 mod draft;
 pub mod format;
@@ -34,11 +35,13 @@ mod rules;
 mod segments;
 mod spaces;
 mod split;
+mod trial;
 mod window;
 
 #[cfg(test)]
 mod tests;
 
+pub use check::{Doubtful, Fault, Faults};
 #[doc(hidden)]
 pub use draft::{DraftSentence, DraftTranslation, TextDraft};
 pub use format::ReadError;
@@ -55,4 +58,7 @@ pub use rules::DocumentRules;
 #[doc(hidden)]
 pub use split::SplitError;
 pub use split::{Split, Splitter};
+pub use trial::{Attempt, Way};
+#[doc(hidden)]
+pub use trial::{Trial, Tried};
 pub use window::Window;

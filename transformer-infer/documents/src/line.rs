@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use super::marks::units;
+use super::marks::{Sentence, units};
+use super::{Attempt, Protection};
 use transformer_text::Link;
 
 /// A line to translate: a sentence, or a part of a sentence that is too long.
@@ -18,6 +19,9 @@ pub struct DocumentLine<'a> {
     pub copied: &'a [Range<usize>],
     /// Texts that the translation must contain, in addition to glossary terms, if the search can require them.
     pub terms: &'a [String],
+    /// The attempt at a translation; its way is the search to use.
+    pub attempt: Attempt,
+    pub(super) sentence: &'a Sentence,
 }
 
 impl<'a> DocumentLine<'a> {
@@ -27,6 +31,16 @@ impl<'a> DocumentLine<'a> {
         let of_line = self.terms.iter().filter(|_| !is_sampled);
         let of_glossary = of_glossary.iter().copied();
         of_glossary.chain(of_line.map(String::as_str)).collect()
+    }
+
+    /// Returns the index of the first of several translations with the fewest faults.
+    pub fn best_of<'t>(
+        &self,
+        translations: impl Iterator<Item = &'t str>,
+        protection: &Protection,
+    ) -> usize {
+        self.sentence
+            .best_of(self.attempt, translations, protection)
     }
 }
 

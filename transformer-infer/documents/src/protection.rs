@@ -1,11 +1,13 @@
 //! [`Protection`]: words that are copied instead of translated, such as placeholders and URLs.
 
 use std::ops::Range;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use regex::Regex;
+use transformer_text::LanguageCode;
 
 use super::braces::closed_braces;
+use super::check::{Check, Faults};
 use super::kinds::{KINDS, Keep, Kind, MESSAGE_START, NUMBERS, pattern};
 use super::numbers::is_small_number;
 
@@ -15,7 +17,10 @@ use super::numbers::is_small_number;
 /// fails, the text is taken out of the sentence before translation, and put back by word alignments.
 #[derive(Clone, Debug, Default)]
 pub struct Protection {
-    rules: Vec<Rule>,
+    /// The rules, shared by copies: each pattern has a cache.
+    rules: Arc<Vec<Rule>>,
+    /// The check of translations, if they are checked.
+    check: Option<Check>,
 }
 
 /// An invalid regular expression.
@@ -54,17 +59,20 @@ impl Protection {
     /// and keeps the digits of numbers.
     pub fn placeholders() -> Self {
         // Compiling the patterns takes longer than reading most documents.
-        static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| KINDS.iter().map(Rule::of).collect());
+        static RULES: LazyLock<Arc<Vec<Rule>>> =
+            LazyLock::new(|| Arc::new(KINDS.iter().map(Rule::of).collect()));
         Self {
             rules: RULES.clone(),
+            check: None,
         }
     }
 
     /// Adds a rule that copies numbers and their units exactly.
     #[must_use]
     pub fn with_numbers(mut self) -> Self {
-        self.rules.retain(|rule| rule.keep != Keep::Digits);
-        self.rules.push(Rule::exact(pattern(NUMBERS)));
+        let rules = Arc::make_mut(&mut self.rules);
+        rules.retain(|rule| rule.keep != Keep::Digits);
+        rules.push(Rule::exact(pattern(NUMBERS)));
         self
     }
 
@@ -81,8 +89,32 @@ impl Protection {
             pattern: pattern.to_owned(),
             source: Box::new(source),
         })?;
-        self.rules.push(Rule::exact(compiled));
+        Arc::make_mut(&mut self.rules).push(Rule::exact(compiled));
         Ok(self)
+    }
+
+    /// Also checks translations into a language. One with a [`Fault`](super::Fault) is translated again in other ways,
+    /// and the one with the fewest faults is kept.
+    #[must_use]
+    pub fn with_check(self, target: Option<&LanguageCode>) -> Self {
+        let check = Some(Check::new(target));
+        Self { check, ..self }
+    }
+
+    /// Returns the faults of a translation; none without a check.
+    pub fn faults(&self, source: &str, translation: &str) -> Faults {
+        match self.check {
+            Some(_) => self.faults_of(source, &self.items(source), translation),
+            None => Faults::default(),
+        }
+    }
+
+    /// Like [`faults`](Self::faults), given the items of the source.
+    pub(super) fn faults_of(&self, source: &str, items: &[Item], translation: &str) -> Faults {
+        let check = self.check.as_ref();
+        check.map_or_else(Faults::default, |check| {
+            check.faults(source, items, translation, self)
+        })
     }
 
     /// Returns the ranges of a translation's program placeholders, which are extra since all were taken out of the
@@ -99,7 +131,7 @@ impl Protection {
     /// Returns the items to copy, in order; if two overlap, the first wins, then the longer one.
     pub(super) fn items(&self, text: &str) -> Vec<Item> {
         let mut found: Vec<(Range<usize>, usize, &Rule)> = Vec::new();
-        for rule in &self.rules {
+        for rule in self.rules.iter() {
             let of_rule = rule.find(text).into_iter();
             found.extend(of_rule.map(|(range, end)| (range, end, rule)));
         }

@@ -4,12 +4,14 @@ use std::mem;
 use std::ops::Range;
 
 use super::Protection;
+use super::check::Faults;
 use super::copied::Copied;
 use super::limits::LineLimits;
 use super::line::{DocumentLine, TranslatedLine};
-use super::marks::{Chunk, Form, Piece, Sentence, cut, put_back};
+use super::marks::{Chunk, Piece, Sentence, cut, put_back};
 use super::passage::{MarkKind, Part, Passage};
 use super::rules::DocumentRules;
+use super::trial::{Trial, Tried};
 
 /// Parts of a document that are translated together.
 ///
@@ -58,6 +60,7 @@ pub struct Window {
     texts: Vec<String>,
     /// Number of the next sentence in the document.
     next_index: u64,
+    doubtful: Vec<(u64, Faults)>,
 }
 
 /// Parts without the translations of their sentences.
@@ -65,8 +68,8 @@ pub struct Window {
 struct Level {
     parts: Vec<Prepared>,
     sentences: Vec<Sentence>,
-    /// The form and the translation of each sentence.
-    translated: Vec<(Form, TranslatedLine)>,
+    /// The attempts at each sentence.
+    trials: Vec<Trial<TranslatedLine>>,
     /// The indices of the sentences to translate in this round.
     waiting: Vec<usize>,
     /// Number of the first sentence in the document.
@@ -107,6 +110,7 @@ impl Window {
             level: None,
             texts: Vec::new(),
             next_index: n_sentences,
+            doubtful: Vec::new(),
         }
     }
 
@@ -118,7 +122,7 @@ impl Window {
         on_split: impl FnMut(&str, usize),
     ) -> bool {
         if let Some(level) = self.level.take() {
-            self.texts = level.into_texts(rules.protection);
+            self.texts = level.into_texts(rules.protection, &mut self.doubtful);
         }
         let Some(mut parts) = self.levels.pop() else {
             return false;
@@ -148,7 +152,7 @@ impl Window {
     }
 
     /// Takes the translations of [`sentences`](Self::sentences), in the same order, and begins the next round, with
-    /// those that lack text that must be copied.
+    /// those that lack text that must be copied, or have other faults that `protection` checks.
     ///
     /// # Panics
     ///
@@ -168,6 +172,11 @@ impl Window {
     /// Returns the number of sentences of the document so far, including those before this window.
     pub fn n_sentences(&self) -> u64 {
         self.next_index
+    }
+
+    /// Returns the number and the faults of each sentence in the levels that are done with a doubtful translation.
+    pub fn doubtful(&self) -> &[(u64, Faults)] {
+        &self.doubtful
     }
 
     /// Returns the text of each part, once [`begin_level`](Self::begin_level) has returned false.
@@ -204,14 +213,14 @@ impl Level {
         // Without letters there is nothing to translate.
         let (waiting, copied): (Vec<usize>, Vec<usize>) = (0..sentences.len())
             .partition(|index| sentences[*index].text.contains(char::is_alphabetic));
-        let mut translated = vec![(Form::default(), TranslatedLine::default()); sentences.len()];
+        let mut trials = vec![Trial::default(); sentences.len()];
         for index in copied {
-            translated[index].1 = TranslatedLine::copy_of(&sentences[index].text);
+            trials[index] = Trial::done(TranslatedLine::copy_of(&sentences[index].text));
         }
         Self {
             parts,
             sentences,
-            translated,
+            trials,
             waiting,
             first_index,
         }
@@ -219,43 +228,39 @@ impl Level {
 
     fn lines(&self) -> Vec<DocumentLine<'_>> {
         let line = |index: &usize| {
-            let (form, _) = self.translated[*index];
-            let sentence = self.sentences[*index].in_form(form);
-            DocumentLine {
-                text: &sentence.text,
-                needs_links: !sentence.marks.is_empty(),
-                index: self.first_index + *index as u64,
-                copied: &sentence.copied,
-                terms: self.sentences[*index].terms(form),
-            }
+            let attempt = self.trials[*index].attempt();
+            self.sentences[*index].document_line(attempt, self.first_index + *index as u64)
         };
         self.waiting.iter().map(line).collect()
     }
 
     fn write(&mut self, translations: Vec<TranslatedLine>, protection: &Protection) {
-        for (index, line) in mem::take(&mut self.waiting).into_iter().zip(translations) {
-            let (form, translated) = &mut self.translated[index];
-            match self.sentences[index].next_form(*form, &line.text, protection) {
-                Some(next) => {
-                    *form = next;
-                    self.waiting.push(index);
-                }
-                None => *translated = line,
+        for (index, mut line) in mem::take(&mut self.waiting).into_iter().zip(translations) {
+            let trial = &mut self.trials[index];
+            line.text = trial.attempt().written(line.text, protection);
+            let text = line.text.clone();
+            if trial.take(&self.sentences[index], &text, line, protection) {
+                self.waiting.push(index);
             }
         }
     }
 
-    fn into_texts(self, protection: &Protection) -> Vec<String> {
+    fn into_texts(self, protection: &Protection, doubtful: &mut Vec<(u64, Faults)>) -> Vec<String> {
         let Self {
             parts,
             sentences,
-            translated,
+            trials,
             ..
         } = self;
+        let best = trials.into_iter().map(Trial::into_best);
+        let tried: Vec<Tried<TranslatedLine>> = best.map(Option::unwrap_or_default).collect();
+        let numbered = (self.first_index..).zip(&tried);
+        let faulty = numbered.filter(|(_, tried)| !tried.faults.is_empty());
+        doubtful.extend(faulty.map(|(index, tried)| (index, tried.faults)));
         let text = |part| match part {
             Prepared::Verbatim(text) => text,
             Prepared::Passage { passage, pieces } => {
-                written(&passage, &pieces, &sentences, &translated, protection)
+                written(&passage, &pieces, &sentences, &tried, protection)
             }
         };
         parts.into_iter().map(text).collect()
@@ -285,7 +290,7 @@ fn written(
     passage: &Passage,
     pieces: &[Piece],
     sentences: &[Sentence],
-    translated: &[(Form, TranslatedLine)],
+    tried: &[Tried<TranslatedLine>],
     protection: &Protection,
 ) -> String {
     let notation = &passage.notation;
@@ -295,8 +300,12 @@ fn written(
             Piece::Text(text) => written.push_str(&notation.escape(text)),
             Piece::Raw(raw) => written.push_str(&raw.source()),
             Piece::Sentence(index) => {
-                let (form, TranslatedLine { text, links, .. }) = &translated[*index];
-                let sentence = sentences[*index].in_form(*form);
+                let Tried {
+                    attempt,
+                    translation: TranslatedLine { text, links },
+                    ..
+                } = &tried[*index];
+                let sentence = sentences[*index].in_form(attempt.form);
                 for chunk in put_back(sentence, text, links, protection) {
                     match chunk {
                         Chunk::Text(text) => written.push_str(&notation.escape(text)),

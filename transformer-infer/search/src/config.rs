@@ -92,6 +92,13 @@ impl Search {
     /// The largest `beam_size` and `n_best` allowed.
     pub const MOST_HYPOTHESES: usize = 10_000;
 
+    /// The length of n-grams in [`without_repeats`](Self::without_repeats): a shorter one would forbid much of what
+    /// ordinary sentences have twice.
+    const MAX_REPEATED: usize = 3;
+
+    /// The smallest beam of [`widened`](Self::widened).
+    const LEAST_WIDENED: usize = 8;
+
     /// Returns greedy search: the likeliest token at each step.
     pub fn greedy() -> Self {
         Self {
@@ -174,6 +181,28 @@ impl Search {
             max_len: self.max_len.limit(src_len),
             min_len: self.min_len.limit(src_len),
             ..Request::default()
+        }
+    }
+
+    /// Returns a search for another translation of a line: without repeated n-grams.
+    #[must_use]
+    pub fn without_repeats(&self) -> Self {
+        let most = Self::MAX_REPEATED;
+        Self {
+            no_repeat_ngram: Some(self.no_repeat_ngram.map_or(most, |n| n.min(most))),
+            ..self.clone()
+        }
+    }
+
+    /// Returns a search for other translations of a line: with a beam of twice the size, or as many samples, and all
+    /// the hypotheses.
+    #[must_use]
+    pub fn widened(&self) -> Self {
+        let beam_size = (2 * self.beam_size).clamp(Self::LEAST_WIDENED, Self::MOST_HYPOTHESES);
+        Self {
+            beam_size,
+            n_best: beam_size,
+            ..self.clone()
         }
     }
 

@@ -1,6 +1,7 @@
 //! [`DocumentEvent`] and [`DocumentSummary`]: the messages about a translation.
 
 use transformer_core::text::printable;
+use transformer_documents::Doubtful;
 use transformer_translate::Warning;
 
 /// Number of characters of a sentence that an event shows.
@@ -47,6 +48,9 @@ pub struct DocumentSummary {
     pub n_terms: usize,
     /// Number of those terms that are missing from the translations.
     pub n_unmet_terms: usize,
+    /// The sentences with doubtful translations, numbered from 1, if translations are
+    /// [checked](super::Protection::with_check).
+    pub doubtful: Doubtful,
 }
 
 impl std::fmt::Display for DocumentEvent {

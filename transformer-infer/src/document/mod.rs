@@ -15,12 +15,13 @@ pub use event::{DocumentEvent, DocumentSummary};
 pub use model_lines::ModelLines;
 #[doc(hidden)]
 pub use model_lines::translate_lines;
-#[doc(hidden)]
-pub use transformer_documents::ProtectionError;
 #[doc(no_inline)]
 pub use transformer_documents::format;
+pub use transformer_documents::{Attempt, Doubtful, Fault, Faults, Way};
 pub use transformer_documents::{
     DocumentLine, DocumentRules, LineLimits, Protection, ReadError, Split, Splitter, TokenLimits,
     TranslatedLine, Window,
 };
+#[doc(hidden)]
+pub use transformer_documents::{DraftSentence, ProtectionError, Trial};
 pub use translate::DocumentTranslator;

@@ -3,7 +3,7 @@
 use crate::search::Search;
 use transformer_translate::{Glossary, Input, Translation, Translator, Warning};
 
-use super::{DocumentError, DocumentLine, TokenLimits, TranslatedLine};
+use super::{DocumentError, DocumentLine, Protection, TokenLimits, TranslatedLine, Way};
 
 /// A translator of the sentences of documents by a model.
 ///
@@ -77,11 +77,13 @@ impl<'a> ModelLines<'a> {
     pub(super) fn translate(
         &self,
         lines: &[DocumentLine<'_>],
+        protection: &Protection,
         on_progress: &mut dyn FnMut(usize),
     ) -> Result<Vec<(TranslatedLine, Outcome)>, DocumentError> {
         let of_glossary: Vec<Vec<&str>> = lines.iter().map(|line| self.terms(line)).collect();
         let terms = |index: usize| &of_glossary[index][..];
-        let translated = translate_lines(self.translator, &self.search, lines, terms, on_progress)?;
+        let means = (self.translator, &self.search, protection);
+        let translated = translate_lines(means, lines, terms, on_progress)?;
         let outcome = |((translation, line), terms): ((Translation, _), &Vec<&str>)| {
             (line, Outcome::of(&translation, terms))
         };
@@ -100,11 +102,11 @@ impl<'a> ModelLines<'a> {
     }
 }
 
-/// Translates lines of documents with the terms of a glossary for each, and links the words of those that need it.
+/// Translates lines of documents with the terms of a glossary for each, and links the words of those that need it. Each
+/// line is translated in the way of its attempt.
 #[doc(hidden)]
 pub fn translate_lines<'a>(
-    translator: &Translator,
-    search: &Search,
+    (translator, search, protection): (&Translator, &Search, &Protection),
     lines: &[DocumentLine<'a>],
     of_glossary: impl Fn(usize) -> &'a [&'a str],
     on_progress: &mut dyn FnMut(usize),
@@ -113,14 +115,31 @@ pub fn translate_lines<'a>(
     let indexed = lines.iter().enumerate();
     let terms = indexed.map(|(index, line)| line.required(of_glossary(index), is_sampled));
     let terms: Vec<Vec<&str>> = terms.collect();
-    let inputs = lines.iter().zip(&terms).map(|(line, terms)| Input {
-        text: line.text,
-        terms,
-        index: line.index,
-        ..Input::default()
+    let mut translations: Vec<(usize, Translation)> = Vec::with_capacity(lines.len());
+    for (way, search) in searches(search) {
+        let own = (0..lines.len()).filter(|index| lines[*index].attempt.way == way);
+        let own: Vec<usize> = own.collect();
+        let inputs = own.iter().map(|&index| Input {
+            text: lines[index].text,
+            terms: &terms[index],
+            index: lines[index].index,
+            ..Input::default()
+        });
+        let inputs: Vec<Input<'_>> = inputs.collect();
+        let translated = translator.translate_inputs(&inputs, &search, on_progress)?;
+        translations.extend(own.into_iter().zip(translated));
+    }
+    translations.sort_by_key(|(index, _)| *index);
+    let translations = translations.into_iter().map(|(index, mut translation)| {
+        if translation.candidates.len() > 1 {
+            let texts = translation.candidates.iter().map(|it| it.text.as_str());
+            let best = lines[index].best_of(texts, protection);
+            translation.candidates[..=best].rotate_right(1);
+            translation.candidates.truncate(search.n_best);
+        }
+        translation
     });
-    let inputs: Vec<Input<'_>> = inputs.collect();
-    let translations = translator.translate_inputs(&inputs, search, on_progress)?;
+    let translations: Vec<Translation> = translations.collect();
     let texts = lines
         .iter()
         .map(|line| line.needs_links.then_some(line.text));
@@ -133,6 +152,16 @@ pub fn translate_lines<'a>(
             (translation, TranslatedLine { text, links })
         });
     Ok(translated.collect())
+}
+
+/// Returns the search for each way.
+fn searches(search: &Search) -> [(Way, Search); 4] {
+    [
+        (Way::Usual, search.clone()),
+        (Way::LowerCase, search.clone()),
+        (Way::NoRepeats, search.without_repeats()),
+        (Way::Wide, search.widened()),
+    ]
 }
 
 impl Outcome {

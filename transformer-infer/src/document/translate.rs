@@ -10,7 +10,7 @@ use super::{DocumentError, DocumentRules, Protection, Splitter, TokenLimits, Win
 use transformer_documents::Part;
 
 /// A translator of documents: splits passages into sentences, translates these together until their translations keep
-/// the copied text, and puts markup back.
+/// the copied text and pass the check of the [`Protection`], if it has one, and puts markup back.
 ///
 /// # Example
 ///
@@ -113,7 +113,9 @@ impl<'a> DocumentTranslator<'a> {
                         on_event(DocumentEvent::Progress { n_sentences });
                     }
                 };
-                let translated = self.lines.translate(&sentences, &mut on_progress)?;
+                let translated =
+                    self.lines
+                        .translate(&sentences, self.protection, &mut on_progress)?;
                 let (translated, found): (Vec<_>, Vec<_>) = translated.into_iter().unzip();
                 for (sentence, outcome) in sentences.iter().zip(found) {
                     // The first round has the whole sentence, and the last one the translation that counts.
@@ -125,6 +127,9 @@ impl<'a> DocumentTranslator<'a> {
             for (start, outcome) in outcomes.into_values() {
                 self.report(&start, outcome, on_event);
             }
+        }
+        for (index, faults) in window.doubtful() {
+            self.summary.doubtful.add(index + 1, *faults);
         }
         self.summary.n_sentences = window.n_sentences();
         Ok(window.into_texts())

@@ -144,7 +144,8 @@ impl Job {
             });
         let lines: Vec<DocumentLine<'_>> = lines.collect();
         let translator = &self.model.translator;
-        let translated = translate_lines(translator, &self.search, &lines, |_| &[], &mut |_| ());
+        let means = (translator, &self.search, &self.model.protection);
+        let translated = translate_lines(means, &lines, |_| &[], &mut |_| ());
         let translated = translated.map_err(refused)?;
         let sentences = lines.iter().zip(&translated);
         let sentences = sentences.map(|(line, (translation, translated))| {

@@ -74,6 +74,11 @@ impl Sentence {
         }
     }
 
+    /// Returns whether it has copied text that can be taken out.
+    pub(crate) fn has_hidden(&self) -> bool {
+        self.hidden.is_some()
+    }
+
     /// Returns the next form to try, if a translation does not keep the copied text.
     pub(crate) fn next_form(
         &self,

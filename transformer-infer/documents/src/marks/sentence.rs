@@ -7,6 +7,7 @@ use crate::kinds::Keep;
 use crate::passage::{MarkKind, Part, Passage, Raw};
 use crate::protection::Item;
 use crate::spaces::{Spaces, needs_space};
+use crate::trial::lower_case;
 
 /// A segment that is translated individually.
 #[derive(Clone, Debug, Default)]
@@ -23,6 +24,8 @@ pub(crate) struct Sentence {
     pub(super) terms: Vec<String>,
     /// The bytes of the passage that were taken out and are marks.
     pub(crate) taken_out: Vec<Range<usize>>,
+    /// The text in lower case, if it is in capitals.
+    pub(crate) lower: Option<String>,
     /// The sentence without its copied text, if it has any.
     pub(super) hidden: Option<Box<Self>>,
 }
@@ -189,6 +192,7 @@ impl<'a> SentenceBuilder<'a> {
         let terms = terms.map(|it| self.passage.text[it.inner()].to_owned());
         Sentence {
             terms: terms.collect(),
+            lower: lower_case(&self.text, &kept),
             text: self.text,
             marks: self.marks,
             kept,

@@ -1,6 +1,7 @@
 //! Tests of documents, with translators of known output.
 
 mod cases;
+mod checked;
 mod copied;
 mod doubles;
 mod encodings;

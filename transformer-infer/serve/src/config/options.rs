@@ -15,6 +15,8 @@ pub struct ServeOptions {
     pub models: Vec<PathBuf>,
     /// Options for opening the models.
     pub open: OpenOptions,
+    /// True if translations are checked, and translated again if they have faults. Default: true.
+    pub check: bool,
     /// The third language for translating between two languages that no model connects.
     pub pivot: Option<LanguageCode>,
     /// The address to listen on. Default: 127.0.0.1, reachable only by programs on the same machine.
@@ -39,6 +41,7 @@ impl Default for ServeOptions {
         Self {
             models: Vec::new(),
             open: OpenOptions::default(),
+            check: true,
             pivot: None,
             host: Ipv4Addr::LOCALHOST.into(),
             port: 5000,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
+use axum::http::HeaderMap;
 use axum::{Extension, Json};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -10,7 +11,7 @@ use utoipa::ToSchema;
 use super::error::{DeeplError, unsupported};
 use super::request::{Common, admitted};
 use super::usage::Usage;
-use crate::http::ApiError;
+use crate::http::{ApiError, doubtful_headers};
 use crate::languages::{Answer, Asked, AskedFormat, answer};
 use crate::parameters::{Parameters, Texts, flag, list, text, texts};
 use crate::state::Shared;
@@ -94,7 +95,7 @@ pub(super) async fn translate(
     State(shared): State<Arc<Shared>>,
     Extension(usage): Extension<Arc<Usage>>,
     request: Request,
-) -> Result<Json<TranslateReply>, ApiError> {
+) -> Result<(HeaderMap, Json<TranslateReply>), ApiError> {
     let (caller, parameters): (_, TranslateRequest) = admitted(&shared, request).await?;
     let (texts, common) = (parameters.text.as_ref(), &parameters.common);
     let texts = texts.map(Texts::as_slice).unwrap_or_default();
@@ -117,13 +118,14 @@ pub(super) async fn translate(
         &caller,
         texts.iter().map(|text| text.chars().count()).sum(),
     );
+    let headers = doubtful_headers(answers.iter().map(|it| it.doubtful));
     let translation = |(answer, text): (Answer, &String)| Translation {
         detected_source_language: source_code(&answer.source),
         text: answer.text,
         billed_characters: text.chars().count(),
     };
     let translations = answers.into_iter().zip(texts).map(translation).collect();
-    Ok(Json(TranslateReply { translations }))
+    Ok((headers, Json(TranslateReply { translations })))
 }
 
 impl TranslateRequest {

@@ -1,6 +1,7 @@
 //! The common parts of all interfaces: the client, the limits, and the replies to refused requests.
 
 mod client;
+mod doubtful;
 mod error;
 mod guard;
 mod guarded_body;
@@ -8,6 +9,7 @@ mod observe;
 mod origin;
 
 pub(crate) use client::{Client, Peer};
+pub(crate) use doubtful::doubtful_headers;
 pub(crate) use error::{ApiError, ErrorBody};
 pub(crate) use guard::{KeyPlace, guarded};
 pub(crate) use guarded_body::guarded_body;

@@ -10,6 +10,7 @@ use crate::state::{Caller, Shared};
 use crate::translate::{
     TextFormat, TextTranslation, TranslateOptions, check_texts, translate_texts_with, translate_xml,
 };
+use transformer_documents::Doubtful;
 
 /// Translates texts, and returns an answer for each, in the same order.
 ///
@@ -28,6 +29,7 @@ pub(crate) async fn answer(
         alternatives: Vec::new(),
         source: source.code.clone(),
         confidence: source.confidence,
+        doubtful: Doubtful::default(),
     };
     let mut answers: Vec<Answer> = sources.iter().zip(asked.texts).map(copy).collect();
     let mut groups: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
@@ -42,22 +44,23 @@ pub(crate) async fn answer(
             .map(|index| asked.texts[*index].clone())
             .collect();
         let translated = translate(&models, caller, asked, (source, &target), texts).await?;
-        for (index, (text, alternatives)) in indices.into_iter().zip(translated) {
-            answers[index].text = text;
-            answers[index].alternatives = alternatives;
+        for (index, text) in indices.into_iter().zip(translated) {
+            answers[index].alternatives = alternatives(&text, asked.n_best);
+            answers[index].text = text.text;
+            answers[index].doubtful = text.doubtful;
         }
     }
     Ok(answers)
 }
 
-/// Translates texts of one language, and returns the best translation and the alternatives of each.
+/// Translates texts of one language.
 async fn translate(
     models: &Models,
     caller: &Caller,
     asked: &Asked<'_>,
     (source, target): (&str, &str),
     texts: Vec<String>,
-) -> Result<Vec<(String, Vec<String>)>, ApiError> {
+) -> Result<Vec<TextTranslation>, ApiError> {
     let route = models.route(Selection {
         source: Some(source),
         target: Some(target),
@@ -74,19 +77,10 @@ async fn translate(
         }
         AskedFormat::Html => TextFormat::Html,
         AskedFormat::Xml(xml) => {
-            let translated = translate_xml(&route, texts, xml, &options, caller).await?;
-            return Ok(translated
-                .into_iter()
-                .map(|text| (text, Vec::new()))
-                .collect());
+            return translate_xml(&route, texts, xml, &options, caller).await;
         }
     };
-    let translated = translate_texts_with(&route, texts, format, &options, caller, None).await?;
-    let with_alternatives = |text: TextTranslation| {
-        let alternatives = alternatives(&text, asked.n_best);
-        (text.text, alternatives)
-    };
-    Ok(translated.into_iter().map(with_alternatives).collect())
+    translate_texts_with(&route, texts, format, &options, caller, None).await
 }
 
 /// Returns the next best translations of a text, without duplicates.

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use transformer_documents::Split;
 use transformer_documents::format::XmlOptions;
+use transformer_documents::{Doubtful, Split};
 
 /// A request of another server's interface.
 #[derive(Clone, Debug)]
@@ -41,4 +41,6 @@ pub(crate) struct Answer {
     pub(crate) source: String,
     /// The confidence of the source language, from 0 to 1.
     pub(crate) confidence: f64,
+    /// The sentences with doubtful translations.
+    pub(crate) doubtful: Doubtful,
 }

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::{Request, State};
+use axum::http::HeaderMap;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::detect::DetectedLanguage;
 use super::request::{admitted, languages, missing};
 use crate::config::Limits;
-use crate::http::{ApiError, ErrorBody};
+use crate::http::{ApiError, ErrorBody, doubtful_headers};
 use crate::languages::{Answer, Asked, AskedFormat, answer};
 use crate::parameters::{Parameters, Texts, number, text, texts};
 use crate::state::Shared;
@@ -106,7 +107,7 @@ impl<T> OneOrMany<T> {
 pub(super) async fn translate(
     State(shared): State<Arc<Shared>>,
     request: Request,
-) -> Result<Json<TranslateReply>, ApiError> {
+) -> Result<(HeaderMap, Json<TranslateReply>), ApiError> {
     let (caller, parameters): (_, TranslateRequest) = admitted(&shared, request).await?;
     let texts = parameters.q.filter(|texts| match texts {
         Texts::One(text) => !text.is_empty(),
@@ -140,12 +141,9 @@ pub(super) async fn translate(
     };
     let answers = answer(&shared, &caller, &asked).await?;
     let is_one = matches!(texts, Texts::One(_));
-    Ok(Json(reply(
-        answers,
-        is_one,
-        source.is_none(),
-        n_alternatives > 0,
-    )))
+    let headers = doubtful_headers(answers.iter().map(|it| it.doubtful));
+    let reply = reply(answers, is_one, source.is_none(), n_alternatives > 0);
+    Ok((headers, Json(reply)))
 }
 
 fn reply(

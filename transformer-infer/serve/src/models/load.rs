@@ -115,13 +115,17 @@ impl Loader {
         };
         let scheduler = Scheduler::new(Arc::new(translator), &scheduling)?;
         let manifest = directory.manifest().clone();
-        Ok(Served::new(
+        let served = Served::new(
             name_of(path, directory.path()),
             path.to_owned(),
             manifest,
             facts,
             scheduler,
-        ))
+        );
+        Ok(match self.options.check {
+            true => served.checked(),
+            false => served,
+        })
     }
 }
 

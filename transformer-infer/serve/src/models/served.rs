@@ -10,6 +10,7 @@ use transformer_core::text::{Direction, DirectionError, LanguageCode, LanguageTo
 
 use super::ModelFacts;
 use crate::http::ApiError;
+use transformer_documents::Protection;
 use transformer_translate::Translator;
 use transformer_translate::scheduler::Scheduler;
 
@@ -27,6 +28,8 @@ pub(crate) struct Served {
     languages: Languages,
     /// The languages that a request gives to a multilingual model.
     direction: Option<Direction>,
+    /// True if translations are checked.
+    is_checked: bool,
 }
 
 /// The scheduler; present until this is dropped.
@@ -48,7 +51,25 @@ impl Served {
             facts,
             languages: scheduler.translator().languages().clone(),
             direction: None,
+            is_checked: false,
             threads: Arc::new(Threads(Some(scheduler))),
+        }
+    }
+
+    /// Lets translations be checked.
+    pub(super) fn checked(self) -> Self {
+        Self {
+            is_checked: true,
+            ..self
+        }
+    }
+
+    /// Returns the text that is copied, with the check of translations.
+    pub(crate) fn protection(&self) -> Protection {
+        let protection = Protection::placeholders();
+        match self.is_checked {
+            true => protection.with_check(self.languages.tgt.as_ref()),
+            false => protection,
         }
     }
 

@@ -2,27 +2,29 @@
 
 use std::sync::Arc;
 
-use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
-
 use super::failure::{of_scheduler, of_translator};
-use super::request::TranslateOptions;
-use super::work::{PLACEHOLDERS, check_room, compute_step};
+use super::request::{TextTranslation, TranslateOptions};
+use super::round::{Round, choose, job_line};
+use super::work::{check_room, compute_step};
 use crate::http::ApiError;
 use crate::models::Served;
 use crate::state::Caller;
 use transformer_core::text::one_line;
 use transformer_documents::{
-    DocumentLine, DocumentRules, Part, ReadError, Splitter, TokenLimits, TranslatedLine, Window,
+    DocumentLine, DocumentRules, Doubtful, Part, Protection, ReadError, Splitter, TokenLimits,
+    TranslatedLine, Way, Window,
 };
 use transformer_search::Search;
-use transformer_translate::scheduler::{Job, JobLine, Ticket};
-use transformer_translate::{Glossary, Translation, Translator, TranslatorError};
+use transformer_translate::scheduler::JobLine;
+use transformer_translate::{Glossary, Translation, Translator};
 
 /// A document that is translated window by window. Dropping it cancels what it waits for.
 pub(super) struct ServedDocument {
     work: Arc<Work>,
     /// Number of sentences so far.
     n_sentences: u64,
+    /// The doubtful translations so far.
+    doubtful: Doubtful,
     /// True if lines were accepted: the next ones are never refused.
     has_begun: bool,
 }
@@ -33,16 +35,9 @@ struct Work {
     served: Arc<Served>,
     search: Search,
     splitter: Splitter,
+    protection: Protection,
     glossary: Option<Arc<Glossary>>,
     caller: Caller,
-}
-
-/// Lines that the scheduler has, in the order of the sentences of a window.
-struct Submitted {
-    n_lines: usize,
-    results: UnboundedReceiver<(usize, Result<Translation, TranslatorError>)>,
-    /// Cancels the lines when it is dropped.
-    _ticket: Ticket,
 }
 
 /// Translates texts, the sentences of all at once. `read` returns the parts of each.
@@ -52,17 +47,20 @@ pub(super) async fn translate_parts_of(
     caller: &Caller,
     texts: Vec<String>,
     read: impl Fn(String) -> Result<Vec<Part>, ReadError> + Send + 'static,
-) -> Result<Vec<String>, ApiError> {
+) -> Result<Vec<TextTranslation>, ApiError> {
     let mut document = ServedDocument::begin(served, options, caller)?;
     let read_all = move || texts.into_iter().map(read).collect();
     let parts: Vec<Vec<Part>> = document.read(read_all).await?;
     let n_parts: Vec<usize> = parts.iter().map(Vec::len).collect();
     let translated = document.translate(parts.into_iter().flatten().collect());
     let mut translated = translated.await?.into_iter();
-    let texts = n_parts
-        .into_iter()
-        .map(|n| translated.by_ref().take(n).collect());
-    Ok(texts.collect())
+    let texts = n_parts.into_iter();
+    let texts = texts.map(|n| TextTranslation::whole(translated.by_ref().take(n).collect()));
+    let mut texts: Vec<TextTranslation> = texts.collect();
+    if let Some(first) = texts.first_mut() {
+        first.doubtful = document.doubtful;
+    }
+    Ok(texts)
 }
 
 impl ServedDocument {
@@ -81,12 +79,14 @@ impl ServedDocument {
             served: served.clone(),
             search: options.search(translator.search(), 1)?,
             splitter: splitter(served, options),
+            protection: served.protection(),
             glossary: options.glossary.clone(),
             caller: caller.clone(),
         };
         Ok(Self {
             work: Arc::new(work),
             n_sentences: 0,
+            doubtful: Doubtful::default(),
             has_begun: false,
         })
     }
@@ -106,7 +106,7 @@ impl ServedDocument {
         let mut translations = Vec::new();
         loop {
             let step = move |work: &Work| {
-                work.write(&mut window, &translations)?;
+                work.write(&mut window, translations)?;
                 let lines = work.lines(&mut window);
                 Ok((window, lines))
             };
@@ -115,18 +115,22 @@ impl ServedDocument {
             if lines.is_empty() {
                 break;
             }
-            translations = self.submit(lines).await?.translations().await?;
+            translations = translations_of(self.submit(lines).await?).await?;
         }
         self.n_sentences = window.n_sentences();
+        for (index, faults) in window.doubtful() {
+            self.doubtful.add(index + 1, *faults);
+        }
         Ok(window.into_texts())
     }
 
     /// Gives lines to the scheduler. Only the first ones of a request can be refused.
-    async fn submit(&mut self, lines: Vec<JobLine>) -> Result<Submitted, ApiError> {
+    async fn submit(&mut self, lines: Vec<(Way, JobLine)>) -> Result<Round, ApiError> {
         let is_accepted = self.has_begun || self.work.caller.slot.is_some();
         let submit = move |work: &Work| {
-            let submitted = work.submit(lines, is_accepted);
-            submitted.map_err(|error| of_scheduler(error, &work.served, work.caller.id))
+            let (caller, search) = (work.caller.id, &work.search);
+            let submitted = Round::start(&work.served, caller, search, lines, is_accepted);
+            submitted.map_err(|error| of_scheduler(error, &work.served, caller))
         };
         let submitted = self.on_thread(submit).await?;
         self.has_begun = true;
@@ -144,15 +148,23 @@ impl ServedDocument {
 
 impl Work {
     /// Writes the translations of the sentences of a window, if there are any.
-    fn write(&self, window: &mut Window, translations: &[Translation]) -> Result<(), ApiError> {
+    fn write(
+        &self,
+        window: &mut Window,
+        mut translations: Vec<Translation>,
+    ) -> Result<(), ApiError> {
         if translations.is_empty() {
             return Ok(());
         }
-        let lines = window.sentences().into_iter();
+        let lines = window.sentences();
+        for (translation, line) in translations.iter_mut().zip(&lines) {
+            choose(translation, line, &self.protection, 1);
+        }
         let lines: Vec<Option<&str>> = lines
+            .iter()
             .map(|line| line.needs_links.then_some(line.text))
             .collect();
-        let links = self.served.translator().best_links(&lines, translations);
+        let links = self.served.translator().best_links(&lines, &translations);
         let links = links.map_err(|error| {
             tracing::error!(error = one_line(&error), "a document failed");
             ApiError::Internal
@@ -162,73 +174,41 @@ impl Work {
             text: translation.text().to_owned(),
             links,
         });
-        window.write(translated.collect(), &PLACEHOLDERS);
+        window.write(translated.collect(), &self.protection);
         Ok(())
     }
 
     /// Returns the next lines of a window to translate; none at its end.
-    fn lines(&self, window: &mut Window) -> Vec<JobLine> {
+    fn lines(&self, window: &mut Window) -> Vec<(Way, JobLine)> {
         let rules = DocumentRules {
             limits: &limits(self.served.translator()),
             splitter: &self.splitter,
-            protection: &PLACEHOLDERS,
+            protection: &self.protection,
         };
         while window.is_level_done() && window.begin_level(&rules, |_, _| ()) {}
         let lines = window.sentences();
         lines.iter().map(|line| self.job_line(line)).collect()
     }
 
-    fn job_line(&self, line: &DocumentLine<'_>) -> JobLine {
+    fn job_line(&self, line: &DocumentLine<'_>) -> (Way, JobLine) {
         let glossary = self.glossary.iter();
         let terms = glossary.flat_map(|glossary| glossary.terms_outside(line.text, line.copied));
         let terms: Vec<&str> = terms.map(|term| term.target).collect();
-        let required = line.required(&terms, self.search.sampling.is_some());
-        JobLine {
-            text: line.text.to_owned(),
-            terms: required.into_iter().map(str::to_owned).collect(),
-            index: line.index,
-            direction: self.served.direction(),
-            ..JobLine::default()
-        }
-    }
-
-    fn submit(&self, lines: Vec<JobLine>, is_accepted: bool) -> Result<Submitted, TranslatorError> {
-        let n_lines = lines.len();
-        let job = Job {
-            caller: self.caller.id,
-            lines,
-            search: self.search.clone(),
-        };
-        let (sender, results) = unbounded_channel();
-        let on_done = move |index, result| {
-            let _ = sender.send((index, result)); // the request may have ended
-        };
-        let scheduler = self.served.scheduler();
-        let ticket = match is_accepted {
-            true => scheduler.submit_unlimited(job, on_done),
-            false => scheduler.submit(job, on_done),
-        }?;
-        Ok(Submitted {
-            n_lines,
-            results,
-            _ticket: ticket,
-        })
+        job_line(line, &terms, &self.served, &self.search)
     }
 }
 
-impl Submitted {
-    /// Waits for the translation of each line.
-    async fn translations(mut self) -> Result<Vec<Translation>, ApiError> {
-        let mut translations = vec![None; self.n_lines];
-        for _ in 0..self.n_lines {
-            // Without the sender, a thread of the scheduler is gone.
-            let (index, result) = self.results.recv().await.ok_or(ApiError::Internal)?;
-            let translation: Translation = result.map_err(|error| of_translator(&error))?;
-            translations[index] = Some(translation);
-        }
-        let all: Option<Vec<Translation>> = translations.into_iter().collect();
-        all.ok_or(ApiError::Internal)
+/// Waits for the translation of each line.
+async fn translations_of(mut round: Round) -> Result<Vec<Translation>, ApiError> {
+    let mut translations = vec![None; round.n_lines];
+    for _ in 0..round.n_lines {
+        // Without the sender, a thread of the scheduler is gone.
+        let (index, result) = round.results.recv().await.ok_or(ApiError::Internal)?;
+        let translation: Translation = result.map_err(|error| of_translator(&error))?;
+        translations[index] = Some(translation);
     }
+    let all: Option<Vec<Translation>> = translations.into_iter().collect();
+    all.ok_or(ApiError::Internal)
 }
 
 /// Returns the splitter for a model's source language, or for English if it is unknown.

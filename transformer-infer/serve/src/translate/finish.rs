@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use super::request::{Alternative, SentenceTranslation};
-use super::work::{PLACEHOLDERS, compute};
+use super::work::compute;
 use crate::http::ApiError;
 use crate::models::Served;
 use crate::state::Share;
 use transformer_core::text::one_line;
-use transformer_documents::{DraftSentence, Form, TextDraft};
+use transformer_documents::{Attempt, DraftSentence, Faults, Protection, TextDraft};
 use transformer_translate::attention::{LayerHead, Link, Selection, page_data};
 use transformer_translate::{Candidate, Translation, Warning};
 
@@ -24,6 +24,7 @@ pub(super) struct Finisher {
     pub(super) served: Arc<Served>,
     /// The caller, which waits for its turn to compute.
     pub(super) caller: u64,
+    pub(super) protection: Protection,
     pub(super) texts: Arc<Vec<Text>>,
     pub(super) terms: Arc<Vec<Vec<String>>>,
     pub(super) alignments: bool,
@@ -38,18 +39,12 @@ pub(super) struct Line {
     pub(super) index: usize,
     pub(super) text: usize,
     pub(super) sentence: usize,
-    pub(super) form: Form,
+    pub(super) attempt: Attempt,
+    pub(super) faults: Faults,
     pub(super) translation: Translation,
 }
 
 impl Finisher {
-    /// Returns the form in which a line is to be translated again if its translation lost copied text.
-    pub(super) fn next_form(&self, line: &Line) -> Option<Form> {
-        let translation = line.translation.text();
-        self.draft(line)
-            .next_form(line.form, translation, &PLACEHOLDERS)
-    }
-
     /// Puts the removed text back into translations, and aligns their words.
     pub(super) async fn finish(
         &self,
@@ -70,7 +65,9 @@ impl Finisher {
     ) -> Result<Vec<(usize, usize, SentenceTranslation)>, ApiError> {
         let (needing, others): (Vec<&Line>, Vec<&Line>) =
             lines.iter().partition(|line| self.needs_links(line));
-        let texts = needing.iter().map(|line| self.draft(line).line(line.form));
+        let texts = needing
+            .iter()
+            .map(|line| self.draft(line).line(line.attempt));
         let texts: Vec<&str> = texts.collect();
         let translations = needing.iter().map(|line| line.translation.clone());
         let translations: Vec<Translation> = translations.collect();
@@ -97,7 +94,10 @@ impl Finisher {
         let Some(best) = line.translation.candidates.first() else {
             return Ok(None);
         };
-        let (translator, text) = (self.served.translator(), self.draft(line).line(line.form));
+        let (translator, text) = (
+            self.served.translator(),
+            self.draft(line).line(line.attempt),
+        );
         let weights = translator.attention_in(line.translation.direction, text, &best.hypothesis);
         let weights = weights.and_then(|weights| page_data(&weights, Selection::default()));
         let weights = weights.map_err(|error| {
@@ -108,7 +108,7 @@ impl Finisher {
     }
 
     fn needs_links(&self, line: &Line) -> bool {
-        self.alignments || self.draft(line).needs_links(line.form)
+        self.alignments || self.draft(line).needs_links(line.attempt)
     }
 
     fn draft(&self, line: &Line) -> &DraftSentence {
@@ -126,13 +126,17 @@ impl Finisher {
         let links = |index: usize| links.get(index).map_or(&[][..], Vec::as_slice);
         let candidates = line.translation.candidates.iter().enumerate();
         // Alternatives must keep copied text, too.
-        let is_kept = |text: &str| draft.next_form(line.form, text, &PLACEHOLDERS).is_none();
+        let is_kept = |text: &str| draft.keeps(line.attempt, text, &self.protection);
         let is_real = |(index, it): &(usize, &Candidate)| {
             *index == 0 || it.hypothesis.score.is_finite() && is_kept(&it.text)
         };
         let mut candidates = candidates.filter(is_real).map(|(index, candidate)| {
-            let translation =
-                draft.translation(line.form, &candidate.text, links(index), &PLACEHOLDERS);
+            let translation = draft.translation(
+                line.attempt,
+                &candidate.text,
+                links(index),
+                &self.protection,
+            );
             (translation, candidate.hypothesis.score)
         });
         let (best, score) = candidates.next().unwrap_or_default();
@@ -142,7 +146,7 @@ impl Finisher {
         });
         let source = &self.texts[line.text].text;
         let alignment = match self.alignments {
-            true => draft.words(line.form, source, &best, links(0)),
+            true => draft.words(line.attempt, source, &best, links(0)),
             false => Vec::new(),
         };
         let sentence = SentenceTranslation {
@@ -157,6 +161,7 @@ impl Finisher {
                 .get(line.index)
                 .cloned()
                 .unwrap_or_default(),
+            faults: line.faults,
             warning: self.warning(line, draft.n_parts),
             text: best.text,
         };
@@ -188,6 +193,9 @@ impl Finisher {
         // Copied text was required after the terms, and is present.
         let unmet = unmet.filter_map(|index| self.terms[line.index].get(*index));
         warnings.extend(unmet.map(|term| lacks_term(term)));
+        if !line.faults.is_empty() {
+            warnings.push(format!("the translation is doubtful: {}", line.faults));
+        }
         (!warnings.is_empty()).then(|| warnings.join("; "))
     }
 }

@@ -4,7 +4,7 @@ use std::io::Cursor;
 use std::sync::Arc;
 
 use super::document::translate_parts_of;
-use super::request::TranslateOptions;
+use super::request::{TextTranslation, TranslateOptions};
 use crate::http::ApiError;
 use crate::models::Served;
 use crate::state::Caller;
@@ -16,7 +16,7 @@ pub(super) async fn translate_html(
     texts: Vec<String>,
     options: &TranslateOptions,
     caller: &Caller,
-) -> Result<Vec<String>, ApiError> {
+) -> Result<Vec<TextTranslation>, ApiError> {
     translate_parts_of(served, options, caller, texts, |text| {
         let name = "the text".to_owned();
         html_parts(name, Cursor::new(text), HtmlOptions::default())

@@ -9,6 +9,7 @@ mod line;
 mod pivot;
 mod plain;
 mod request;
+mod round;
 mod texts;
 mod turns;
 mod work;

@@ -103,6 +103,7 @@ fn joined(before: SentenceTranslation, after: TextTranslation) -> SentenceTransl
         score,
         alternatives,
         alignment,
+        faults: before.faults.and(after.doubtful.faults),
         warning: (!warnings.is_empty()).then(|| warnings.join("; ")),
         ..SentenceTranslation::default()
     }

@@ -2,26 +2,23 @@
 
 use std::sync::Arc;
 
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::mpsc::UnboundedSender;
 
 use super::document::{limits, splitter};
 use super::failure::{of_scheduler, of_translator};
 use super::finish::{Finisher, Line, Text};
 use super::request::{SentenceEvent, SentenceTranslation, TextTranslation, TranslateOptions};
-use super::work::{PLACEHOLDERS, prepare};
+use super::round::{Round, choose, job_line};
+use super::work::prepare;
 use crate::http::ApiError;
 use crate::models::Served;
 use crate::state::Caller;
-use transformer_documents::{DocumentRules, DraftSentence, Form};
+use transformer_documents::{Attempt, DocumentRules, DraftSentence, Trial};
 use transformer_search::Search;
-use transformer_translate::scheduler::{Job, JobLine, Ticket};
 use transformer_translate::{Translation, TranslatorError};
 
 /// Maximum number of sentences that are finished together.
 const MAX_AT_ONCE: usize = 64;
-
-/// A line that is done, with its index in the job.
-type Done = (usize, Result<Translation, TranslatorError>);
 
 /// Maximum number of source tokens of a reply with attention weights, which grow with the square of the length.
 pub(crate) const MAX_ATTENTION_TOKENS: usize = 200;
@@ -48,17 +45,16 @@ struct Submitted {
     /// The terms that another model's translation of each line must contain.
     found_terms: Arc<Vec<Vec<String>>>,
     search: Search,
-    /// The first round of translation.
+    /// The first round of translation, with all lines.
     round: Round,
 }
 
-/// Lines that are translated together.
-struct Round {
-    /// The indices of the lines, and their form.
-    lines: Vec<(usize, Form)>,
-    results: UnboundedReceiver<Done>,
-    /// Cancels the lines when the request ends.
-    _ticket: Option<Ticket>,
+/// The data for the lines of a round.
+struct JobLines<'a> {
+    served: &'a Served,
+    search: &'a Search,
+    drafts: &'a [&'a DraftSentence],
+    terms: &'a [Vec<String>],
 }
 
 /// Translates texts. Each finished sentence is also sent to `events`.
@@ -78,6 +74,7 @@ pub(super) async fn translate_plain(
     let finisher = Finisher {
         served: served.clone(),
         caller: caller.id,
+        protection: served.protection(),
         texts: submitted.texts.clone(),
         terms: submitted.terms.clone(),
         alignments: options.alignments,
@@ -103,7 +100,7 @@ fn submit(
     let rules = DocumentRules {
         limits: &limits(translator),
         splitter: &splitter(served, options),
-        protection: &PLACEHOLDERS,
+        protection: &served.protection(),
     };
     let PlainTexts {
         texts,
@@ -126,9 +123,14 @@ fn submit(
     if options.attention.is_some() {
         check_attention(served, drafts.iter().copied())?;
     }
-    let forms = (0..lines.len()).map(|index| (index, Form::default()));
-    let forms = forms.collect();
-    let round = Round::start(served, caller, &search, forms, &drafts, &terms, false);
+    let attempts = (0..lines.len()).map(|index| (index, Attempt::default()));
+    let job_lines = JobLines {
+        served,
+        search: &search,
+        drafts: &drafts,
+        terms: &terms,
+    };
+    let round = job_lines.start(caller, attempts, false);
     let round = round.map_err(|error| of_scheduler(error, served, caller))?;
     Ok(Submitted {
         lines,
@@ -140,50 +142,21 @@ fn submit(
     })
 }
 
-impl Round {
-    /// Gives lines to the scheduler; `drafts` and `terms` are those of all lines. Lines of an accepted request are
-    /// never refused.
+impl JobLines<'_> {
+    /// Gives lines to the scheduler, each in its attempt.
     fn start(
-        served: &Served,
+        &self,
         caller: u64,
-        search: &Search,
-        lines: Vec<(usize, Form)>,
-        drafts: &[&DraftSentence],
-        terms: &[Vec<String>],
+        attempts: impl Iterator<Item = (usize, Attempt)>,
         is_accepted: bool,
-    ) -> Result<Self, TranslatorError> {
-        let samples = search.sampling.is_some();
-        let job_line = |(index, form): &(usize, Form)| {
-            let line = drafts[*index].document_line(*form, *index as u64);
-            let terms: Vec<&str> = terms[*index].iter().map(String::as_str).collect();
-            let required = line.required(&terms, samples).into_iter();
-            JobLine {
-                text: line.text.to_owned(),
-                terms: required.map(str::to_owned).collect(),
-                index: line.index,
-                direction: served.direction(),
-                ..JobLine::default()
-            }
-        };
-        let (sender, results) = unbounded_channel();
-        let job = Job {
-            caller,
-            lines: lines.iter().map(job_line).collect(),
-            search: search.clone(),
-        };
-        let on_done = move |index, result| {
-            let _ = sender.send((index, result)); // the request may have ended
-        };
-        let ticket = match (lines.is_empty(), is_accepted) {
-            (true, _) => None,
-            (false, true) => Some(served.scheduler().submit_unlimited(job, on_done)?),
-            (false, false) => Some(served.scheduler().submit(job, on_done)?),
-        };
-        Ok(Self {
-            lines,
-            results,
-            _ticket: ticket,
-        })
+    ) -> Result<Round, TranslatorError> {
+        let lines = attempts.map(|(index, attempt)| {
+            let line = self.drafts[index].document_line(attempt, index as u64);
+            let terms: Vec<&str> = self.terms[index].iter().map(String::as_str).collect();
+            job_line(&line, &terms, self.served, self.search)
+        });
+        let lines = lines.collect();
+        Round::start(self.served, caller, self.search, lines, is_accepted)
     }
 }
 
@@ -212,8 +185,8 @@ fn lines_of(
             if draft.is_copied() {
                 continue;
             }
-            let glossary = options.glossary.iter();
-            let (line, copied) = (draft.line(Form::Shown), draft.copied(Form::Shown));
+            let (glossary, shown) = (options.glossary.iter(), Attempt::default());
+            let (line, copied) = (draft.line(shown), draft.copied(shown));
             let terms = glossary.flat_map(|glossary| glossary.terms_outside(line, copied));
             let terms = terms.map(|term| term.target.to_owned());
             all_terms.push(terms.chain(of_text.iter().cloned()).collect());
@@ -237,7 +210,7 @@ fn check_attention<'a>(
                  `attention`"
             )));
         }
-        n_tokens += tokenizer.encode(sentence.line(Form::Shown)).len();
+        n_tokens += tokenizer.encode(sentence.line(Attempt::default())).len();
         if n_tokens > limit {
             return Err(ApiError::TooManyTokens { n_tokens, limit });
         }
@@ -280,29 +253,57 @@ async fn finish_all(
         mut round,
         ..
     } = submitted;
-    while !round.lines.is_empty() {
+    let drafts = drafts_of(&finisher.texts, &lines);
+    let job_lines = JobLines {
+        served: &finisher.served,
+        search: &search,
+        drafts: &drafts,
+        terms: &finisher.terms,
+    };
+    let mut trials: Vec<Trial<Translation>> = vec![Trial::default(); lines.len()];
+    let mut indices: Vec<usize> = (0..lines.len()).collect();
+    while !indices.is_empty() {
         let on_finished = |text: usize, sentence: usize, translation| {
             send(text, sentence, &translation);
             sentences[text][sentence] = translation;
         };
-        let again = finish_round(&mut round, &lines, finisher, on_finished).await?;
-        let drafts = drafts_of(&finisher.texts, &lines);
-        let (served, terms) = (&finisher.served, &finisher.terms);
-        round = Round::start(served, caller, &search, again, &drafts, terms, true)
-            .map_err(|error| of_scheduler(error, served, caller))?;
+        let lines = RoundLines {
+            lines: &lines,
+            indices: &indices,
+            drafts: &drafts,
+            n_best: search.n_best,
+        };
+        indices = finish_round(&mut round, &lines, &mut trials, finisher, on_finished).await?;
+        let attempts = indices
+            .iter()
+            .map(|index| (*index, trials[*index].attempt()));
+        round = job_lines
+            .start(caller, attempts, true)
+            .map_err(|error| of_scheduler(error, &finisher.served, caller))?;
     }
     Ok(sentences)
 }
 
-/// Waits for the lines of a round, and returns those to translate again, each with its next form.
+/// The lines of a round.
+struct RoundLines<'a> {
+    /// The text and the sentence of each line of the request.
+    lines: &'a [(usize, usize)],
+    /// The indices of the lines of the round.
+    indices: &'a [usize],
+    drafts: &'a [&'a DraftSentence],
+    n_best: usize,
+}
+
+/// Waits for the lines of a round, and returns those to translate again.
 async fn finish_round(
     round: &mut Round,
-    lines: &[(usize, usize)],
+    lines: &RoundLines<'_>,
+    trials: &mut [Trial<Translation>],
     finisher: &Finisher,
     mut on_finished: impl FnMut(usize, usize, SentenceTranslation),
-) -> Result<Vec<(usize, Form)>, ApiError> {
+) -> Result<Vec<usize>, ApiError> {
     let mut again = Vec::new();
-    let mut n_left = round.lines.len();
+    let mut n_left = round.n_lines;
     let mut done = Vec::new();
     while n_left > 0 {
         let n = round.results.recv_many(&mut done, MAX_AT_ONCE).await;
@@ -312,18 +313,24 @@ async fn finish_round(
         n_left -= n;
         let mut kept = Vec::with_capacity(n);
         for (position, translation) in done.drain(..) {
-            let (index, form) = round.lines[position];
-            let (text, sentence) = lines[index];
-            let line = Line {
-                index,
-                text,
-                sentence,
-                form,
-                translation: translation.map_err(|error| of_translator(&error))?,
-            };
-            match finisher.next_form(&line) {
-                Some(form) => again.push((index, form)),
-                None => kept.push(line),
+            let index = lines.indices[position];
+            let (trial, draft) = (&mut trials[index], lines.drafts[index]);
+            let mut translation = translation.map_err(|error| of_translator(&error))?;
+            let line = draft.document_line(trial.attempt(), index as u64);
+            choose(&mut translation, &line, &finisher.protection, lines.n_best);
+            let best = translation.text().to_owned();
+            if draft.take(trial, &best, translation, &finisher.protection) {
+                again.push(index);
+            } else if let Some(best) = trial.take_best() {
+                let (text, sentence) = lines.lines[index];
+                kept.push(Line {
+                    index,
+                    text,
+                    sentence,
+                    attempt: best.attempt,
+                    faults: best.faults,
+                    translation: best.translation,
+                });
             }
         }
         for (text, sentence, translation) in finisher.finish(kept).await? {

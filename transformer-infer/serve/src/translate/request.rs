@@ -7,7 +7,7 @@ use crate::config::Limits;
 use crate::http::ApiError;
 use crate::state::Share;
 use transformer_core::text::Link;
-use transformer_documents::Split;
+use transformer_documents::{Doubtful, Faults, Split};
 use transformer_search::Search;
 use transformer_translate::Glossary;
 
@@ -48,6 +48,8 @@ pub(crate) struct TextTranslation {
     pub(crate) sentences: Vec<SentenceTranslation>,
     /// The text before the first sentence, between sentences, and after the last one.
     pub(super) gaps: Vec<String>,
+    /// The sentences with doubtful translations; for HTML and XML, those of all texts are with the first text.
+    pub(crate) doubtful: Doubtful,
 }
 
 /// The translation of a sentence.
@@ -69,6 +71,8 @@ pub(crate) struct SentenceTranslation {
     pub(crate) attention: Option<Arc<str>>,
     /// The terms that it must contain, if they were only looked up; see [`PlainTexts`](super::plain::PlainTexts).
     pub(super) terms: Vec<String>,
+    /// The faults of the translation.
+    pub(crate) faults: Faults,
     /// A problem of the translation, if any.
     pub(crate) warning: Option<String>,
 }
@@ -131,9 +135,20 @@ impl TranslateOptions {
 }
 
 impl TextTranslation {
+    /// Makes the translation of a text without sentences.
+    pub(super) fn whole(text: String) -> Self {
+        Self {
+            text,
+            ..Self::default()
+        }
+    }
+
     /// Joins the sentences of a text; `gaps` are the texts around them.
     pub(super) fn join(mut sentences: Vec<SentenceTranslation>, gaps: Vec<String>) -> Self {
-        let mut text = String::new();
+        let (mut text, mut doubtful) = (String::new(), Doubtful::default());
+        for (number, sentence) in (1..).zip(&sentences) {
+            doubtful.add(number, sentence.faults);
+        }
         let mut gap = gaps.iter();
         for sentence in &mut sentences {
             text.push_str(gap.next().map_or("", String::as_str));
@@ -146,6 +161,7 @@ impl TextTranslation {
             text,
             sentences,
             gaps,
+            doubtful,
         }
     }
 

@@ -84,22 +84,31 @@ pub(crate) async fn translate_texts_with(
             ))
         }
         (TextFormat::Html, Route::Direct(served)) => {
-            let translated = translate_html(served, texts, options, caller).await?;
-            Ok(translated.into_iter().map(whole).collect())
+            translate_html(served, texts, options, caller).await
         }
         (TextFormat::Html, Route::Pivot { first, second }) => {
             let middle = translate_html(first, texts, options, caller).await?;
-            let translated = translate_html(second, middle, options, caller).await?;
-            Ok(translated.into_iter().map(whole).collect())
+            further(middle, async |texts| {
+                translate_html(second, texts, options, caller).await
+            })
+            .await
         }
     }
 }
 
-fn whole(text: String) -> TextTranslation {
-    TextTranslation {
-        text,
-        ..TextTranslation::default()
+/// Translates texts of the third language with `translate`.
+pub(super) async fn further(
+    middle: Vec<TextTranslation>,
+    translate: impl AsyncFnOnce(Vec<String>) -> Result<Vec<TextTranslation>, ApiError>,
+) -> Result<Vec<TextTranslation>, ApiError> {
+    let before = middle.first().map(|it| it.doubtful).unwrap_or_default();
+    let texts = middle.into_iter().map(|it| it.text).collect();
+    let mut translated = translate(texts).await?;
+    if let Some(first) = translated.first_mut() {
+        first.doubtful.n += before.n;
+        first.doubtful.faults = first.doubtful.faults.and(before.faults);
     }
+    Ok(translated)
 }
 
 /// Makes a glossary of the terms of a request.

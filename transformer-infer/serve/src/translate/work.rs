@@ -9,13 +9,9 @@ use super::failure::busy;
 use super::turns::{Turn, Turns};
 use crate::http::ApiError;
 use crate::models::Served;
-use transformer_documents::Protection;
 
 /// Rough minimum of text bytes per token: an estimate that refuses early what the queue would refuse.
 const BYTES_PER_TOKEN: usize = 8;
-
-/// The text that is copied instead of translated. Compiling its patterns takes longer than translating a sentence.
-pub(super) static PLACEHOLDERS: LazyLock<Protection> = LazyLock::new(Protection::placeholders);
 
 /// Permits for threads that find sentences and tokenize them: more threads than cores would only wait for each other.
 static PREPARING: LazyLock<Arc<Turns>> = LazyLock::new(two_for_each_core);

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::document::translate_parts_of;
-use super::request::TranslateOptions;
+use super::request::{TextTranslation, TranslateOptions};
+use super::texts::further;
 use crate::http::ApiError;
 use crate::models::{Route, Served};
 use crate::state::Caller;
@@ -16,12 +17,15 @@ pub(crate) async fn translate_xml(
     xml: &Arc<XmlOptions>,
     options: &TranslateOptions,
     caller: &Caller,
-) -> Result<Vec<String>, ApiError> {
+) -> Result<Vec<TextTranslation>, ApiError> {
     match route {
         Route::Direct(served) => translate(served, texts, xml, options, caller).await,
         Route::Pivot { first, second } => {
             let middle = translate(first, texts, xml, options, caller).await?;
-            translate(second, middle, xml, options, caller).await
+            further(middle, async |texts| {
+                translate(second, texts, xml, options, caller).await
+            })
+            .await
         }
     }
 }
@@ -32,7 +36,7 @@ async fn translate(
     xml: &Arc<XmlOptions>,
     options: &TranslateOptions,
     caller: &Caller,
-) -> Result<Vec<String>, ApiError> {
+) -> Result<Vec<TextTranslation>, ApiError> {
     let xml = xml.clone();
     let read = move |text: String| Ok(xml_parts(&text, &xml));
     translate_parts_of(served, options, caller, texts, read).await

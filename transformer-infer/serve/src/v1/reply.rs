@@ -9,6 +9,7 @@ use utoipa::ToSchema;
 use super::code_points::CodePoints;
 use crate::models::Route;
 use crate::translate::{SentenceTranslation, TextTranslation};
+use transformer_documents::Doubtful;
 
 /// The translations of a request. Ranges are `[start, end]` in Unicode code points.
 #[derive(Debug, Serialize, ToSchema)]
@@ -33,6 +34,9 @@ pub(crate) struct TextReply {
     /// Its sentences, in order; absent for HTML.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) sentences: Option<Vec<SentenceReply>>,
+    /// A warning about the translations of HTML, if any: with the first text, for all of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) warning: Option<String>,
 }
 
 /// The translation of a sentence.
@@ -122,8 +126,12 @@ impl Fields {
 
     fn text(self, source: &str, translation: TextTranslation) -> TextReply {
         let TextTranslation {
-            text, sentences, ..
+            text,
+            sentences,
+            doubtful,
+            ..
         } = translation;
+        let is_doubtful = sentences.is_empty() && doubtful.n > 0;
         let (src, tgt) = (CodePoints::of(source), CodePoints::of(&text));
         let sentence = |sentence: SentenceTranslation| {
             let start = sentence.target.start;
@@ -136,6 +144,10 @@ impl Fields {
         let sentences: Vec<SentenceReply> = sentences.into_iter().map(sentence).collect();
         TextReply {
             sentences: (!sentences.is_empty()).then_some(sentences),
+            warning: is_doubtful.then(|| {
+                let Doubtful { n, faults, .. } = doubtful;
+                format!("{n} of the sentences are translated doubtfully: {faults}")
+            }),
             text,
         }
     }

@@ -41,6 +41,10 @@ pub(crate) struct Serve {
     /// Third language, such as `en`, through which to translate if no model translates between the two of a request.
     #[arg(long, value_name = "CODE")]
     pivot: Option<LanguageCode>,
+    /// Do not check translations, which are translated again if they lack numbers, placeholders, URLs or e-mail addresses
+    /// of their source, repeat themselves, or have an odd length or script.
+    #[arg(long)]
+    no_check: bool,
     /// File with the accepted API keys, one per line [default: none is required].
     #[arg(long, value_name = "FILE")]
     api_keys: Option<PathBuf>,
@@ -107,6 +111,7 @@ impl Serve {
         ServeOptions {
             models: self.model.clone(),
             open: self.speed.options(),
+            check: !self.no_check,
             pivot: self.pivot.clone(),
             host: self.host,
             port: self.port,

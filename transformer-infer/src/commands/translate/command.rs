@@ -11,6 +11,8 @@ use transformer_infer::search::{Search, SearchError};
 use transformer_infer::{BatchLimits, Candidate, Glossary, Input, Translation, Translator};
 
 use super::alignment_flags::AlignmentFlags;
+use super::check_flags::{CheckFlags, print_doubtful};
+use super::checked_lines::CheckedLines;
 use super::document::{Document, Means};
 use super::document_flags::DocumentFlags;
 use super::line_rate::LineRate;
@@ -73,6 +75,8 @@ pub(crate) struct Translate {
     #[arg(long, short)]
     quiet: bool,
     #[command(flatten)]
+    check: CheckFlags,
+    #[command(flatten)]
     document: DocumentFlags,
     /// Text to translate.
     #[arg(value_name = "TEXT")]
@@ -114,6 +118,7 @@ impl Translate {
                 translator: &translator,
                 search: &search,
                 glossary: glossary.as_ref(),
+                check: self.check,
                 is_quiet: self.quiet,
             });
         }
@@ -126,6 +131,7 @@ impl Translate {
             n_translated: 0,
             glossary: glossary.as_ref(),
             terms: TermReport::default(),
+            checked: self.check.of_lines(&translator).map(CheckedLines::new),
             warnings,
             line_rate: LineRate::new(from_input && !self.quiet),
         };
@@ -186,6 +192,8 @@ struct Session<'a> {
     n_translated: usize,
     glossary: Option<&'a Glossary>,
     terms: TermReport,
+    /// The check of translations, if they are checked.
+    checked: Option<CheckedLines>,
     warnings: LineWarnings,
     line_rate: LineRate,
 }
@@ -277,7 +285,7 @@ impl Session<'_> {
                 return Err(error.with_line(|line| n_before + line).into());
             }
         };
-        self.choose(&mut translations);
+        self.choose(&inputs, &mut translations)?;
         let texts: Vec<&str> = inputs.iter().map(|input| input.text).collect();
         let flags = &self.command.alignments;
         let alignments = flags.align(self.translator, &texts, &translations)?;
@@ -307,12 +315,21 @@ impl Session<'_> {
     }
 
     /// Sorts the candidates of each line by minimum Bayes risk, if `--mbr` is given, and keeps as many as are printed.
-    fn choose(&self, translations: &mut [Translation]) {
+    /// Replaces faulty translations, if `--check` is given.
+    fn choose(
+        &mut self,
+        inputs: &[Input<'_>],
+        translations: &mut [Translation],
+    ) -> Result<(), CommandError> {
         let SearchFlags { mbr, n_best, .. } = self.command.search;
         for translation in translations.iter_mut().filter(|_| mbr.is_some()) {
             sort_by_expected_score(translation);
             translation.candidates.truncate(n_best);
         }
+        if let Some(checked) = &mut self.checked {
+            checked.mend(self.translator, self.search, inputs, translations)?;
+        }
+        Ok(())
     }
 
     /// Returns whether a line is copied: one without letters and without required text.
@@ -326,6 +343,9 @@ impl Session<'_> {
     fn end(&mut self) -> Result<(), CommandError> {
         if self.glossary.is_some() && !self.command.quiet {
             self.terms.print();
+        }
+        if let Some(checked) = self.checked.as_ref().filter(|_| !self.command.quiet) {
+            print_doubtful(checked.doubtful, "line");
         }
         let n_prefixes = self.prefixes.as_mut().map(Lines::count_all);
         match n_prefixes.transpose()? {

@@ -12,6 +12,7 @@ use transformer_infer::document::{
 use transformer_infer::search::Search;
 use transformer_infer::{Glossary, Translator};
 
+use super::check_flags::{CheckFlags, print_doubtful};
 use super::document_flags::DocumentFlags;
 use super::line_rate::LineRate;
 use crate::commands::{CommandError, OutputPathError, check_file, print_terms, unfinished};
@@ -25,6 +26,7 @@ pub(super) struct Means<'a> {
     pub(super) translator: &'a Translator,
     pub(super) search: &'a Search,
     pub(super) glossary: Option<&'a Glossary>,
+    pub(super) check: CheckFlags,
     /// True if only errors are printed.
     pub(super) is_quiet: bool,
 }
@@ -149,6 +151,7 @@ impl<'a> Document<'a> {
         }
         let splitter = Splitter::new(self.flags.split, self.flags.language(means.translator));
         let protection = self.flags.protection()?;
+        let protection = means.check.of_document(protection, means.translator);
         let mut translator = DocumentTranslator::new(&lines, &splitter, &protection);
         let mut messages = Messages::new(means.is_quiet);
         let mut on_event = |event| messages.show(&event);
@@ -157,6 +160,9 @@ impl<'a> Document<'a> {
         let summary = translated.map_err(|error| self.command_error(error))?;
         if means.glossary.is_some() && !means.is_quiet {
             print_terms(summary.n_terms, summary.n_unmet_terms);
+        }
+        if !means.is_quiet {
+            print_doubtful(summary.doubtful, "sentence");
         }
         Ok(())
     }

@@ -1,6 +1,8 @@
 //! `transformer-infer translate`: translates text line by line.
 
 mod alignment_flags;
+mod check_flags;
+mod checked_lines;
 mod command;
 mod document;
 mod document_flags;

@@ -1,0 +1,87 @@
+//! Translations with faults are made again in other ways.
+
+use crate::{
+    DocumentLine, DocumentRules, Form, LineLimits, Part, Passage, Protection, Split, Splitter,
+    TranslatedLine, Way, Window,
+};
+
+/// The limits of lines of any length.
+struct AnyLength;
+
+impl LineLimits for AnyLength {}
+
+/// Translates a text into German with a check, by a function. Returns the translation, and the faults that are left.
+fn translated(text: &str, translate: impl Fn(&DocumentLine<'_>) -> &'static str) -> [String; 2] {
+    let german = "de".parse().expect("a code");
+    let protection = Protection::placeholders().with_check(Some(&german));
+    let rules = DocumentRules {
+        limits: &AnyLength,
+        splitter: &Splitter::new(Split::None, "en"),
+        protection: &protection,
+    };
+    let mut window = Window::new(vec![Part::Passage(Passage::plain(text))], 0);
+    while window.begin_level(&rules, |_, _| ()) {
+        while !window.is_level_done() {
+            let lines = window.sentences();
+            let line = |line| TranslatedLine {
+                text: translate(line).to_owned(),
+                links: Vec::new(),
+            };
+            let translations = lines.iter().map(line).collect();
+            window.write(translations, &protection);
+        }
+    }
+    let faults = window.doubtful().iter();
+    let faults: String = faults.map(|(_, faults)| faults.to_string()).collect();
+    [faults, window.into_texts().concat()]
+}
+
+#[test]
+fn the_first_translation_without_faults_is_kept() {
+    let found = translated("Open room 7", |line| match line.attempt.way {
+        Way::Wide => "Zimmer 7 öffnen",
+        _ => "Zimmer öffnen",
+    });
+    assert_eq!(found, ["", "Zimmer 7 öffnen"]);
+}
+
+#[test]
+fn the_first_of_equally_faulty_translations_is_kept() {
+    let found = translated("Open room 7", |line| match line.attempt.way {
+        Way::Wide => "Zimmer",
+        _ => "Öffnen",
+    });
+    assert_eq!(found, ["numbers", "Öffnen"]);
+}
+
+#[test]
+fn a_line_of_capitals_is_translated_in_lower_case() {
+    let found = translated("OPEN 7 FILES IN %s", |line| match line.attempt.way {
+        Way::LowerCase if line.text == "Open 7 files in %s" => "7 Dateien in %s öffnen",
+        _ => "DIE in %s",
+    });
+    assert_eq!(found, ["", "7 DATEIEN IN %s ÖFFNEN"]);
+}
+
+#[test]
+fn a_loop_that_a_required_placeholder_makes_is_mended_without_it() {
+    let found = translated("Cost of %s", |line| match line.attempt.form {
+        Form::Shown => "Kosten",
+        Form::Required => "Kosssssssss %s",
+        Form::Hidden => "Kosten von",
+    });
+    assert_eq!(found[0], "");
+    assert!(
+        found[1].contains("%s") && found[1].contains("Kosten von"),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn repeated_words_are_mended_without_repeated_ngrams() {
+    let found = translated("A dog runs", |line| match line.attempt.way {
+        Way::NoRepeats => "Ein Hund rennt",
+        _ => "Ein Ein Ein Ein Ein Ein Hund",
+    });
+    assert_eq!(found, ["", "Ein Hund rennt"]);
+}

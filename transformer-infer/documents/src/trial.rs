@@ -1,0 +1,269 @@
+//! [`Trial`]: the ways in which a sentence is translated until its translation has no fault.
+
+use std::ops::Range;
+
+use super::Protection;
+use super::check::{Fault, Faults};
+use super::kinds::Keep;
+use super::line::DocumentLine;
+use super::marks::{Form, Sentence};
+use super::protection::Item;
+
+/// The search for a translation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Way {
+    /// The usual search.
+    #[default]
+    Usual,
+    /// Without repeated n-grams.
+    NoRepeats,
+    /// The usual search for a line of capitals in lower case; the translation is capitalized.
+    LowerCase,
+    /// With a wider beam; the first hypothesis with the fewest faults is taken.
+    Wide,
+}
+
+/// The form and the search in which a sentence is translated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Attempt {
+    /// The form of its copied text.
+    pub form: Form,
+    /// The search.
+    pub way: Way,
+}
+
+/// The attempts at a sentence. Its text is kept first, then other faults are mended.
+#[derive(Clone, Debug)]
+pub struct Trial<T> {
+    /// The attempt to translate next, or the last one.
+    attempt: Attempt,
+    /// The further attempts, the next one last, once a translation was checked.
+    rest: Option<Vec<Attempt>>,
+    best: Option<Tried<T>>,
+    /// True if copied text is never taken out.
+    is_shown: bool,
+}
+
+/// A translation with its attempt.
+#[derive(Clone, Debug, Default)]
+pub struct Tried<T> {
+    /// The attempt.
+    pub attempt: Attempt,
+    /// The faults of the translation.
+    pub faults: Faults,
+    /// The translation.
+    pub translation: T,
+}
+
+impl<T> Default for Trial<T> {
+    fn default() -> Self {
+        Self {
+            attempt: Attempt::default(),
+            rest: None,
+            best: None,
+            is_shown: false,
+        }
+    }
+}
+
+impl<T> Trial<T> {
+    /// Starts a trial in which copied text is never taken out of the sentence.
+    pub fn shown() -> Self {
+        Self {
+            is_shown: true,
+            ..Self::default()
+        }
+    }
+
+    /// Ends the trial of a sentence that is not translated.
+    pub(super) fn done(translation: T) -> Self {
+        let best = Tried {
+            attempt: Attempt::default(),
+            faults: Faults::default(),
+            translation,
+        };
+        Self {
+            best: Some(best),
+            ..Self::default()
+        }
+    }
+
+    /// Returns the attempt to translate next.
+    pub fn attempt(&self) -> Attempt {
+        self.attempt
+    }
+
+    /// Takes the translation of the attempt, with its text. Returns whether there is another attempt.
+    pub(super) fn take(
+        &mut self,
+        sentence: &Sentence,
+        text: &str,
+        translation: T,
+        protection: &Protection,
+    ) -> bool {
+        let attempt = self.attempt;
+        let is_shown = self.is_shown;
+        let can_be = |form: &Form| !(is_shown && *form == Form::Hidden);
+        let next_form = || sentence.next_form(attempt.form, text, protection);
+        if self.rest.is_none()
+            && let Some(form) = next_form().filter(can_be)
+        {
+            self.attempt.form = form;
+            return true;
+        }
+        let faults = sentence.faults(attempt, text, protection);
+        let is_better = |best: &Tried<T>| faults.n_kinds() < best.faults.n_kinds();
+        if self.best.as_ref().is_none_or(is_better) {
+            self.best = Some(Tried {
+                attempt,
+                faults,
+                translation,
+            });
+        }
+        let rest = self.rest.get_or_insert_with(|| {
+            let mut ways = sentence.ways(attempt.form, faults);
+            ways.retain(|way| can_be(&way.form));
+            ways
+        });
+        match rest.pop().filter(|_| !faults.is_empty()) {
+            Some(next) => {
+                self.attempt = next;
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Returns the translation with the fewest faults, the first of several; `None` before the first one.
+    pub fn into_best(self) -> Option<Tried<T>> {
+        self.best
+    }
+
+    /// Takes the translation with the fewest faults out.
+    pub fn take_best(&mut self) -> Option<Tried<T>> {
+        self.best.take()
+    }
+}
+
+impl Sentence {
+    /// Returns the line to translate.
+    pub(super) fn line(&self, attempt: Attempt) -> &str {
+        let sentence = self.in_form(attempt.form);
+        let lower = sentence.lower.as_ref();
+        let lower = lower.filter(|_| attempt.way == Way::LowerCase);
+        lower.unwrap_or(&sentence.text)
+    }
+
+    /// Returns the line to translate, with the texts to copy.
+    pub(super) fn document_line(&self, attempt: Attempt, index: u64) -> DocumentLine<'_> {
+        let sentence = self.in_form(attempt.form);
+        DocumentLine {
+            text: self.line(attempt),
+            needs_links: !sentence.marks.is_empty(),
+            index,
+            copied: &sentence.copied,
+            terms: self.terms(attempt.form),
+            attempt,
+            sentence: self,
+        }
+    }
+
+    /// Returns the faults of a translation.
+    pub(super) fn faults(&self, attempt: Attempt, text: &str, protection: &Protection) -> Faults {
+        let sentence = self.in_form(attempt.form);
+        protection.faults_of(&sentence.text, &sentence.kept, text)
+    }
+
+    /// Returns the index of the first of several translations with the fewest faults.
+    pub(super) fn best_of<'a>(
+        &self,
+        attempt: Attempt,
+        texts: impl Iterator<Item = &'a str>,
+        protection: &Protection,
+    ) -> usize {
+        let faults = texts.map(|text| {
+            let text = attempt.written(text.to_owned(), protection);
+            self.faults(attempt, &text, protection).n_kinds()
+        });
+        let best = faults.enumerate().min_by_key(|(_, n_faults)| *n_faults);
+        best.map_or(0, |(index, _)| index)
+    }
+
+    /// Returns the further attempts after a faulty translation, the next one last.
+    fn ways(&self, form: Form, faults: Faults) -> Vec<Attempt> {
+        let can_hide = form != Form::Hidden && self.has_hidden();
+        let is_of_copied = [Fault::Copied, Fault::Numbers]
+            .iter()
+            .any(|fault| faults.contains(*fault));
+        let hides = can_hide && (is_of_copied || form == Form::Required);
+        let hidden = Attempt {
+            form: Form::Hidden,
+            way: Way::Usual,
+        };
+        let is_upper = self.in_form(form).lower.is_some();
+        let ways = [
+            (Way::Wide, true),
+            (Way::LowerCase, is_upper),
+            (Way::NoRepeats, faults.contains(Fault::Repetition)),
+        ];
+        let ways = ways.into_iter().filter(|(_, is_apt)| *is_apt);
+        let ways = ways.map(|(way, _)| Attempt { form, way });
+        ways.chain(hides.then_some(hidden)).collect()
+    }
+}
+
+impl Attempt {
+    /// Returns a translation as it is written: in capitals if the source was. Its length in bytes stays the same.
+    pub fn written(self, translation: String, protection: &Protection) -> String {
+        if self.way != Way::LowerCase {
+            return translation;
+        }
+        let items = protection.items(&translation);
+        with_case(&translation, &items, |c| same_length(c, c.to_uppercase()))
+    }
+}
+
+/// Returns a text in lower case with an initial capital, if its letters are capitals; all but those of its items.
+pub(super) fn lower_case(text: &str, items: &[Item]) -> Option<String> {
+    let letters = outside(text, items);
+    if letters.clone().any(char::is_lowercase) || letters.filter(|c| c.is_uppercase()).count() < 2 {
+        return None;
+    }
+    let mut is_first = true;
+    Some(with_case(text, items, |c| {
+        let is_initial = is_first;
+        is_first &= !c.is_alphabetic();
+        match is_initial {
+            true => c,
+            false => same_length(c, c.to_lowercase()),
+        }
+    }))
+}
+
+/// Returns the characters outside of items whose case does not change.
+fn outside<'a>(text: &'a str, items: &'a [Item]) -> impl Iterator<Item = char> + Clone + 'a {
+    let exact = move || items.iter().filter(|item| item.keep != Keep::Digits);
+    let is_outside = move |at: usize| !exact().any(|item| item.range.contains(&at));
+    let characters = text.char_indices().filter(move |(at, _)| is_outside(*at));
+    characters.map(|(_, c)| c)
+}
+
+/// Maps the characters outside of items.
+fn with_case(text: &str, items: &[Item], mut map: impl FnMut(char) -> char) -> String {
+    let exact = items.iter().filter(|item| item.keep != Keep::Digits);
+    let exact: Vec<&Range<usize>> = exact.map(|item| &item.range).collect();
+    let characters = text.char_indices();
+    let mapped = characters.map(|(at, c)| match exact.iter().any(|it| it.contains(&at)) {
+        true => c,
+        false => map(c),
+    });
+    mapped.collect()
+}
+
+/// Returns a character in another case, or the same if that takes another number of bytes.
+fn same_length(c: char, mut other: impl Iterator<Item = char>) -> char {
+    match (other.next(), other.next()) {
+        (Some(one), None) if one.len_utf8() == c.len_utf8() => one,
+        _ => c,
+    }
+}
