@@ -8,6 +8,7 @@ mod items;
 mod json;
 mod kind;
 mod markdown;
+mod message;
 mod package;
 mod pairs;
 mod parts;

@@ -1,5 +1,6 @@
 //! [`Value`]: text of several lines in a cell or string, with its spelling in the document.
 
+use std::ops::Range;
 use std::sync::{Arc, LazyLock};
 
 use htmlize::Context;
@@ -7,6 +8,7 @@ use regex::Regex;
 
 use super::html::{HtmlNotation, entity, is_block, is_copied, is_void};
 use super::items::{Item, ItemKind, join_atoms};
+use super::message::{InBranch, Message, NUMBER, doubles_apostrophes, quotation_len};
 use super::parts::PartQueue;
 use super::segments::push_items;
 use super::spelling::WithEntities;
@@ -22,6 +24,8 @@ pub(super) struct Value {
     source: String,
     /// The start in the source of each byte of the text.
     offsets: Vec<usize>,
+    /// For a branch of a message, true if `#` stands for the number.
+    in_branch: Option<bool>,
 }
 
 impl Value {
@@ -31,6 +35,7 @@ impl Value {
             text: text.to_owned(),
             source: text.to_owned(),
             offsets: (0..text.len()).collect(),
+            in_branch: None,
         }
     }
 
@@ -51,6 +56,16 @@ impl Value {
     /// Adds the value to the queue: a passage for each line, paragraph and block. Line ends inside sentences are
     /// breaks. Tags, as used by translators of programs, are pairs and points, and entities are resolved.
     pub(super) fn push_parts(&self, notation: &Arc<dyn Notation>, parts: &mut PartQueue) {
+        self.push_parts_in(notation, notation, parts);
+    }
+
+    /// Adds the value or a branch to the queue. `outer` is the notation of the document.
+    fn push_parts_in(
+        &self,
+        outer: &Arc<dyn Notation>,
+        notation: &Arc<dyn Notation>,
+        parts: &mut PartQueue,
+    ) {
         let has_blocks = self.text.match_indices('<').any(|(at, _)| {
             let found = tag(&self.text[at..]);
             found.is_some_and(|(kind, _)| kind == ItemKind::Wall)
@@ -62,14 +77,23 @@ impl Value {
             items.push(Item::new(ItemKind::Wall, self.source_of(0, at)));
         }
         let mut search = at;
-        while let Some(found) = self.text[search..].find(['\n', '\r', '<', '{', '&']) {
+        let is_markup = |c: char| "\n\r<{&".contains(c) || c == '\'' && self.in_branch.is_some();
+        while let Some(found) = self.text[search..].find(is_markup) {
             let start = search + found;
             let rest = &self.text[start..];
+            if let Some((item, len)) = self.message(start, outer) {
+                self.push_words(at, start, &mut items);
+                items.push(item);
+                (at, search) = (start + len, start + len);
+                continue;
+            }
             let markup = match rest.as_bytes()[0] {
                 b'<' if is_in_placeholder(&self.text, start) => None,
                 b'<' => tag(rest),
                 b'{' => message_len(rest).map(|len| (ItemKind::Point, len)),
                 b'&' => character(rest),
+                b'\'' => quotation_len(rest, self.in_branch == Some(true))
+                    .map(|len| (ItemKind::Point, len)),
                 _ => Some(self.line_end(start, has_blocks)),
             };
             let Some((kind, len)) = markup else {
@@ -91,6 +115,75 @@ impl Value {
             None => Arc::clone(notation),
         };
         push_items(join_atoms(items), &notation, parts);
+    }
+
+    /// Returns the message with choices that begins at a position, with its branches as passages, and its length.
+    fn message(&self, start: usize, outer: &Arc<dyn Notation>) -> Option<(Item, usize)> {
+        let text = &self.text[start..];
+        if !text.starts_with('{') {
+            return None;
+        }
+        let within = &text[..text.floor_char_boundary(MAX_MESSAGE_BYTES)];
+        let message = Message::parse(within)?;
+        let (has_number, mut parts, mut at) = (message.has_number, PartQueue::default(), start);
+        for branch in message.branches {
+            let doubles = doubles_apostrophes(&text[branch.clone()])?;
+            let branch = start + branch.start..start + branch.end;
+            parts.push_verbatim(self.source_of(at, branch.start));
+            let in_branch: Arc<dyn Notation> = Arc::new(InBranch {
+                outer: Arc::clone(outer),
+                has_number,
+                doubles,
+            });
+            at = branch.end;
+            let branch = self.branch(branch, has_number);
+            branch.push_parts_in(outer, &in_branch, &mut parts);
+        }
+        let end = start + message.len;
+        parts.push_verbatim(self.source_of(at, end));
+        let item = Item::of_parts(ItemKind::Point, parts.into_parts());
+        Some((item, message.len))
+    }
+
+    /// Returns the text of a branch: numbers as placeholders, and apostrophes that are written twice as one.
+    fn branch(&self, range: Range<usize>, has_number: bool) -> Self {
+        let mut branch = Self {
+            in_branch: Some(has_number),
+            ..Self::default()
+        };
+        let mut at = range.start;
+        while at < range.end {
+            let rest = &self.text[at..range.end];
+            let copied_len = match rest.as_bytes()[0] {
+                b'\'' => quotation_len(rest, has_number),
+                b'{' => Message::parse(rest).map(|message| message.len),
+                _ => None,
+            };
+            if let Some(len) = copied_len {
+                for (index, c) in rest[..len].char_indices() {
+                    let start = at + index;
+                    branch.push(c, self.source_of(start, start + c.len_utf8()));
+                }
+                at += len;
+                continue;
+            }
+            let Some(c) = rest.chars().next() else { break };
+            let is_double = rest.starts_with("''");
+            let next = at + c.len_utf8() + usize::from(is_double);
+            let spelling = self.source_of(at, next);
+            match c {
+                '#' if has_number => {
+                    let spellings = [spelling, "", ""].into_iter();
+                    NUMBER
+                        .chars()
+                        .zip(spellings)
+                        .for_each(|(c, it)| branch.push(c, it));
+                }
+                c => branch.push(c, spelling),
+            }
+            at = next;
+        }
+        branch
     }
 
     /// Returns the kind and length of a line end, including the whitespace around it and a list mark after it.
@@ -289,10 +382,54 @@ mod tests {
         assert_eq!(texts("Press <kbd>Enter <b>x</b></kbd> now"), ["Press now"]);
     }
 
+    /// Returns the texts inside the marks of the passages of a value.
+    fn inner_texts(text: &str) -> Vec<String> {
+        let mut parts = PartQueue::default();
+        let notation: Arc<dyn Notation> = Arc::new(crate::Plain);
+        Value::plain(text).push_parts(&notation, &mut parts);
+        let (mut parts, mut found) = (parts.into_parts(), Vec::new());
+        while let Some(part) = parts.pop() {
+            if let Part::Passage(passage) = part {
+                found.insert(0, passage.text);
+                for mark in passage.marks {
+                    if let crate::MarkKind::Point { raw } = mark.kind {
+                        parts.extend(raw.0);
+                    }
+                }
+            }
+        }
+        found
+    }
+
     #[test]
-    fn choices_are_points_with_tags_and_line_ends() {
+    fn branches_of_messages_are_passages() {
+        let text = "See {n, plural,\n one {<b>#</b> dog}\n other {# dogs}} here";
+        assert_eq!(texts(text), ["See here"]);
+        assert_eq!(inner_texts(text), ["{#} dog", "{#} dogs", "See here"]);
+        let text =
+            "{g, select, a {{n, plural, =0 {No dog} other {{name}'s dogs}}} other {A '{'man'}'}}";
+        assert_eq!(texts(text), ["No dog", "{name}'s dogs", "A man"]);
+        assert_eq!(texts("{n, select, other {It''s {x}}}"), ["It's {x}"]);
+    }
+
+    #[test]
+    fn text_in_nested_messages_is_escaped_once() {
+        let mut parts = PartQueue::default();
+        let notation: Arc<dyn Notation> = Arc::new(crate::Plain);
+        let text = "{g, select, other {{n, plural, other {A dog}}}}";
+        Value::plain(text).push_parts(&notation, &mut parts);
+        let parts = parts.into_parts().into_iter();
+        let escaped = parts.filter_map(|part| match part {
+            Part::Passage(passage) => Some(passage.notation.escape("a#b l'{x}").into_owned()),
+            Part::Verbatim(_) => None,
+        });
+        assert_eq!(escaped.collect::<Vec<_>>(), ["a'#'b l''{x}"]);
+    }
+
+    #[test]
+    fn messages_that_are_not_closed_are_points() {
         assert_eq!(
-            texts("See {n, plural,\n one {<b>#</b> dog}\n other {# dogs}} here"),
+            texts("See {n, plural,\n one {<b>#</b> dog}} here"),
             ["See here"]
         );
         assert_eq!(

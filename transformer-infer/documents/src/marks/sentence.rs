@@ -7,7 +7,6 @@ use crate::kinds::Keep;
 use crate::passage::{MarkKind, Part, Passage, Raw};
 use crate::protection::Item;
 use crate::spaces::{Spaces, needs_space};
-use crate::trial::lower_case;
 
 /// A segment that is translated individually.
 #[derive(Clone, Debug, Default)]
@@ -128,8 +127,8 @@ impl<'a> SentenceBuilder<'a> {
 
     /// Builds the sentence, given the indices of the marks that are, begin, or end inside it.
     pub(super) fn build(mut self, marks: &[usize]) -> Sentence {
-        let taken_out = self.hidden.iter().rev().map(|it| it.range.clone());
-        let taken_out = taken_out.collect();
+        let hidden = self.hidden.iter().rev();
+        let taken_out = hidden.map(|it| it.range.clone()).collect();
         let mut own_indices = Vec::with_capacity(marks.len());
         for index in marks {
             let mark = &self.passage.marks[*index];
@@ -188,11 +187,10 @@ impl<'a> SentenceBuilder<'a> {
         if required.iter().any(|it| !it.is_number()) {
             required.retain(|it| !it.is_number());
         }
-        let terms = required.into_iter();
-        let terms = terms.map(|it| self.passage.text[it.inner()].to_owned());
+        let text_of = |it: &Copied| self.passage.text[it.inner()].to_owned();
         Sentence {
-            terms: terms.collect(),
-            lower: lower_case(&self.text, &kept),
+            terms: required.into_iter().map(text_of).collect(),
+            lower: crate::trial::lower_case(&self.text, &kept),
             text: self.text,
             marks: self.marks,
             kept,

@@ -146,7 +146,7 @@ impl Fields {
             sentences: (!sentences.is_empty()).then_some(sentences),
             warning: is_doubtful.then(|| {
                 let Doubtful { n, faults, .. } = doubtful;
-                format!("{n} of the sentences are translated doubtfully: {faults}")
+                format!("doubtful translations of sentences: {n} ({faults})")
             }),
             text,
         }

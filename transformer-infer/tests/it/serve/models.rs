@@ -250,7 +250,11 @@ fn a_multilingual_model_translates_between_all_its_languages() {
         .find(|case| is_wanted(&case.src_lang, &case.tgt_lang));
     let case = case.expect("the fixture has this pair");
     let (_folder, path) = imported("nllb", &[]);
-    let server = Running::ready(options(&[path.into()]));
+    // The small model repeats letters, which a check would mend.
+    let server = Running::ready(ServeOptions {
+        check: false,
+        ..options(&[path.into()])
+    });
     for (source, target) in [("de", "en"), ("deu_Latn", "eng_Latn"), ("de-AT", "en-US")] {
         let request =
             json!({ "text": case.line, "source": source, "target": target, "split": false });
