@@ -78,8 +78,12 @@ def pairs_of(deb, folder, language, licenses):
     tar = subprocess.run(["dpkg-deb", "--fsys-tarfile", deb], capture_output=True, check=True).stdout
     command = ["tar", "-x", "-C", folder, "--wildcards", f"*/{language}/LC_MESSAGES/*.mo", "*/copyright"]
     subprocess.run(command, input=tar, stderr=subprocess.DEVNULL, check=False)
-    for notice in folder.glob(f"usr/share/doc/{folder.name}/copyright"):
+    notice = folder / "usr/share/doc" / folder.name / "copyright"
+    if notice.is_file():
         shutil.copy(notice, licenses / folder.name)
+    else:  # the folder is a link to that of another package
+        (licenses / folder.name).write_text(f"see /usr/share/doc/{folder.name}/copyright of the installed package\n")
+        print(f"{folder.name}: the copyright notice is in another package", file=sys.stderr)
     for catalog in sorted(folder.rglob("*.mo")):
         for entry in polib.mofile(str(catalog)):
             forms = list(entry.msgstr_plural.values()) or [entry.msgstr]

@@ -83,7 +83,7 @@ adapt() {
 # Prints BLEU and chrF of a model on a text of the folder: `score NAME MODEL TEXT`.
 score() {
     printf '%-24s %-12s ' "$1" "$3"
-    infer evaluate --quiet --model "$2" --beam "$BEAM" --length-penalty "$PENALTY" \
+    infer evaluate --quiet --model "$2" --beam "$BEAM" --length-penalty "$PENALTY" ${TOKENIZE:+--tokenize "$TOKENIZE"} \
         --src "$OUT/$3.$SRC" --ref "$OUT/$3.$TGT" | short
 }
 

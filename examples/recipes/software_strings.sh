@@ -12,7 +12,11 @@ DATA=$OUT/text
 here="$(dirname "${BASH_SOURCE[0]}")"
 python3 "$here/../../benchmarks/catalogs.py" "$DATA" --language "$TGT"
 source "$here/common.sh"
-[ "${SMALL:-0}" = 1 ] && small_model+=(--set tokenizer.vocab_size=2000) # more than all characters
+[ "${SMALL:-0}" = 1 ] && small_model+=(--set tokenizer.vocab_size=20000) # more than all characters
+case "$TGT" in # BLEU counts words; without spaces between them, characters
+zh*) TOKENIZE=zh ;;
+ja* | th* | km* | lo* | my*) TOKENIZE=char ;;
+esac
 copy "$VALID"
 copy "$TEST"
 

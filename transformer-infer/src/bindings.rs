@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::error::Error;
-use std::io::Read;
+use std::io::{Cursor, Read};
 use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::path::Path;
@@ -110,7 +110,16 @@ pub struct TranslatedLines {
 ///
 /// Returns an error that names the option.
 pub fn read<T: DeserializeOwned>(json: &[u8]) -> Result<T, AnyError> {
-    let mut options: Map<String, Value> = json::from_slice(json)?;
+    from_map(json::from_slice(json)?)
+}
+
+/// Reads options like [`read`].
+///
+/// # Errors
+///
+/// Returns an error that names the option.
+pub fn from_map<T: DeserializeOwned>(options: Map<String, Value>) -> Result<T, AnyError> {
+    let mut options = options;
     options.retain(|_, value| !value.is_null());
     Ok(json::from_value(&Value::Object(options))?)
 }
@@ -304,5 +313,31 @@ impl DocumentOptions {
                 error => error.into(),
             })?;
         Ok(translated)
+    }
+
+    /// Translates a text of a format, and keeps its markup. A character encoding that HTML declares has no effect; other
+    /// formats must not declare one but UTF-8.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error like [`translate`](Self::translate), or one that the translation is not UTF-8.
+    pub fn translate_text(
+        &self,
+        translator: &Translator,
+        format: Format,
+        text: &str,
+    ) -> Result<String, AnyError> {
+        const BYTE_ORDER_MARK: &str = "\u{feff}";
+        let mark = match format {
+            // It goes before a declared encoding.
+            Format::Html if !text.starts_with(BYTE_ORDER_MARK) => BYTE_ORDER_MARK,
+            _ => "",
+        };
+        let input = Cursor::new(format!("{mark}{text}").into_bytes());
+        let translated = self.translate(translator, format, "the text".to_owned(), input)?;
+        let text = String::from_utf8(translated).map_err(|error| {
+            format!("the text declares another encoding than UTF-8, which it is in: {error}")
+        })?;
+        Ok(text.strip_prefix(mark).unwrap_or(&text).to_owned())
     }
 }

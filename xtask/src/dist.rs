@@ -21,7 +21,7 @@ const TEXTS: [&str; 4] = [
     "THIRD-PARTY.txt",
 ];
 
-/// The user and group of the server in a container: `nobody` of distributions without a shell.
+/// The user and group of programs in a container: `nonroot` of distroless images.
 const USER: &str = "65532:65532";
 
 /// The flags of the command.
@@ -41,14 +41,20 @@ pub(crate) struct Flags {
     web: bool,
 }
 
-/// The names of a processor: in Rust, for Debian, for containers.
-fn architecture() -> (String, &'static str, &'static str) {
-    let names = match ARCH {
-        "x86_64" => ("amd64", "amd64"),
-        "aarch64" => ("arm64", "arm64"),
-        other => (other, other),
-    };
-    (format!("{ARCH}-unknown-linux-gnu"), names.0, names.1)
+/// The notice of the library that is linked statically.
+const GLIBC: &str = "\
+The programs contain the GNU C Library, linked statically, under the GNU Lesser General Public
+License 2.1 or later. Its source is at https://www.gnu.org/software/libc/, and in Debian's package
+glibc. `cargo xtask dist` links the programs again, with any version of it.
+";
+
+/// Returns the name of this processor for Debian and for containers.
+fn architecture() -> &'static str {
+    match ARCH {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        other => other,
+    }
 }
 
 /// Builds the files, and prints their sizes.
@@ -66,12 +72,14 @@ pub(crate) fn run(root: &Path, flags: &Flags) -> Result<()> {
     let programs = build(root, &target, &flags.profile)?;
     let work = tempfile::tempdir()?;
     let work = work.path();
+    let has_dpkg = output(Command::new("dpkg-deb").arg("--version"));
     archive(root, &programs, work, &folder)?;
-    match output(Command::new("dpkg-deb").arg("--version")) {
+    match has_dpkg {
         Ok(_) => debian(root, &programs, work, &folder)?,
+        Err(error) if flags.test => return Err(error),
         Err(error) => println!("skipped: the Debian package: {error:#}"),
     }
-    image(&programs, work, &folder)?;
+    image(root, &programs, work, &folder)?;
     if flags.wheel {
         crate::wheel::build(root, &target, &flags.profile, &folder)?;
     }
@@ -103,7 +111,7 @@ pub(crate) fn run(root: &Path, flags: &Flags) -> Result<()> {
 
 /// Builds the programs without shared libraries, and returns their folder.
 fn build(root: &Path, target: &Path, profile: &str) -> Result<PathBuf> {
-    let (triple, ..) = architecture();
+    let triple = format!("{ARCH}-unknown-linux-gnu");
     let mut build = cargo(root);
     build.args([
         "build",
@@ -118,77 +126,87 @@ fn build(root: &Path, target: &Path, profile: &str) -> Result<PathBuf> {
         "CARGO_TARGET_{}_RUSTFLAGS",
         triple.replace('-', "_").to_uppercase()
     );
+    // They would replace the flags below.
+    for other in [
+        "RUSTFLAGS",
+        "CARGO_ENCODED_RUSTFLAGS",
+        "CARGO_BUILD_RUSTFLAGS",
+    ] {
+        build.env_remove(other);
+    }
     call(build.env(variable, "-C target-feature=+crt-static -C strip=symbols"))?;
     let folder = match profile {
         "dev" => "debug",
         other => other,
     };
-    Ok(target.join(triple).join(folder))
+    let folder = target.join(triple).join(folder);
+    for name in PROGRAMS {
+        let libraries = Command::new("ldd").arg(folder.join(name)).output()?;
+        let libraries = String::from_utf8_lossy(&libraries.stdout);
+        ensure!(
+            !libraries.contains("=>"),
+            "{name} needs shared libraries:\n{libraries}"
+        );
+    }
+    Ok(folder)
 }
 
-/// Copies the programs to a folder, with the permissions of programs.
-fn install(programs: &Path, folder: &Path) -> Result<()> {
-    fs::create_dir_all(folder)?;
+/// Installs the programs and their documents below a folder, readable for all users.
+fn install(root: &Path, programs: &Path, folder: &Path) -> Result<()> {
+    let (binaries, documents) = (folder.join("bin"), folder.join("share/doc").join(NAME));
+    fs::create_dir_all(&binaries)?;
+    fs::create_dir_all(&documents)?;
     for name in PROGRAMS {
-        call(
-            Command::new("install")
-                .args(["-m", "755"])
-                .arg(programs.join(name))
-                .arg(folder),
-        )?;
+        fs::copy(programs.join(name), binaries.join(name))?;
     }
+    for text in TEXTS {
+        fs::copy(root.join(text), documents.join(text))?;
+    }
+    fs::write(documents.join("GLIBC.txt"), GLIBC)?;
     Ok(())
 }
 
-/// Packs what a folder has, as root's and with the time of the epoch, so that equal programs make equal archives.
-fn pack(folder: &Path, archive: &Path, flags: &[&str]) -> Result<()> {
+/// Lets all users read a folder, whatever the permissions of new files are.
+fn open(folder: &Path) -> Result<()> {
+    let mut chmod = Command::new("chmod");
+    call(chmod.args(["-R", "u=rwX,go=rX"]).arg(folder))
+}
+
+/// Packs a file or a folder of a folder. All of it belongs to root and dates from 1970, so that equal programs make equal
+/// archives.
+fn pack(folder: &Path, name: &str, archive: &Path, flags: &[&str]) -> Result<()> {
     let mut pack = Command::new("tar");
-    pack.args([
-        "--sort=name",
-        "--owner=0",
-        "--group=0",
-        "--numeric-owner",
-        "--mtime=@0",
-    ]);
-    call(
-        pack.args(flags)
-            .arg("-cf")
-            .arg(archive)
-            .arg("-C")
-            .arg(folder)
-            .arg("."),
-    )
+    pack.args(["--sort=name", "--owner=0", "--group=0", "--numeric-owner"]);
+    pack.args(["--mtime=@0"])
+        .args(flags)
+        .arg("-cf")
+        .arg(archive);
+    call(pack.arg("-C").arg(folder).arg(name))
 }
 
 /// Writes the archive.
 fn archive(root: &Path, programs: &Path, work: &Path, folder: &Path) -> Result<()> {
     let name = format!("{NAME}-{VERSION}-{ARCH}-linux");
-    let top = work.join("archive");
-    let inside = top.join(&name);
-    install(programs, &inside)?;
-    for text in TEXTS {
-        fs::copy(root.join(text), inside.join(text))?;
-    }
-    pack(&top, &folder.join(format!("{name}.tar.gz")), &["-z"])
+    let inside = work.join("archive").join(&name);
+    install(root, programs, &inside)?;
+    open(&inside)?;
+    let archive = folder.join(format!("{name}.tar.gz"));
+    pack(&work.join("archive"), &name, &archive, &["-z"])
 }
 
 /// Writes the Debian package. It depends on nothing.
 fn debian(root: &Path, programs: &Path, work: &Path, folder: &Path) -> Result<()> {
-    let (_, debian, _) = architecture();
+    let architecture = architecture();
     let tree = work.join("debian");
-    install(programs, &tree.join("usr/bin"))?;
+    install(root, programs, &tree.join("usr"))?;
     let documents = tree.join("usr/share/doc").join(NAME);
-    fs::create_dir_all(&documents)?;
-    for text in TEXTS {
-        fs::copy(root.join(text), documents.join(text))?;
-    }
     fs::rename(documents.join("LICENSE-MIT"), documents.join("copyright"))?;
     let sizes = PROGRAMS
         .iter()
         .map(|name| Ok(programs.join(name).metadata()?.len()));
     let size: u64 = sizes.sum::<Result<u64>>()?;
     let control = format!(
-        "Package: {NAME}\nVersion: {VERSION}\nArchitecture: {debian}\nSection: science\nPriority: optional\n\
+        "Package: {NAME}\nVersion: {VERSION}\nArchitecture: {architecture}\nSection: science\nPriority: optional\n\
          Installed-Size: {}\nMaintainer: The transformer-burn authors <noreply@invalid>\n\
          Description: Translator: trains Transformer models, and translates with them\n \
          Trains models on parallel text, imports published ones, and translates lines,\n \
@@ -197,31 +215,32 @@ fn debian(root: &Path, programs: &Path, work: &Path, folder: &Path) -> Result<()
     );
     fs::create_dir_all(tree.join("DEBIAN"))?;
     fs::write(tree.join("DEBIAN/control"), control)?;
+    open(&tree)?;
     let mut build = Command::new("dpkg-deb");
     build.env("SOURCE_DATE_EPOCH", "0");
     build
         .args(["--root-owner-group", "-Zxz", "--build"])
         .arg(&tree);
-    output(build.arg(folder.join(format!("{NAME}_{VERSION}_{debian}.deb")))).map(drop)
+    let package = format!("{NAME}_{VERSION}_{architecture}.deb");
+    output(build.arg(folder.join(package))).map(drop)
 }
 
-/// Writes the image that `docker load` and `podman load` read: the program alone, as a user without rights.
-fn image(programs: &Path, work: &Path, folder: &Path) -> Result<()> {
-    let (_, _, architecture) = architecture();
-    let root = work.join("image-root");
-    install(programs, &root.join("usr/bin"))?;
+/// Writes the image that `docker load` and `podman load` read: the programs alone, as a user without rights.
+fn image(root: &Path, programs: &Path, work: &Path, folder: &Path) -> Result<()> {
+    let architecture = architecture();
+    let tree = work.join("image-root");
+    install(root, programs, &tree.join("usr"))?;
     for empty in ["tmp", "models"] {
-        fs::create_dir_all(root.join(empty))?;
+        fs::create_dir_all(tree.join(empty))?;
     }
-    call(Command::new("chmod").arg("1777").arg(root.join("tmp")))?;
+    open(&tree)?;
+    call(Command::new("chmod").arg("1777").arg(tree.join("tmp")))?;
     let image = work.join("image");
     fs::create_dir_all(&image)?;
-    pack(&root, &image.join("layer.tar"), &[])?;
+    pack(&tree, ".", &image.join("layer.tar"), &[])?;
     let sum = output(Command::new("sha256sum").arg(image.join("layer.tar")))?;
-    let sum = sum
-        .split_whitespace()
-        .next()
-        .context("sha256sum printed nothing")?;
+    let sum = sum.split_whitespace().next();
+    let sum = sum.context("sha256sum printed nothing")?;
     let config = json!({
         "architecture": architecture,
         "os": "linux",
@@ -242,17 +261,14 @@ fn image(programs: &Path, work: &Path, folder: &Path) -> Result<()> {
     }]);
     fs::write(image.join("config.json"), config.to_string())?;
     fs::write(image.join("manifest.json"), manifest.to_string())?;
-    pack(
-        &image,
-        &folder.join(format!("{NAME}-{VERSION}-{architecture}-image.tar.gz")),
-        &["-z"],
-    )
+    let archive = folder.join(format!("{NAME}-{VERSION}-{architecture}-image.tar.gz"));
+    pack(&image, ".", &archive, &["-z"])
 }
 
 /// Unpacks each file in an empty folder, and uses the programs in it without the environment: the archive's train a
 /// model, and all translate with it.
 fn test(folder: &Path, work: &Path) -> Result<()> {
-    let (_, debian, architecture) = architecture();
+    let architecture = architecture();
     let at = |name: &str| work.join("test").join(name);
     for name in ["archive", "debian", "image", "root"] {
         fs::create_dir_all(at(name))?;
@@ -260,7 +276,7 @@ fn test(folder: &Path, work: &Path) -> Result<()> {
     let archive = folder.join(format!("{NAME}-{VERSION}-{ARCH}-linux.tar.gz"));
     unpack(&archive, &at("archive"), "--strip-components=1")?;
     fs::write(at("experiment.toml"), EXPERIMENT)?;
-    let mut train = Command::new(at("archive/transformer-train"));
+    let mut train = Command::new(at("archive/bin/transformer-train"));
     train.args([
         "--task",
         "numbers",
@@ -274,27 +290,26 @@ fn test(folder: &Path, work: &Path) -> Result<()> {
         .arg("--out")
         .arg(at("model"));
     call(train.env_clear())?;
-    let mut program = Command::new(at("archive/transformer-infer"));
+    let mut program = Command::new(at("archive/bin/transformer-infer"));
     let expected = translate(&mut program, &at("model"))?;
     ensure!(!expected.trim().is_empty(), "the model translates nothing");
-    let package = folder.join(format!("{NAME}_{VERSION}_{debian}.deb"));
-    if package.exists() {
-        let mut unpack = Command::new("dpkg-deb");
-        call(unpack.arg("-x").arg(&package).arg(at("debian")))?;
-        let mut program = Command::new(at("debian/usr/bin/transformer-infer"));
-        let found = translate(&mut program, &at("model"))?;
-        ensure!(
-            found == expected,
-            "the Debian package's program translates otherwise: {found}"
-        );
-    }
+    let package = folder.join(format!("{NAME}_{VERSION}_{architecture}.deb"));
+    let mut extract = Command::new("dpkg-deb");
+    call(extract.arg("-x").arg(&package).arg(at("debian")))?;
+    let mut program = Command::new(at("debian/usr/bin/transformer-infer"));
+    let found = translate(&mut program, &at("model"))?;
+    ensure!(
+        found == expected,
+        "the Debian package's program translates otherwise: {found}"
+    );
     let image = folder.join(format!("{NAME}-{VERSION}-{architecture}-image.tar.gz"));
     unpack(&image, &at("image"), "--no-same-owner")?;
     unpack(&at("image/layer.tar"), &at("root"), "--same-permissions")?;
     if output(Command::new("id").arg("-u"))?.trim() == "0" {
-        // In a root folder of its own the program has what the image has.
+        // With another root folder the program has what the image has.
         let mut copy = Command::new("cp");
         call(copy.arg("-r").arg(at("model")).arg(at("root/models/")))?;
+        open(&at("root/models"))?;
         let mut program = Command::new("chroot");
         program.arg(format!("--userspec={USER}")).arg(at("root"));
         let program = program.arg("/usr/bin/transformer-infer");
@@ -304,9 +319,7 @@ fn test(folder: &Path, work: &Path) -> Result<()> {
             "the image's program translates otherwise: {found}"
         );
     } else {
-        println!(
-            "skipped: the image's program, which only root can run in a root folder of its own"
-        );
+        println!("skipped: the image's program; chroot needs root");
     }
     println!("the packages translate: {}", expected.trim());
     Ok(())

@@ -23,13 +23,19 @@ use transformer_infer::one_line;
 #[derive(Debug)]
 pub struct TransformerTranslator(Engine);
 
+/// Threads of C share it, which the compiler cannot see.
+const _: () = {
+    const fn is_shared<T: Send + Sync>() {}
+    is_shared::<TransformerTranslator>();
+};
+
 /// Opens a model directory.
 ///
 /// `options` is a JSON object, or NULL: "precision" ("f32", "int8"), "threads", "shortlist" (false: all tokens are
 /// candidates), and "source_lang" and "target_lang" for multilingual models.
 ///
-/// Returns NULL if that fails, and sets `error` to a message, which `transformer_free_string` frees; `error` may be
-/// NULL.
+/// Returns NULL if that fails, and sets `error` to a message, which `transformer_free_string` frees; what `error` was
+/// before is not freed, and stays if nothing fails. `error` may be NULL.
 ///
 /// # Safety
 ///
@@ -80,9 +86,7 @@ pub unsafe extern "C" fn transformer_translate(
         };
         let options: DocumentOptions = read(options)?;
         let format = options.format.as_deref().map(str::parse).transpose()?;
-        let format = format.unwrap_or(Format::Text);
-        let input = std::io::Cursor::new(input.as_bytes().to_owned());
-        let translated = options.translate(engine, format, "the text".to_owned(), input)?;
+        let translated = options.translate_text(engine, format.unwrap_or(Format::Text), input)?;
         Ok(CString::new(translated)?)
     };
     // SAFETY: `error` is valid for writes or NULL.

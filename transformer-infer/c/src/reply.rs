@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use transformer_core::json;
 use transformer_infer::Translator;
-use transformer_infer::bindings::{AnyError, LineOptions, TranslatedLines, read};
+use transformer_infer::bindings::{AnyError, LineOptions, TranslatedLines, from_map};
 
 /// The translations of a line.
 #[derive(Debug, Serialize)]
@@ -32,7 +32,7 @@ pub(crate) fn parse(request: &str) -> Result<(Vec<String>, LineOptions), AnyErro
         .remove("lines")
         .ok_or("`lines` is missing; give an array of strings")?;
     let lines = json::from_value(&lines)?;
-    Ok((lines, read(&serde_json::to_vec(&options)?)?))
+    Ok((lines, from_map(options)?))
 }
 
 /// Returns translations as JSON.

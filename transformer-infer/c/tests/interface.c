@@ -52,6 +52,11 @@ int main(int argc, char **argv) {
     check(text != NULL, error);
     check(strncmp(text, "<p>", 3) == 0 && strstr(text, "</p>"), text);
     transformer_free_string(text);
+    text = transformer_translate(translator, "<meta charset=\"windows-1252\"><p translate=\"no\">Caf\xc3\xa9</p>",
+                                 "{\"format\": \"html\"}", &error);
+    check(text != NULL, error);
+    check(strstr(text, "Caf\xc3\xa9") != NULL, text);
+    transformer_free_string(text);
 
     char *reply = transformer_translate_lines(translator, REQUEST, &error);
     check(reply != NULL, error);

@@ -8,9 +8,11 @@ use pyo3::exceptions::{PyFileExistsError, PyFileNotFoundError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::json;
-use transformer_infer::bindings::{DocumentOptions, LineOptions, LineRequest, ModelOptions};
+use transformer_infer::bindings::{
+    AnyError, DocumentOptions, LineOptions, LineRequest, ModelOptions,
+};
 use transformer_infer::scheduler::{Job, JobLine, Scheduler, SchedulerOptions};
-use transformer_infer::{Translator as Engine, one_line};
+use transformer_infer::{Translator as Engine, TranslatorError, one_line};
 
 use crate::document::translate_document;
 use crate::error::{raised, raised_any};
@@ -49,10 +51,13 @@ impl Translator {
         }
         let engine = py.detach(|| {
             let is_missing = paths.iter().any(|path| !path.exists());
-            options.open(&paths).map_err(|error| match is_missing {
-                true => PyFileNotFoundError::new_err(one_line(&*error)),
-                false => raised_any(error),
-            })
+            let is_of_model = |error: &AnyError| error.is::<TranslatorError>();
+            options
+                .open(&paths)
+                .map_err(|error| match is_missing && is_of_model(&error) {
+                    true => PyFileNotFoundError::new_err(one_line(&*error)),
+                    false => raised_any(error),
+                })
         })?;
         Ok(Self {
             engine: Arc::new(engine),

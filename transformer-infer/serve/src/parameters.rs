@@ -187,9 +187,9 @@ impl Fields {
         }
     }
 
-    /// Returns the key of either interface.
+    /// Returns the key, by the names of all interfaces.
     fn key(&self) -> Option<String> {
-        let mut keys = ["auth_key", "api_key"].into_iter();
+        let mut keys = ["auth_key", "api_key", "key"].into_iter();
         keys.find_map(|name| text(self.values.get(name)?).ok()?)
     }
 

@@ -17,6 +17,9 @@ import deepl
 import openai
 from deep_translator import LibreTranslator
 from deep_translator.exceptions import AuthorizationException, ServerException
+from google.api_core.exceptions import Forbidden
+from google.auth.credentials import AnonymousCredentials
+from google.cloud import translate_v2
 from libretranslatepy import LibreTranslateAPI
 
 URL, URL_WITH_KEYS, KEY = sys.argv[1:]
@@ -145,6 +148,21 @@ def deepl_client():
     check("deepl: no keys", free.translate_text("A dog.", target_lang="DE", source_lang="EN").text, "A DOG.")
 
 
+def google():
+    def client(url):
+        return translate_v2.Client(credentials=AnonymousCredentials(), client_options={"api_endpoint": url})
+
+    found = client(URL).translate(["A <b>dog</b>.", "A &amp; B."], target_language="de", source_language="en")
+    check("google: HTML", [it["translatedText"] for it in found], ["A <b>DOG</b>.", "A &amp; B."])
+    found = client(URL).translate("How are you today?", target_language="de", format_="text")
+    check("google: text", (found["translatedText"], found["detectedSourceLanguage"]), ("HOW ARE YOU TODAY?", "en"))
+    check("google: languages", [it["name"] for it in client(URL).get_languages()], ["German", "English"])
+    found = client(URL).detect_language("Where is the next railway station, please?")
+    check("google: detect", found["language"], "en")
+    error = error_of(lambda: client(URL_WITH_KEYS).translate("A dog.", target_language="de"), Forbidden)
+    check("google: no key", "API key" in error.message, True)
+
+
 def openai_client():
     client = openai.OpenAI(base_url=f"{URL}/v1", api_key="any", max_retries=0)
     messages = [{"role": "system", "content": "Translate to German."}, {"role": "user", "content": TEXT}]
@@ -166,4 +184,5 @@ def openai_client():
 libretranslatepy()
 deep_translator()
 deepl_client()
+google()
 openai_client()

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::middleware::map_response;
-use axum::routing::get;
+use axum::routing::{get, post};
 use serde::Serialize;
 use utoipa::{OpenApi, ToSchema};
 
@@ -28,18 +28,17 @@ struct Data<T> {
 }
 
 /// Returns the paths of the interface, with its limits and its errors.
+///
+/// Texts come by `POST` alone: the pages of strangers can send `GET` without naming their origin.
 pub(crate) fn router(shared: &Arc<Shared>) -> Router<Arc<Shared>> {
     const PATH: &str = "/language/translate/v2";
     let router = Router::new()
-        .route(PATH, get(translate::translate).post(translate::translate))
+        .route(PATH, post(translate::translate))
         .route(
             &format!("{PATH}/languages"),
             get(languages::languages).post(languages::languages),
         )
-        .route(
-            &format!("{PATH}/detect"),
-            get(detect::detect).post(detect::detect),
-        )
+        .route(&format!("{PATH}/detect"), post(detect::detect))
         .method_not_allowed_fallback(async || ApiError::Method);
     guarded(router, shared, KeyPlace::HeadOrParameters).layer(map_response(error::rewrite))
 }

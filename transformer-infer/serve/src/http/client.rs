@@ -22,7 +22,7 @@ pub(crate) struct Client {
     pub(crate) address: IpAddr,
     /// The id of the request in the log.
     pub(crate) id: Arc<str>,
-    /// The key in the header `Authorization: Bearer KEY`, with `DeepL-Auth-Key` instead of `Bearer`, or in `X-API-Key`.
+    /// The key in the header `Authorization: Bearer KEY`, with `DeepL-Auth-Key` instead of `Bearer`, in `X-API-Key` or in `X-Goog-Api-Key`.
     pub(crate) key: Option<String>,
 }
 
@@ -79,8 +79,9 @@ fn key(headers: &HeaderMap) -> Option<String> {
         let is_key = schemes.iter().any(|it| it.eq_ignore_ascii_case(scheme));
         is_key.then(|| key.trim().to_owned())
     };
-    let own = || Some(headers.get("x-api-key")?.to_str().ok()?.trim().to_owned());
-    bearer().or_else(own)
+    let named = |name| Some(headers.get(name)?.to_str().ok()?.trim().to_owned());
+    let names = ["x-api-key", "x-goog-api-key"];
+    bearer().or_else(|| names.into_iter().find_map(named))
 }
 
 #[cfg(test)]

@@ -8,11 +8,11 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
-use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, ORIGIN, RETRY_AFTER};
+use axum::http::header::{HOST, ORIGIN, RETRY_AFTER};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use tower_http::cors::{AllowOrigin, CorsLayer};
+use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 
 use super::ApiError;
 use crate::config::{ServeError, ServeOptions};
@@ -52,11 +52,8 @@ pub(crate) fn cors(options: &ServeOptions) -> Result<CorsLayer, ServeError> {
     Ok(CorsLayer::new()
         .allow_origin(origins)
         .allow_methods([Method::GET, Method::POST])
-        .allow_headers([
-            AUTHORIZATION,
-            CONTENT_TYPE,
-            HeaderName::from_static("x-api-key"),
-        ])
+        // Clients send headers of their own; only its origin decides whether a page may call.
+        .allow_headers(AllowHeaders::mirror_request())
         .expose_headers([RETRY_AFTER, id]))
 }
 

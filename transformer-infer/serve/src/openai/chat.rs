@@ -114,8 +114,10 @@ pub(super) async fn complete(
         None => String::new(),
         Some(Content::Text(text)) => text.clone(),
         Some(Content::Parts(parts)) => {
-            let texts = parts.iter().filter_map(|part| part.text.as_deref());
-            texts.collect()
+            let texts = parts.iter().map(|part| part.text.as_deref());
+            texts.collect::<Option<String>>().ok_or_else(|| {
+                ApiError::request("a part of the last message has no `text`; send text alone")
+            })?
         }
     };
     let translations = translations(&shared, &caller, &request.model, text, n_best).await?;
@@ -134,8 +136,8 @@ pub(super) async fn complete(
     };
     let choices = |name: &str, finish: Option<&str>| {
         let choice = |(index, text): (usize, &String)| {
-            let message = json!({ "role": "assistant", "content": text });
-            json!({ "index": index, name: message, "finish_reason": finish })
+            let message = json!({ "role": "assistant", "content": text, "refusal": null });
+            json!({ "index": index, name: message, "logprobs": null, "finish_reason": finish })
         };
         translations.iter().enumerate().map(choice).collect()
     };

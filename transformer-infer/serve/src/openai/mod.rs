@@ -1,4 +1,4 @@
-//! OpenAI's interface, for programs that speak only that: the last message of the user is translated.
+//! OpenAI's interface, for programs that know no other: the last message of the user is translated.
 
 mod chat;
 mod error;

@@ -15,7 +15,9 @@ fn texts_are_translated_from_a_detected_language() {
     ];
     let reply = shared_server().post(
         PATH,
-        &json!({ "target": "de", "q": texts, "cid": [], "model": "nmt" }),
+        &json!({
+            "target": "de", "q": texts, "source": null, "format": null, "cid": [], "model": "nmt",
+        }),
     );
     let expected = json!([
         {
@@ -32,8 +34,11 @@ fn a_query_and_a_form_mean_what_json_means() {
     let query = "q=A+dog.&q=A+cat.&source=en&target=de&format=text";
     let expected = json!([{ "translatedText": "A DOG." }, { "translatedText": "A CAT." }]);
     let expected = json!({ "data": { "translations": expected } });
-    let reply = shared_server().send("GET", &format!("{PATH}?{query}"), &[], b"");
+    let path = format!("{PATH}?{query}");
+    let reply = shared_server().send("POST", &path, &[], b"");
     assert_eq!(reply.ok(), expected);
+    // A page of a stranger could send it as an image's address.
+    assert_eq!(shared_server().send("GET", &path, &[], b"").status, 405);
     assert_eq!(shared_server().post_form(PATH, query).ok(), expected);
 }
 
@@ -85,7 +90,16 @@ fn refusals_have_googles_form() {
         );
     }
     let server = TestServer::with_key();
+    let with_key = format!("{PATH}?key={KEY}");
+    let wrong = json!({ "q": [1], "target": "de" });
+    assert_eq!(server.post(&with_key, &wrong).status, 400);
     let request = json!({ "q": "A dog.", "source": "en", "target": "de" });
+    let headers = [
+        ("Content-Type", "application/json"),
+        ("X-Goog-Api-Key", KEY),
+    ];
+    let reply = server.send("POST", PATH, &headers, request.to_string().as_bytes());
+    assert_eq!(reply.status, 200);
     assert_eq!(server.post(PATH, &request).status, 403);
     assert_eq!(
         server.post(&format!("{PATH}?key=wrong"), &request).status,

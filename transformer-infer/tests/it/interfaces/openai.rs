@@ -40,7 +40,17 @@ fn a_model_may_be_named_by_its_languages_or_its_target() {
     let names = shared_server().send("GET", "/v1/models", &[], b"").ok();
     let name = names["data"][0]["id"].as_str().expect("a model has a name");
     assert_eq!(names["object"], "list");
-    for model in [name, "en-de", "auto-de", "de", "en-de-AT", "en-US-de"] {
+    for model in [
+        name,
+        "en-de",
+        "auto-de",
+        "de",
+        "de-DE",
+        "de-AT",
+        "en-de-AT",
+        "en-US-de",
+        "auto-de-CH",
+    ] {
         let message =
             json!({ "role": "user", "content": "Where is the next railway station, please?" });
         let reply = shared_server().post(PATH, &json!({ "model": model, "messages": [message] }));
@@ -95,6 +105,7 @@ fn a_stream_has_the_whole_text_and_an_end() {
 #[test]
 fn refusals_have_openais_form() {
     let message = json!({ "role": "user", "content": "A dog." });
+    let picture = json!({ "role": "user", "content": [{ "type": "image_url", "image_url": {} }] });
     let system = json!({ "role": "system", "content": "A dog." });
     let cases = [
         (
@@ -112,6 +123,11 @@ fn refusals_have_openais_form() {
             json!({ "model": "en-de", "messages": [message], "n": 0 }),
             400,
             "`n` is 0",
+        ),
+        (
+            json!({ "model": "en-de", "messages": [picture] }),
+            400,
+            "`text`",
         ),
         (json!({ "messages": [message] }), 400, "model"),
     ];
