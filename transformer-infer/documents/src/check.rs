@@ -54,6 +54,7 @@ pub struct Doubtful {
 pub(super) struct Check {
     /// The scripts of the target language; `None` if they are unknown.
     scripts: Option<&'static Regex>,
+    can_capitalize: bool,
 }
 
 /// A source and its translation.
@@ -136,7 +137,16 @@ impl Check {
             };
             COMPILED.get(SCRIPTS.iter().position(is_of)?)
         });
-        Self { scripts }
+        let is_turkic = |code: &LanguageCode| ["tr", "az"].contains(&code.language());
+        Self {
+            scripts,
+            can_capitalize: !target.is_some_and(is_turkic),
+        }
+    }
+
+    /// Returns whether the capital of each letter of the language is that of Unicode.
+    pub(super) fn can_capitalize(self) -> bool {
+        self.can_capitalize
     }
 
     /// Returns the faults of a translation; `items` is the copied text of the source.
@@ -160,9 +170,11 @@ impl Check {
 }
 
 impl Faults {
-    /// Returns the number of kinds.
-    pub fn n_kinds(self) -> u32 {
-        self.0.count_ones()
+    /// Returns the faults in the order of their weight: lost text before lost copied text, and both before the number of
+    /// other kinds.
+    pub(super) fn weight(self) -> (bool, bool, u32) {
+        let [empty, copied] = [Fault::Empty, Fault::Copied].map(|fault| self.contains(fault));
+        (empty, copied, self.0.count_ones())
     }
 
     /// Returns whether there are none.
@@ -226,25 +238,30 @@ fn lacks_numbers(pair: &Pair<'_>) -> bool {
         lacks_digits(source, items, translation, &positions)
             || lacks_small_digits(source, items, translation, &positions)
     };
-    // A space may be the separator of thousands, or stand between two numbers.
-    lacks(pair.translation) && lacks(&THOUSANDS.replace_all(pair.translation, "$1\u{a0}$2"))
+    // A space may be the separator of thousands, or stand between two numbers. Matches do not overlap, so millions need
+    // a second pass.
+    let joined = |text: &str| THOUSANDS.replace_all(text, "$1\u{a0}$2").into_owned();
+    lacks(pair.translation) && lacks(&joined(&joined(pair.translation)))
 }
 
 fn is_repetitive(pair: &Pair<'_>) -> bool {
-    let n_repeats = repetitions(pair.translation);
-    n_repeats > 0 && n_repeats > repetitions(pair.source)
+    let ordinary = |period| match period {
+        1..=3 => 4,
+        4..=7 => 3,
+        _ => 2,
+    };
+    let n_repeats = repetitions(pair.translation, ordinary);
+    // What the source repeats, however short it is, may be repeated.
+    n_repeats > 0 && n_repeats > repetitions(pair.source, |_| 1)
 }
 
-/// Returns how many times a span with a letter occurs in succession; 0 if no more often than in ordinary text.
-fn repetitions(text: &str) -> usize {
+/// Returns how many times a span with a letter occurs in succession; 0 if no more often than `ordinary` text repeats
+/// a span of a length.
+fn repetitions(text: &str, ordinary: fn(usize) -> usize) -> usize {
     let text: Vec<char> = text.chars().collect();
     let mut most = 0;
     for period in 1..=MAX_PERIOD.min(text.len() / 3) {
-        let least = match period {
-            1..=3 => 5,
-            4..=7 => 4,
-            _ => 3,
-        };
+        let least = 1 + ordinary(period);
         let (mut n_equal, mut has_letter) = (0, false);
         for at in period..text.len() {
             if text[at] != text[at - period] {
@@ -303,6 +320,16 @@ mod tests {
         for (target, source, translation) in [
             ("de", "It costs 1,234.56 euros.", "Es kostet 1.234,56 Euro."),
             ("fr", "12,500 dogs", "12 500 chiens"),
+            ("fr", "12,345,678 dogs", "12 345 678 chiens"),
+            ("de", "Meet at 3 pm", "Treffen um 15 Uhr"),
+            ("ja", "2 million people", "200万人"),
+            ("de", "1st place", "Erster Platz"),
+            (
+                "de",
+                "never never never never",
+                "niemals niemals niemals niemals",
+            ),
+            ("de", "Go go go go go!", "Los los los los los!"),
             ("fa", "Page 14 of 20", "صفحهٔ ۱۴ از ۲۰"),
             ("de", "Ha ha ha ha ha!", "Ha ha ha ha ha!"),
             ("de", "See https://a.b/c", "Siehe https://a.b/c"),

@@ -124,8 +124,25 @@ pub(super) fn lacks_small_digits(
         let is_found = take_digits(&groups(number), &mut found);
         lacks_number |= !is_found && number.len() == 2 && number.parse::<u32>().is_ok();
     }
-    let mut small = groups(&without(text, items.iter().map(|item| &item.range))).into_iter();
-    lacks_number || small.any(|number| !take_digits(&[number], &mut found))
+    let rest = without(text, items.iter().map(|item| &item.range));
+    let small = groups(&rest).into_iter();
+    let mut missing = small.filter(|number| !take_digits(std::slice::from_ref(number), &mut found));
+    // Of conversions the translation has other digits: `3 pm` is `15 Uhr`, `2 million` `200万`.
+    lacks_number || missing.any(|number| !is_converted(&rest, &number))
+}
+
+/// Returns whether a number is one of `1st`, `3 pm` and `2 million`, which may be written with other digits, or none.
+fn is_converted(text: &str, number: &str) -> bool {
+    const UNITS: [&str; 8] = [
+        "am", "pm", "a.m", "p.m", "thousand", "million", "billion", "trillion",
+    ];
+    let mut places = text.match_indices(number);
+    places.any(|(at, _)| {
+        let after = &text[at + number.len()..];
+        let is_glued = after.starts_with(char::is_alphabetic);
+        let unit = after.trim_start().to_ascii_lowercase();
+        is_glued || UNITS.iter().any(|name| unit.starts_with(name))
+    })
 }
 
 /// Returns whether a word found in a translation touches letters only on sides where it does in the text.

@@ -101,6 +101,12 @@ impl Protection {
         Self { check, ..self }
     }
 
+    /// Returns whether translations can be capitalized letter by letter; Turkic languages have a capital of `i` with a
+    /// dot.
+    pub(super) fn can_capitalize(&self) -> bool {
+        self.check.is_none_or(Check::can_capitalize)
+    }
+
     /// Returns the faults of a translation; none without a check.
     pub fn faults(&self, source: &str, translation: &str) -> Faults {
         match self.check {

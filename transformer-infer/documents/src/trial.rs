@@ -112,7 +112,7 @@ impl<T> Trial<T> {
             return true;
         }
         let faults = sentence.faults(attempt, text, protection);
-        let is_better = |best: &Tried<T>| faults.n_kinds() < best.faults.n_kinds();
+        let is_better = |best: &Tried<T>| faults.weight() < best.faults.weight();
         if self.best.as_ref().is_none_or(is_better) {
             self.best = Some(Tried {
                 attempt,
@@ -123,6 +123,9 @@ impl<T> Trial<T> {
         let rest = self.rest.get_or_insert_with(|| {
             let mut ways = sentence.ways(attempt.form, faults);
             ways.retain(|way| can_be(&way.form));
+            if !protection.can_capitalize() {
+                ways.retain(|way| way.way != Way::LowerCase);
+            }
             ways
         });
         match rest.pop().filter(|_| !faults.is_empty()) {
@@ -134,7 +137,7 @@ impl<T> Trial<T> {
         }
     }
 
-    /// Returns the translation with the fewest faults, the first of several; `None` before the first one.
+    /// Returns the translation with the lightest faults, the first of several; `None` before the first one.
     pub fn into_best(self) -> Option<Tried<T>> {
         self.best
     }
@@ -183,9 +186,9 @@ impl Sentence {
     ) -> usize {
         let faults = texts.map(|text| {
             let text = attempt.written(text.to_owned(), protection);
-            self.faults(attempt, &text, protection).n_kinds()
+            self.faults(attempt, &text, protection).weight()
         });
-        let best = faults.enumerate().min_by_key(|(_, n_faults)| *n_faults);
+        let best = faults.enumerate().min_by_key(|(_, weight)| *weight);
         best.map_or(0, |(index, _)| index)
     }
 
@@ -223,10 +226,11 @@ impl Attempt {
     }
 }
 
-/// Returns a text in lower case with an initial capital, if its letters are capitals; all but those of its items.
+/// Returns a text in lower case with an initial capital, if its letters are capitals; all but those of its items. Letters
+/// of scripts without capitals are none.
 pub(super) fn lower_case(text: &str, items: &[Item]) -> Option<String> {
-    let letters = outside(text, items);
-    if letters.clone().any(char::is_lowercase) || letters.filter(|c| c.is_uppercase()).count() < 2 {
+    let letters = outside(text, items).filter(|c| c.is_alphabetic());
+    if letters.clone().count() < 2 || !letters.clone().all(char::is_uppercase) {
         return None;
     }
     let mut is_first = true;
@@ -265,5 +269,34 @@ fn same_length(c: char, mut other: impl Iterator<Item = char>) -> char {
     match (other.next(), other.next()) {
         (Some(one), None) if one.len_utf8() == c.len_utf8() => one,
         _ => c,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_text_in_capitals_is_written_in_lower_case() {
+        let lower = |text| lower_case(text, &[]);
+        assert_eq!(lower("OPEN THE FILE").as_deref(), Some("Open the file"));
+        assert_eq!(lower("ДВЕ СОБАКИ").as_deref(), Some("Две собаки"));
+        for text in [
+            "Open the FILE",
+            "ATMで5万円",
+            "USB 3 디버깅",
+            "A 5",
+            "شبكة WIFI",
+        ] {
+            assert_eq!(lower(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn lost_text_weighs_more_than_any_other_fault() {
+        let protection = Protection::placeholders().with_check(None);
+        let weight = |translation| protection.faults("Pay 20 to %s", translation).weight();
+        assert!(weight("%s: aaaaaaaaaaaa") < weight("20 zahlen"));
+        assert!(weight("20 zahlen") < weight("…"));
     }
 }

@@ -201,7 +201,7 @@ impl Search {
         let beam_size = (2 * self.beam_size).clamp(Self::LEAST_WIDENED, Self::MOST_HYPOTHESES);
         Self {
             beam_size,
-            n_best: beam_size,
+            n_best: self.n_best.max(beam_size),
             ..self.clone()
         }
     }

@@ -25,6 +25,8 @@ pub(super) struct InBranch {
     pub(super) has_number: bool,
     /// True if the branch writes each apostrophe twice.
     pub(super) doubles: bool,
+    /// The text of the branch: a translation has no other arguments.
+    pub(super) source: String,
 }
 
 /// The number of a branch, as the model sees it.
@@ -191,6 +193,8 @@ impl Notation for InBranch {
             let placeholder = end.map(|end| after.split_at(end));
             if let Some((inside, after)) = placeholder
                 && let Some(after) = after.strip_prefix('}')
+                && (inside == "#" && self.has_number
+                    || self.source.contains(&format!("{{{inside}}}")))
             {
                 match self.has_number && inside == "#" {
                     true => escaped.push('#'),
@@ -254,6 +258,7 @@ mod tests {
             outer: Arc::new(crate::Plain),
             has_number,
             doubles,
+            source: "l'eau {n, date}".to_owned(),
         };
         let numbered = notation(true, false);
         assert_eq!(numbered.escape("{#} l'eau {n, date}"), "# l'eau {n, date}");

@@ -127,13 +127,15 @@ impl Value {
         let message = Message::parse(within)?;
         let (has_number, mut parts, mut at) = (message.has_number, PartQueue::default(), start);
         for branch in message.branches {
-            let doubles = doubles_apostrophes(&text[branch.clone()])?;
+            let source = text[branch.clone()].to_owned();
+            let doubles = doubles_apostrophes(&source)?;
             let branch = start + branch.start..start + branch.end;
             parts.push_verbatim(self.source_of(at, branch.start));
             let in_branch: Arc<dyn Notation> = Arc::new(InBranch {
                 outer: Arc::clone(outer),
                 has_number,
                 doubles,
+                source,
             });
             at = branch.end;
             let branch = self.branch(branch, has_number);
