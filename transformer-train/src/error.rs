@@ -222,7 +222,8 @@ pub enum TrainError {
     /// A device cannot multiply matrices in the precision of the settings.
     #[error(
         "`training.precision` is `bf16`, which {device} does not multiply here: a CPU needs backend `flex`, Linux and \
-         the instructions `amx_bf16`, a GPU a driver with bfloat16; set it to `f32`"
+         the instructions `amx_bf16`, a GPU a driver with bfloat16; set it to `f32`, with \
+         --allow-changes if the run has begun"
     )]
     NoBf16 { device: String },
     /// The number of processes differs from the settings.

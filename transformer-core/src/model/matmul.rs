@@ -9,9 +9,9 @@ use crate::device::is_rust_cpu;
 /// The element type in which training multiplies matrices.
 ///
 /// It applies to the products in layers, and to their two products in the backward pass. On CPUs the factors of linear
-/// layers are rounded to it; elsewhere the factors and results of all products. Weights, activations between the products, softmax, layer normalization and gradients stay in single
-/// precision, so that updates smaller than the spacing of 16-bit floats are not lost (Micikevicius et al. 2018,
-/// <https://arxiv.org/abs/1710.03740>, §3.1). Without autodiff, every product is in single precision.
+/// layers are rounded to it; elsewhere the factors and results of all products. Weights, activations between the
+/// products, softmax, layer normalization and gradients stay in single precision, so that updates smaller than the
+/// spacing of 16-bit floats are not lost (Micikevicius et al. 2018, <https://arxiv.org/abs/1710.03740>, §3.1). Without autodiff, every product is in single precision.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MatmulPrecision {
     /// IEEE single precision: 32 bits, 24 of them significant.

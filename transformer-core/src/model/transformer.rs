@@ -121,8 +121,8 @@ impl Transformer {
 
     /// Sets the element type in which training multiplies the matrices of layers; single precision by default.
     ///
-    /// It is not part of a saved model. Except on CPUs, where only factors are rounded, the projection to logits stays
-    /// in single precision: a logit of 16 bits would be rounded to an eighth.
+    /// It is not part of a saved model. The projection to logits stays in single precision: a logit of 16 bits would be
+    /// rounded to an eighth. The fused loss of transformer-train, on CPUs, rounds its factors, and not the logits.
     #[must_use]
     pub fn with_matmul_precision(mut self, matmul: MatmulPrecision) -> Self {
         self.matmul = matmul;

@@ -26,7 +26,7 @@ fn weights(model: &Transformer) -> Vec<f32> {
 fn is_supported() -> bool {
     let is_supported = MatmulPrecision::Bf16.is_supported(&test_device());
     if !is_supported {
-        println!("skipped: this backend has no bfloat16");
+        println!("skipped: this backend, or this processor, does not multiply bfloat16");
     }
     is_supported
 }
