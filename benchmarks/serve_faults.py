@@ -359,8 +359,10 @@ async def turns(attack):
             asyncio.create_task(Stranger(server.port).post("/v1/translate", {"text": html, "format": "html"}))
             for _ in range(250)
         ]
-        asking += [asyncio.create_task(upload(Stranger(server.port), attack.lines)) for _ in range(64)]
-        await asyncio.sleep(1)
+        await in_flight(server, 150)
+        uploads = [asyncio.create_task(upload(Stranger(server.port), attack.lines)) for _ in range(64)]
+        statuses = Counter(await asyncio.gather(*uploads))
+        assert statuses[200] > 0 and set(statuses) <= {200, 429}, statuses
         said = []
         for fields in ({}, {"format": "html"}):
             started = time.monotonic()
@@ -371,10 +373,23 @@ async def turns(attack):
             n_left = sum(not one.done() for one in asking)
             assert n_left > 100, f"only {n_left} of 250 requests were before it"
             said.append(f"{time.monotonic() - started:.2f} s while {n_left} requests waited")
+        said[-1] += f" beside {statuses[200]} documents"
         assert await upload(Client(server.port), attack.lines) == 200, "a document was refused"
         for one in asking:
             one.cancel()
         return f"another client waited {' and '.join(said)}, as text and as HTML; its document was accepted"
+
+
+async def in_flight(server, n):
+    """Waits until so many requests are being answered."""
+    deadline = time.monotonic() + MOST_SECONDS
+    while time.monotonic() < deadline:
+        text = await asyncio.to_thread(server.get, "/metrics")
+        line = next(line for line in text.splitlines() if line.startswith("transformer_in_flight_requests "))
+        if float(line.split()[1]) >= n:
+            return
+        await asyncio.sleep(0.05)
+    raise AssertionError(f"{line}, expected {n}")
 
 
 async def upload(client, lines):

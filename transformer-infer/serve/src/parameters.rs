@@ -2,6 +2,7 @@
 
 use axum::body::Bytes;
 use axum::extract::{FromRequest, Multipart, Request};
+use axum::http::Uri;
 use axum::http::header::CONTENT_TYPE;
 use percent_encoding::percent_decode;
 use serde::de::{DeserializeOwned, Error as _, IgnoredAny};
@@ -9,6 +10,16 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
 use crate::http::ApiError;
+
+/// The names of the key in all interfaces.
+const KEYS: [&str; 3] = ["auth_key", "api_key", "key"];
+
+/// Returns the key among the parameters in the query, if any.
+pub(crate) fn key_in_query(uri: &Uri) -> Option<String> {
+    let mut pairs = form_urlencoded::parse(uri.query()?.as_bytes());
+    let key = pairs.find(|(name, value)| KEYS.contains(&&**name) && !value.is_empty());
+    key.map(|(_, value)| value.into_owned())
+}
 
 /// The parameters of an operation: a JSON object, a form, or the query.
 ///
@@ -189,8 +200,8 @@ impl Fields {
 
     /// Returns the key, by the names of all interfaces.
     fn key(&self) -> Option<String> {
-        let mut keys = ["auth_key", "api_key", "key"].into_iter();
-        keys.find_map(|name| text(self.values.get(name)?).ok()?)
+        KEYS.into_iter()
+            .find_map(|name| text(self.values.get(name)?).ok()?)
     }
 
     /// Parses the fields.

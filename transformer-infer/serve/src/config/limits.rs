@@ -12,11 +12,11 @@ pub struct Limits {
     pub max_texts: usize,
     /// Maximum size of the body of a request. Default: 4 MiB.
     pub max_body_bytes: usize,
-    /// Maximum size of all bodies in memory at a time. Default: 256 MiB.
+    /// Maximum size of all bodies in memory at a time; each caller has a share. Default: 256 MiB.
     pub max_buffered_bytes: usize,
-    /// Maximum number of requests answered at a time. Default: 512.
+    /// Maximum number of requests answered at a time; each caller has a share. Default: 512.
     pub max_in_flight: usize,
-    /// Maximum number of source tokens that wait for a model. Default: 262,144.
+    /// Maximum number of source tokens that wait for a model; callers may exceed it within equal parts. Default: 262,144.
     pub max_queue_tokens: usize,
     /// Maximum number of connections. Default: 10,000, or as many as the operating system allows the process.
     pub max_connections: usize,
@@ -24,7 +24,8 @@ pub struct Limits {
     pub request_time: Duration,
     /// Maximum time for the head of a request to arrive, from its first byte. Default: 10 seconds.
     pub header_time: Duration,
-    /// Maximum time for the body of a request to arrive. Default: 30 seconds.
+    /// Maximum time for the body of a request to arrive, after a sixth of it at 1 KiB a second or faster on average.
+    /// Default: 30 seconds.
     pub body_time: Duration,
     /// Maximum time that a connection may stay open without a request. Default: 75 seconds.
     pub idle_time: Duration,

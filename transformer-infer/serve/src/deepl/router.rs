@@ -50,7 +50,7 @@ pub(crate) fn router(shared: &Arc<Shared>) -> Router<Arc<Shared>> {
         .route("/v2/{*rest}", get(error::unknown).post(error::unknown))
         .route("/v3/{*rest}", get(error::unknown).post(error::unknown))
         .method_not_allowed_fallback(async || ApiError::Method);
-    guarded(router, shared, KeyPlace::HeadOrParameters)
+    guarded(router, shared, KeyPlace::HeadElseParameters)
         .layer(Extension(Arc::<Usage>::default()))
         .layer(map_response(error::rewrite))
 }

@@ -201,19 +201,26 @@ impl FileStore {
         Ok(())
     }
 
-    /// Writes a file. While the disk is full, a translated file makes room.
+    /// Writes a file. If the disk is full, translated files make room, unless all together are smaller than it.
     fn write(&self, bytes: &[u8]) -> io::Result<NamedTempFile> {
-        loop {
-            let written = (self.write)(&self.folder, bytes);
-            match &written {
-                Err(error) if is_full(error) => {}
-                _ => return written,
-            }
-            let is_ready = |state: &FileState| matches!(state, FileState::Ready { .. });
-            if self.evict(&mut self.lock(), is_ready).is_none() {
-                return written;
-            }
+        let written = (self.write)(&self.folder, bytes);
+        if !written.as_ref().is_err_and(is_full) {
+            return written;
         }
+        let n_bytes = bytes.len() as u64;
+        let mut files = self.lock();
+        let ready = files.iter().filter(|file| is_ready(&file.state));
+        if ready.map(|file| file.n_bytes).sum::<u64>() < n_bytes {
+            return written;
+        }
+        let mut n_freed = 0;
+        while n_freed < n_bytes
+            && let Some(file) = self.evict(&mut files, is_ready)
+        {
+            n_freed += file.n_bytes;
+        }
+        drop(files);
+        (self.write)(&self.folder, bytes)
     }
 
     /// Returns the progress of a file; `None` if no file has this id and, if one is given, this key.
@@ -244,7 +251,8 @@ impl FileStore {
         }
     }
 
-    /// Removes the oldest file of such a state of the caller with the largest part of both limits, of files and of bytes.
+    /// Removes the oldest file in such a state, of the caller with the most. A caller's files count by their number and
+    /// their bytes, each as a part of its limit.
     fn evict(
         &self,
         files: &mut VecDeque<StoredFile>,
@@ -312,6 +320,10 @@ fn write_file(folder: &PrivateFolder, bytes: &[u8]) -> io::Result<NamedTempFile>
     let mut file = folder.make_file()?;
     file.write_all(bytes)?;
     Ok(file)
+}
+
+fn is_ready(state: &FileState) -> bool {
+    matches!(state, FileState::Ready { .. })
 }
 
 /// Returns whether an error is that of a full disk.

@@ -147,7 +147,7 @@ fn write_to_small_disk(folder: &PrivateFolder, bytes: &[u8]) -> io::Result<Named
 }
 
 #[test]
-fn on_a_full_disk_the_oldest_file_goes_and_nothing_partial_stays() {
+fn on_a_full_disk_old_files_go_for_one_that_fits_then_and_nothing_partial_stays() {
     let parent = tempfile::tempdir().expect("the system has temporary directories");
     let new = FileStore::new(parent.path(), FileLimits::default());
     let store = Arc::new(FileStore {
@@ -160,7 +160,12 @@ fn on_a_full_disk_the_oldest_file_goes_and_nothing_partial_stays() {
     let file = accept(&store, 1).expect("nothing is pending");
     let error = store.finish(&file.id, b"dddddd", 1);
     assert!(error.is_err_and(|error| is_full(&error)));
-    assert_eq!(n_files(&store), 0);
+    assert_eq!(n_files(&store), 2);
+    let large = stored(&store, b"eeee");
+    assert_eq!(
+        (content(&store, &large).is_some(), n_files(&store)),
+        (true, 1)
+    );
 }
 
 #[test]

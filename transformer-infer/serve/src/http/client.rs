@@ -2,7 +2,8 @@
 
 use std::convert::Infallible;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
 use axum::extract::FromRequestParts;
 use axum::http::header::AUTHORIZATION;
@@ -10,10 +11,29 @@ use axum::http::request::Parts;
 use axum::http::{Extensions, HeaderMap};
 
 use crate::config::Network;
+use crate::state::Share;
 
 /// The other end of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Peer(pub(crate) SocketAddr);
+
+/// A flag of a connection: a request on it had a valid key. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SentKey(Arc<AtomicBool>);
+
+impl SentKey {
+    pub(crate) fn set(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn get(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// The shares that a request holds until its reply has been sent: a slot among the requests that are answered, and the
+/// size of its body.
+pub(crate) type Shares = Arc<Mutex<[Share; 2]>>;
 
 /// The origin of a request.
 #[derive(Clone, Debug)]
@@ -22,8 +42,13 @@ pub(crate) struct Client {
     pub(crate) address: IpAddr,
     /// The id of the request in the log.
     pub(crate) id: Arc<str>,
-    /// The key in the header `Authorization: Bearer KEY`, with `DeepL-Auth-Key` instead of `Bearer`, in `X-API-Key` or in `X-Goog-Api-Key`.
+    /// The key in the header `Authorization: Bearer KEY`, with `DeepL-Auth-Key` instead of `Bearer`, in `X-API-Key` or in
+    /// `X-Goog-Api-Key`.
     pub(crate) key: Option<String>,
+    /// The flag of its connection.
+    pub(crate) sent_key: SentKey,
+    /// The shares of the request, once its body was read.
+    pub(crate) shares: Option<Shares>,
 }
 
 impl Client {
@@ -40,6 +65,8 @@ impl Client {
             address: forwarded(peer, headers, trusted),
             id,
             key: key(headers),
+            sent_key: extensions.get().cloned().unwrap_or_default(),
+            shares: None,
         }
     }
 }

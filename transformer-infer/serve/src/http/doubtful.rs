@@ -4,7 +4,7 @@ use axum::http::{HeaderMap, HeaderValue};
 use transformer_documents::{Doubtful, Faults};
 
 /// The name of the header.
-const DOUBTFUL: &str = "x-doubtful-translations";
+pub(super) const DOUBTFUL: &str = "x-doubtful-translations";
 
 /// Returns the header with the number of doubtful translations of a reply, and their faults, if there are any.
 pub(crate) fn doubtful_headers(texts: impl Iterator<Item = Doubtful>) -> HeaderMap {

@@ -188,7 +188,7 @@ impl ApiError {
             Self::Loading => "loading",
             Self::Stopping => "stopping",
             Self::Timeout { .. } => "request_time",
-            Self::Host { .. } => "host",
+            Self::Host { .. } | Self::Hosts { .. } => "host",
             Self::Origin { .. } => "origin",
             _ => return None,
         })

@@ -1,13 +1,13 @@
 //! [`guarded`]: limits for the requests of every interface.
 
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::{DefaultBodyLimit, FromRequestParts, Request, State};
-use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH};
+use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, EXPECT};
 use axum::http::request::Parts;
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
@@ -21,11 +21,11 @@ use crate::state::{Share, Shared};
 /// Maximum time to read and discard the rest of a body that is refused, so that the client sees the reply.
 const DRAIN_TIME: Duration = Duration::from_secs(2);
 
-/// Maximum number of bytes that are discarded this way.
-const DRAIN_BYTES: usize = 64 << 20;
+/// Maximum number of bytes that are discarded this way, unless the limit of a body is larger.
+const DRAIN_BYTES: usize = 8 << 20;
 
-/// Time in which a body may arrive at any rate.
-const FREE_TIME: Duration = Duration::from_secs(5);
+/// The part of the time for a body in which it may arrive at any rate: one sixth.
+const FREE_PART: u32 = 6;
 
 /// Minimum rate of a body after that, on average.
 const MIN_BYTES_PER_SECOND: u32 = 1 << 10;
@@ -35,7 +35,9 @@ const MIN_BYTES_PER_SECOND: u32 = 1 << 10;
 pub(crate) enum KeyPlace {
     /// The head: without the right key the body is discarded.
     Head,
-    /// The head or the parameters.
+    /// The head or the parameters; a wrong key in the head is refused without the body.
+    HeadElseParameters,
+    /// The parameters or the head.
     HeadOrParameters,
 }
 
@@ -65,7 +67,9 @@ async fn guard(
 ) -> Result<Response, ApiError> {
     let (mut parts, mut body) = request.into_parts();
     let Ok(client) = Client::from_request_parts(&mut parts, &()).await;
-    let read = match Admission::new(shared, keys, &client, &parts) {
+    let n_bytes = parts.headers.get(CONTENT_LENGTH);
+    let n_bytes = n_bytes.and_then(|it| it.to_str().ok()?.parse::<usize>().ok());
+    let read = match Admission::new(shared, keys, &client, &parts, n_bytes) {
         Ok(mut admission) => {
             let read = admission.read(&mut body).await;
             read.map(|bytes| (bytes, admission.shares))
@@ -75,11 +79,21 @@ async fn guard(
     let (bytes, shares) = match read {
         Err(error @ (ApiError::SlowBody { .. } | ApiError::BrokenBody)) => return Err(error),
         Err(error) => {
-            drain(&mut body).await;
+            let most = shared.options.limits.max_body_bytes.max(DRAIN_BYTES);
+            // A client that expects permission has sent nothing yet. The end of a longer body would not be reached.
+            if !parts.headers.contains_key(EXPECT) && n_bytes.is_none_or(|it| it <= most) {
+                drain(&mut body, most).await;
+            }
             return Err(error);
         }
         Ok(read) => read,
     };
+    drop(body); // tells the connection that it was read
+    let shares = Arc::new(Mutex::new(shares));
+    parts.extensions.insert(Client {
+        shares: Some(shares.clone()),
+        ..client.clone()
+    });
     let request = Request::from_parts(parts, Body::from(bytes));
     let time = shared.options.limits.request_time;
     let response = match timeout(time, AssertUnwindSafe(next.run(request)).catch_unwind()).await {
@@ -101,7 +115,7 @@ struct Admission<'a> {
     shared: &'a Shared,
     caller: u64,
     /// A slot among the requests that are answered, and the size of the body.
-    shares: (Share, Share),
+    shares: [Share; 2],
 }
 
 impl<'a> Admission<'a> {
@@ -111,27 +125,24 @@ impl<'a> Admission<'a> {
         keys: KeyPlace,
         client: &Client,
         parts: &Parts,
+        n_bytes: Option<usize>,
     ) -> Result<Self, ApiError> {
-        let claimant = shared.claimant(client, keys)?;
-        if let Some(encoding) = parts.headers.get(CONTENT_ENCODING)
-            && encoding != "identity"
-        {
+        let claimant = shared.claimant(client, &parts.uri, keys)?;
+        let mut encodings = parts.headers.get_all(CONTENT_ENCODING).into_iter();
+        if !encodings.all(|it| is_identity(it.as_bytes())) {
             return Err(ApiError::Encoding);
         }
-        let n_bytes = parts.headers.get(CONTENT_LENGTH);
-        let n_bytes = n_bytes.and_then(|it| it.to_str().ok()?.parse().ok());
         let limit = shared.options.limits.max_body_bytes;
-        if n_bytes.is_some_and(|n_bytes: usize| n_bytes > limit) {
+        if n_bytes.is_some_and(|n_bytes| n_bytes > limit) {
             return Err(ApiError::BodyTooLarge { limit });
         }
         let slot = shared.in_flight.take(claimant, 1);
         let slot = slot.ok_or_else(|| shared.busy(claimant.id))?;
-        let size = shared.buffered.take(claimant, 0);
-        let size = size.ok_or_else(|| shared.busy(claimant.id))?;
+        let size = shared.buffered.take_nothing(claimant);
         Ok(Self {
             shared,
             caller: claimant.id,
-            shares: (slot, size),
+            shares: [slot, size],
         })
     }
 
@@ -145,7 +156,7 @@ impl<'a> Admission<'a> {
             let time = time_for(read.len(), limits.body_time);
             let frame = timeout_at(start + time, body.frame()).await;
             let frame = frame.map_err(|_| ApiError::SlowBody {
-                seconds: time.as_secs(),
+                seconds: time.as_secs().max(1),
             })?;
             let Some(frame) = frame else {
                 return Ok(read.into());
@@ -157,7 +168,7 @@ impl<'a> Admission<'a> {
             if read.len() + data.len() > limit {
                 return Err(ApiError::BodyTooLarge { limit });
             }
-            if !self.shares.1.grow(data.len()) {
+            if !self.shares[1].grow(data.len()) {
                 return Err(self.shared.busy(self.caller));
             }
             read.extend_from_slice(&data);
@@ -165,18 +176,24 @@ impl<'a> Admission<'a> {
     }
 }
 
+/// Returns whether a value of `Content-Encoding` means no encoding.
+fn is_identity(encoding: &[u8]) -> bool {
+    let encoding = encoding.trim_ascii();
+    encoding.is_empty() || encoding.eq_ignore_ascii_case(b"identity")
+}
+
 /// Returns the time in which more than `n_bytes` of a body must have arrived.
 fn time_for(n_bytes: usize, limit: Duration) -> Duration {
     let n_bytes = u32::try_from(n_bytes).unwrap_or(u32::MAX);
-    let time = FREE_TIME + Duration::from_secs(1) * n_bytes / MIN_BYTES_PER_SECOND;
+    let time = limit / FREE_PART + Duration::from_secs(1) * n_bytes / MIN_BYTES_PER_SECOND;
     time.min(limit)
 }
 
 /// Reads and discards the rest of a body for a moment: closing a connection with unread bytes would lose the reply.
-async fn drain(body: &mut Body) {
+async fn drain(body: &mut Body, most: usize) {
     let end = Instant::now() + DRAIN_TIME;
     let mut n_bytes = 0;
-    while n_bytes < DRAIN_BYTES
+    while n_bytes < most
         && let Ok(Some(Ok(frame))) = timeout_at(end, body.frame()).await
     {
         n_bytes += frame.data_ref().map_or(0, Bytes::len);

@@ -1,4 +1,4 @@
-//! [`guarded_body`]: holds a value until a reply has been sent.
+//! [`guarded_body`] and [`guard_body`]: hold a value as long as a body.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -15,11 +15,14 @@ struct GuardedBody<G> {
 
 /// Holds `guard` until the body of a reply has been sent, or the client is gone.
 pub(crate) fn guarded_body<G: Send + Unpin + 'static>(response: Response, guard: G) -> Response {
-    response.map(|body| {
-        Body::new(GuardedBody {
-            body,
-            _guard: guard,
-        })
+    response.map(|body| guard_body(body, guard))
+}
+
+/// Holds `guard` until a body is dropped.
+pub(crate) fn guard_body<G: Send + Unpin + 'static>(body: Body, guard: G) -> Body {
+    Body::new(GuardedBody {
+        body,
+        _guard: guard,
     })
 }
 

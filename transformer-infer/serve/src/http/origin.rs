@@ -9,28 +9,44 @@ use std::sync::Arc;
 
 use axum::extract::{Request, State};
 use axum::http::header::{HOST, ORIGIN, RETRY_AFTER};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, Version};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 
-use super::ApiError;
+use super::doubtful::DOUBTFUL;
+use super::{ApiError, Peer};
 use crate::config::{ServeError, ServeOptions};
 use crate::state::Shared;
 
 /// Maximum number of characters of a name that an error repeats.
 const MAX_SHOWN_CHARS: usize = 100;
 
-/// The schemes of pages that may be allowed, besides those of browsers' extensions, such as `chrome-extension`.
-const SCHEMES: [&str; 3] = ["http", "https", "app"];
+/// The schemes of pages that may be allowed: of the web, of apps, and of browsers' extensions.
+const SCHEMES: [&str; 7] = [
+    "http",
+    "https",
+    "app",
+    "chrome-extension",
+    "moz-extension",
+    "safari-web-extension",
+    "ms-browser-extension",
+];
 
 /// Refuses requests of pages from origins other than the server's own and those in the options. On loopback addresses,
-/// also refuses requests to names other than `localhost` and those in the options.
+/// also refuses requests to names other than `localhost` and those in the options. Over a connection, a request in
+/// HTTP/1.1 must name one server.
 pub(crate) async fn check_origin(
     State(shared): State<Arc<Shared>>,
     request: Request,
     next: Next,
 ) -> Response {
+    let n_hosts = request.headers().get_all(HOST).iter().count();
+    let may_lack =
+        request.version() < Version::HTTP_11 || request.extensions().get::<Peer>().is_none();
+    if n_hosts > 1 || n_hosts == 0 && !may_lack {
+        return ApiError::Hosts { n_hosts }.into_response();
+    }
     let host = host(request.uri(), request.headers());
     match check(&shared.options, host.as_deref(), request.headers()) {
         Ok(()) => next.run(request).await,
@@ -54,7 +70,7 @@ pub(crate) fn cors(options: &ServeOptions) -> Result<CorsLayer, ServeError> {
         .allow_methods([Method::GET, Method::POST])
         // Clients send headers of their own; only its origin decides whether a page may call.
         .allow_headers(AllowHeaders::mirror_request())
-        .expose_headers([RETRY_AFTER, id]))
+        .expose_headers([RETRY_AFTER, id, HeaderName::from_static(DOUBTFUL)]))
 }
 
 /// Checks the form of an origin: a scheme and a host, without a path.
@@ -63,8 +79,7 @@ fn origin_header(text: &str) -> Result<HeaderValue, ServeError> {
         origin: text.to_owned(),
     };
     let (scheme, host) = text.split_once("://").ok_or_else(wrong)?;
-    let is_known = SCHEMES.contains(&scheme) || scheme.ends_with("-extension");
-    if !is_known || host.is_empty() || host.contains(['/', '?', '#']) {
+    if !SCHEMES.contains(&scheme) || host.is_empty() || host.contains(['/', '?', '#']) {
         return Err(wrong());
     }
     text.parse().map_err(|_| wrong())
@@ -195,6 +210,7 @@ mod tests {
             "https://",
             "https://a.example/",
             "ftp://a.example",
+            "evil-extension://a",
             "ä://b",
         ] {
             assert!(origin_header(origin).is_err(), "{origin}");

@@ -120,7 +120,7 @@ impl Loader {
             path.to_owned(),
             manifest,
             facts,
-            scheduler,
+            (scheduler, scheduling.max_queue_tokens),
         );
         Ok(match self.options.check {
             true => served.checked(),

@@ -12,7 +12,7 @@ use super::ModelFacts;
 use crate::http::ApiError;
 use transformer_documents::Protection;
 use transformer_translate::Translator;
-use transformer_translate::scheduler::Scheduler;
+use transformer_translate::scheduler::{Scheduler, SchedulerStats};
 
 /// The source and the target language of a translation.
 pub(super) type Pair<'a> = (&'a LanguageCode, &'a LanguageCode);
@@ -30,6 +30,8 @@ pub(crate) struct Served {
     direction: Option<Direction>,
     /// True if translations are checked.
     is_checked: bool,
+    /// Maximum number of waiting tokens.
+    max_queue_tokens: usize,
 }
 
 /// The scheduler; present until this is dropped.
@@ -42,7 +44,7 @@ impl Served {
         path: PathBuf,
         manifest: Manifest,
         facts: ModelFacts,
-        scheduler: Scheduler,
+        (scheduler, max_queue_tokens): (Scheduler, usize),
     ) -> Self {
         Self {
             name,
@@ -52,6 +54,7 @@ impl Served {
             languages: scheduler.translator().languages().clone(),
             direction: None,
             is_checked: false,
+            max_queue_tokens,
             threads: Arc::new(Threads(Some(scheduler))),
         }
     }
@@ -198,14 +201,29 @@ impl Served {
         scheduler.expect("only `drop` takes the scheduler")
     }
 
-    /// Estimates the seconds until a caller's waiting tokens, and `n_tokens` more of its own, are translated at the
-    /// speed so far.
-    pub(crate) fn seconds_before(&self, caller: u64, n_tokens: usize) -> f64 {
-        let totals = self.scheduler().stats().totals;
+    /// Estimates the seconds until a caller's waiting tokens are translated at the speed so far.
+    pub(crate) fn seconds_before(&self, caller: u64) -> f64 {
+        match self.scheduler().n_tokens_before(caller, 0) {
+            0 => 0.0,
+            n_tokens => n_tokens as f64 * self.seconds_per_token(&self.scheduler().stats()),
+        }
+    }
+
+    /// Estimates the seconds until the queue has room for `n_tokens` of a caller: until the tokens beyond the limit are
+    /// translated, or all of the caller's, if that is sooner.
+    pub(crate) fn seconds_before_room(&self, caller: u64, n_tokens: usize) -> f64 {
+        let stats = self.scheduler().stats();
+        let wanted = stats.n_queued_tokens.saturating_add(n_tokens);
+        let excess = wanted.saturating_sub(self.max_queue_tokens);
+        let n_tokens = excess.min(self.scheduler().n_tokens_before(caller, n_tokens));
+        n_tokens as f64 * self.seconds_per_token(&stats)
+    }
+
+    fn seconds_per_token(&self, stats: &SchedulerStats) -> f64 {
+        let totals = &stats.totals;
         let seconds = (totals.encoding + totals.decoding).as_secs_f64();
         let of_all_threads = seconds / self.translator().n_threads() as f64;
-        let per_token = of_all_threads / totals.n_src_tokens.max(1) as f64;
-        self.scheduler().n_tokens_before(caller, n_tokens) as f64 * per_token
+        of_all_threads / totals.n_src_tokens.max(1) as f64
     }
 
     /// Returns the model itself.

@@ -7,9 +7,7 @@ use std::pin::pin;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::Request;
-use axum::http::Version;
-use axum::http::header::HOST;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -21,7 +19,7 @@ use tower::ServiceExt;
 use super::idle_phase::SharedPhase;
 use super::timed_stream::TimedStream;
 use crate::config::Limits;
-use crate::http::{ApiError, Peer, guarded_body};
+use crate::http::{Peer, guard_body, guarded_body};
 
 /// Maximum size of the head of a request, in bytes.
 const MAX_HEAD_BYTES: usize = 64 << 10;
@@ -41,16 +39,13 @@ pub(super) async fn serve_connection(
     let stream = TokioIo::new(TimedStream::new(stream, phase.clone(), &limits));
     let service = service_fn(move |request: Request<Incoming>| {
         let in_request = phase.begin();
-        let n_hosts = request.headers().get_all(HOST).iter().count();
-        let has_host = n_hosts == 1 || n_hosts == 0 && request.version() < Version::HTTP_11;
-        let mut request = request.map(Body::new);
+        let body_read = in_request.body();
+        let mut request = request.map(|body| guard_body(Body::new(body), body_read));
         request.extensions_mut().insert(Peer(peer));
+        request.extensions_mut().insert(phase.sent_key().clone());
         let router = router.clone();
         async move {
-            let response: Result<Response, Infallible> = match has_host {
-                true => router.oneshot(request).await,
-                false => Ok(ApiError::Hosts { n_hosts }.into_response()),
-            };
+            let response: Result<Response, Infallible> = router.oneshot(request).await;
             response.map(|response| guarded_body(response, in_request))
         }
     });

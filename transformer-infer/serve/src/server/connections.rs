@@ -67,13 +67,15 @@ impl Connections {
         }
     }
 
-    /// Serves a connection. If there are too many, closes the one that has been idle longest; if all are busy, the
-    /// newest one of the address with the most, or refuses the new one if its own address has as many.
+    /// Serves a connection. If there are too many, closes an idle one; if all are busy, the newest one of the address
+    /// with the most, unless it has sent a valid key or a whole request. If none may be closed, or the new one's own
+    /// address has as many, refuses the new one.
     pub(super) fn add(&mut self, stream: TcpStream, peer: SocketAddr) {
         let proxies = &self.shared.options.trusted_proxies;
         let is_proxy = proxies.iter().any(|proxy| proxy.contains(peer.ip()));
         let network = (!is_proxy).then(|| network(peer.ip()));
-        if self.open.len() >= self.most && !self.close_idle() && !self.close_for(network) {
+        if self.open.len() >= self.most && !self.close_idle(IDLE_ENOUGH) && !self.close_for(network)
+        {
             self.shared.metrics.refused_connections.inc();
             if let Ok(permit) = self.refused.clone().try_acquire_owned() {
                 self.tasks.spawn(async move {
@@ -102,32 +104,40 @@ impl Connections {
         self.open.insert(open.handle.id(), open);
     }
 
-    /// Closes the connection that has been idle longest; returns whether one was idle.
-    fn close_idle(&mut self) -> bool {
+    /// Closes a connection that has been idle for `enough` time, of the network with the most connections, and of
+    /// those the one that has been idle longest; returns whether there was one.
+    fn close_idle(&mut self, enough: Duration) -> bool {
+        let counts = self.counts();
         let idle = self.open.iter().filter_map(|(id, open)| {
-            let time = open.phase.idle_time()?;
-            (time >= IDLE_ENOUGH).then_some((time, *id))
+            let time = open.phase.idle_time().filter(|time| *time >= enough)?;
+            let n = open.network.map_or(1, |network| counts[&network]);
+            Some(((n, time), *id))
         });
-        let longest = idle.max_by_key(|(time, _)| *time);
-        self.close(longest.map(|(_, id)| id))
+        let chosen = idle.max_by_key(|(rank, _)| *rank);
+        self.close(chosen.map(|(_, id)| id))
     }
 
-    /// Closes the newest connection of the network with the most, if it still has more than another then has; returns
-    /// whether it did.
+    /// Closes the newest connection that may be closed of the network with the most, if that one still has as many as
+    /// `other` then; returns whether there was one.
     fn close_for(&mut self, other: Option<IpAddr>) -> bool {
-        let mut counts: HashMap<IpAddr, usize> = HashMap::new();
+        let counts = self.counts();
+        let n_of_other = other.and_then(|other| counts.get(&other).copied());
+        let closable = self.open.iter().filter_map(|(id, open)| {
+            let n = *counts.get(&open.network?)?;
+            let is_more = n > n_of_other.unwrap_or(0) + 1;
+            (is_more && open.phase.may_close()).then_some(((n, open.since), *id))
+        });
+        let chosen = closable.max_by_key(|(rank, _)| *rank);
+        self.close(chosen.map(|(_, id)| id))
+    }
+
+    /// Returns the number of connections of each network.
+    fn counts(&self) -> HashMap<IpAddr, usize> {
+        let mut counts = HashMap::new();
         for network in self.open.values().filter_map(|open| open.network) {
             *counts.entry(network).or_default() += 1;
         }
-        let n_of_other = other.and_then(|other| counts.get(&other).copied());
-        let largest = counts.into_iter().max_by_key(|(_, n)| *n);
-        let largest = largest.filter(|(_, n)| *n > n_of_other.unwrap_or(0) + 1);
-        let newest = largest.and_then(|(network, _)| {
-            let open = self.open.iter();
-            let open = open.filter(|(_, open)| open.network == Some(network));
-            open.max_by_key(|(_, open)| open.since).map(|(id, _)| *id)
-        });
-        self.close(newest)
+        counts
     }
 
     fn close(&mut self, id: Option<Id>) -> bool {
@@ -160,5 +170,62 @@ impl Connections {
     pub(super) async fn stop(&mut self) {
         self.stop.send_replace(true);
         while self.next_end().await.is_some() {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+
+    use super::*;
+    use crate::config::ServeOptions;
+
+    /// Returns connections from these networks, which serve nothing, and their ids.
+    fn connections<const N: usize>(networks: [u8; N]) -> (Connections, [Id; N]) {
+        let shared = Shared::new(Arc::new(ServeOptions::default()));
+        let shared = Arc::new(shared.expect("the options are right"));
+        let mut connections = Connections::new(&shared, Router::new(), N);
+        let start = Instant::now();
+        let mut age = 0;
+        let ids = networks.map(|network| {
+            age += 1;
+            let open = Open {
+                network: Some([127, 0, 0, network].into()),
+                since: start + Duration::from_secs(age),
+                phase: SharedPhase::new(),
+                handle: connections.tasks.spawn(pending()),
+            };
+            let id = open.handle.id();
+            connections.open.insert(id, open);
+            id
+        });
+        (connections, ids)
+    }
+
+    #[tokio::test]
+    async fn an_idle_connection_of_the_address_with_the_most_is_closed_first() {
+        let (mut connections, ids) = connections([1, 2, 2, 3]);
+        let _busy = connections.open[&ids[1]].phase.begin();
+        assert!(connections.close_idle(Duration::ZERO));
+        assert!(!connections.open.contains_key(&ids[2]));
+    }
+
+    #[tokio::test]
+    async fn the_newest_connection_without_a_key_or_a_whole_request_is_closed() {
+        let (mut connections, ids) = connections([2, 2, 2, 2, 2, 3]);
+        let phases = ids.map(|id| connections.open[&id].phase.clone());
+        let busy = phases.each_ref().map(SharedPhase::begin);
+        phases[4].sent_key().set();
+        drop(busy[3].body());
+        let other = Some([127, 0, 0, 1].into());
+        let mut closed = || {
+            let is_closed = connections.close_for(other);
+            let id = ids.iter().position(|id| !connections.open.contains_key(id));
+            id.filter(|_| is_closed)
+        };
+        assert_eq!(closed(), Some(2));
+        assert_eq!(closed(), Some(1));
+        assert_eq!(closed(), Some(0));
+        assert_eq!(closed(), None);
     }
 }

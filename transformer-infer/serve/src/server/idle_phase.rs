@@ -7,9 +7,12 @@ use std::time::{Duration, Instant};
 
 use futures_util::task::AtomicWaker;
 
+use crate::http::SentKey;
+
 const IDLE: u8 = 0;
 const HEADER: u8 = 1;
 const REQUEST: u8 = 2;
+const REPLY: u8 = 3;
 
 /// The start of time for idle connections.
 static START: LazyLock<Instant> = LazyLock::new(Instant::now);
@@ -34,6 +37,7 @@ struct State {
     phase: AtomicU8,
     /// The time at which the connection became idle, in milliseconds.
     idle_since: AtomicU64,
+    sent_key: SentKey,
     /// The reading task, which must start its time limit when a request ends.
     reader: AtomicWaker,
 }
@@ -41,6 +45,10 @@ struct State {
 /// Ends the phase [`Phase::Request`] when dropped, after the reply.
 #[derive(Debug)]
 pub(super) struct RequestPhase(SharedPhase);
+
+/// Notes when dropped that the body of the request was read.
+#[derive(Debug)]
+pub(super) struct BodyPhase(SharedPhase);
 
 fn now() -> u64 {
     START.elapsed().as_millis() as u64
@@ -52,6 +60,7 @@ impl SharedPhase {
         Self(Arc::new(State {
             phase: AtomicU8::new(IDLE),
             idle_since: AtomicU64::new(now()),
+            sent_key: SentKey::default(),
             reader: AtomicWaker::new(),
         }))
     }
@@ -62,6 +71,17 @@ impl SharedPhase {
             HEADER => Phase::Header,
             _ => Phase::Request,
         }
+    }
+
+    /// Returns the flag for a valid key on the connection.
+    pub(super) fn sent_key(&self) -> &SentKey {
+        &self.0.sent_key
+    }
+
+    /// Returns whether the connection may be closed for another one: it has sent no valid key, and no whole request is
+    /// being answered.
+    pub(super) fn may_close(&self) -> bool {
+        !self.0.sent_key.get() && self.0.phase.load(Ordering::Relaxed) != REPLY
     }
 
     /// Lets the end of the request wake a task.
@@ -88,6 +108,21 @@ impl SharedPhase {
     pub(super) fn begin(&self) -> RequestPhase {
         self.0.phase.store(REQUEST, Ordering::Relaxed);
         RequestPhase(self.clone())
+    }
+}
+
+impl RequestPhase {
+    /// Returns a value that belongs to the body of the request.
+    pub(super) fn body(&self) -> BodyPhase {
+        BodyPhase(self.0.clone())
+    }
+}
+
+impl Drop for BodyPhase {
+    fn drop(&mut self) {
+        let phase = &self.0.0.phase;
+        // The reply may have ended before.
+        let _ = phase.compare_exchange(REQUEST, REPLY, Ordering::Relaxed, Ordering::Relaxed);
     }
 }
 

@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A limited quantity; clones share it.
 ///
-/// A caller may hold as much as it leaves free: half of the quantity if it is alone, and an eleventh if ten others take
-/// all they can. So there is always something left for the next caller.
+/// A caller may hold as much as it leaves free: half of the quantity if it is alone. Of the last quarter, it may hold
+/// only an equal part of what it leaves free, divided by the number of callers that hold any. So a newcomer gets
+/// something until many callers have come: 42 fill a limit of 512.
 #[derive(Clone, Debug)]
 pub(crate) struct Budget {
     used: Arc<Mutex<Used>>,
@@ -17,8 +18,14 @@ pub(crate) struct Budget {
 
 #[derive(Debug, Default)]
 struct Used {
-    all: usize,
-    of_strangers: usize,
+    all: Parts,
+    of_strangers: Parts,
+}
+
+/// The parts of a quantity that callers hold.
+#[derive(Debug, Default)]
+struct Parts {
+    sum: usize,
     of_callers: HashMap<u64, usize>,
 }
 
@@ -27,7 +34,8 @@ struct Used {
 pub(crate) struct Claimant {
     /// The caller's number.
     pub(crate) id: u64,
-    /// True if a key is required, and the head of the request has none: all such callers together hold at most half.
+    /// True if a key is required, and no valid one is known of the request yet. All such callers together hold at most
+    /// half, which they share as all callers share the whole.
     pub(crate) is_stranger: bool,
 }
 
@@ -50,67 +58,125 @@ impl Budget {
 
     /// Takes a part for a caller, if its share has so much left.
     pub(crate) fn take(&self, claimant: Claimant, n: usize) -> Option<Share> {
-        let mut share = Share {
+        let mut share = self.take_nothing(claimant);
+        share.grow(n).then_some(share)
+    }
+
+    /// Takes an empty part for a caller, which may grow.
+    pub(crate) fn take_nothing(&self, claimant: Claimant) -> Share {
+        Share {
             budget: self.clone(),
             claimant,
             n: 0,
-        };
-        share.grow(n).then_some(share)
+        }
     }
 
     /// Returns the amount in use.
     pub(crate) fn used(&self) -> usize {
-        self.lock().all
+        self.lock().all.sum
     }
 
     /// Returns the amount that a caller holds.
     pub(crate) fn used_by(&self, caller: u64) -> usize {
-        self.lock().of_callers.get(&caller).copied().unwrap_or(0)
+        self.lock().all.of(caller)
     }
 
     fn lock(&self) -> MutexGuard<'_, Used> {
         self.used.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns whether a caller may take `n` more.
+    fn allows(&self, used: &Used, claimant: Claimant, n: usize) -> bool {
+        let Claimant { id, is_stranger } = claimant;
+        let of_strangers = (&used.of_strangers, self.most.div_ceil(2));
+        let limits = [
+            Some((&used.all, self.most)),
+            is_stranger.then_some(of_strangers),
+        ];
+        let mut limits = limits.into_iter().flatten();
+        limits.all(|(parts, most)| parts.allow(id, n, most, self.at_least))
+    }
+}
+
+impl Used {
+    fn parts(&mut self, claimant: Claimant) -> impl Iterator<Item = &mut Parts> {
+        let of_strangers = claimant.is_stranger.then_some(&mut self.of_strangers);
+        [Some(&mut self.all), of_strangers].into_iter().flatten()
+    }
+
+    fn add(&mut self, claimant: Claimant, n: usize) {
+        for parts in self.parts(claimant) {
+            parts.sum += n;
+            *parts.of_callers.entry(claimant.id).or_default() += n;
+        }
+    }
+
+    fn remove(&mut self, claimant: Claimant, n: usize) {
+        for parts in self.parts(claimant) {
+            parts.sum -= n;
+            let left = parts.of(claimant.id) - n;
+            match left {
+                0 => parts.of_callers.remove(&claimant.id),
+                left => parts.of_callers.insert(claimant.id, left),
+            };
+        }
+    }
+}
+
+impl Parts {
+    fn of(&self, caller: u64) -> usize {
+        self.of_callers.get(&caller).copied().unwrap_or(0)
+    }
+
+    /// Returns whether a caller may take `n` more of a quantity of `most`.
+    fn allow(&self, caller: u64, n: usize, most: usize, at_least: usize) -> bool {
+        let Some(free) = most.checked_sub(self.sum).and_then(|it| it.checked_sub(n)) else {
+            return false;
+        };
+        let of_caller = self.of(caller);
+        let n_callers = self.of_callers.len() + usize::from(of_caller == 0);
+        let share = match free < most / 4 {
+            true => free / n_callers,
+            false => free,
+        };
+        of_caller + n <= share.max(at_least)
     }
 }
 
 impl Share {
     /// Takes `n` more, if the caller's share has that much left; returns whether it had.
     pub(crate) fn grow(&mut self, n: usize) -> bool {
-        let Budget { most, at_least, .. } = self.budget;
-        let Claimant { id, is_stranger } = self.claimant;
         let mut used = self.budget.lock();
-        let of_caller = used.of_callers.get(&id).copied().unwrap_or(0);
-        let Some(all) = used.all.checked_add(n).filter(|all| *all <= most) else {
-            return false;
-        };
-        let of_strangers = used.of_strangers + if is_stranger { n } else { 0 };
-        if of_caller + n > (most - all).max(at_least)
-            || is_stranger && of_strangers > (most / 2).max(at_least)
-        {
-            return false;
+        let grows = n == 0 || self.budget.allows(&used, self.claimant, n);
+        if grows && n > 0 {
+            used.add(self.claimant, n);
+            self.n += n;
         }
-        used.all = all;
-        used.of_strangers = of_strangers;
-        if n > 0 {
-            used.of_callers.insert(id, of_caller + n);
+        grows
+    }
+
+    /// Gives the part to another caller, if that one's share has so much left; returns whether the part is that caller's
+    /// now.
+    pub(crate) fn give(&mut self, to: Claimant) -> bool {
+        if to.id == self.claimant.id {
+            return true;
         }
-        self.n += n;
-        true
+        let mut used = self.budget.lock();
+        used.remove(self.claimant, self.n);
+        let is_given = self.n == 0 || self.budget.allows(&used, to, self.n);
+        if is_given {
+            self.claimant = to;
+        }
+        if self.n > 0 {
+            used.add(self.claimant, self.n);
+        }
+        is_given
     }
 }
 
 impl Drop for Share {
     fn drop(&mut self) {
-        let Claimant { id, is_stranger } = self.claimant;
-        let mut used = self.budget.lock();
-        used.all -= self.n;
-        used.of_strangers -= if is_stranger { self.n } else { 0 };
-        let of_caller = used.of_callers.get(&id).copied().unwrap_or(0);
-        if of_caller > self.n {
-            used.of_callers.insert(id, of_caller - self.n);
-        } else {
-            used.of_callers.remove(&id);
-        }
+        self.budget.lock().remove(self.claimant, self.n);
     }
 }
 
@@ -134,33 +200,79 @@ mod tests {
         assert_eq!((budget.used(), budget.used_by(1)), (5, 5));
         drop(share);
         assert_eq!((budget.used(), budget.used_by(1)), (0, 0));
-        assert!(budget.lock().of_callers.is_empty());
+        assert!(budget.lock().all.of_callers.is_empty());
         assert!(budget.take(caller(1), usize::MAX).is_none());
     }
 
     #[test]
     fn a_caller_holds_no_more_than_it_leaves_free() {
         let budget = Budget::new(12, 1);
-        let take_all = |id| {
-            let taken = std::iter::from_fn(|| budget.take(caller(id), 1));
-            taken.collect::<Vec<Share>>()
-        };
-        let held = [1, 2, 3].map(take_all);
+        let held = [1, 2, 3].map(|id| all_of(&budget, caller(id)));
         assert_eq!(held.each_ref().map(Vec::len), [6, 3, 1]);
         assert!(budget.take(caller(4), 1).is_some());
     }
 
+    fn stranger(id: u64) -> Claimant {
+        Claimant {
+            id,
+            is_stranger: true,
+        }
+    }
+
+    fn all_of(budget: &Budget, claimant: Claimant) -> Vec<Share> {
+        std::iter::from_fn(|| budget.take(claimant, 1)).collect()
+    }
+
+    #[test]
+    fn a_nearly_full_budget_has_something_for_many_newcomers() {
+        let budget = Budget::new(512, 1);
+        let held = (0..10).map(|id| all_of(&budget, caller(id)));
+        let held: Vec<_> = held.collect();
+        let amounts: Vec<usize> = held.iter().map(Vec::len).collect();
+        assert_eq!(amounts[..4], [256, 128, 32, 19]);
+        assert!(budget.take(caller(1), 1).is_none());
+        let newcomers: Vec<_> = (10..).map_while(|id| budget.take(caller(id), 1)).collect();
+        assert!(newcomers.len() > 20, "{}", newcomers.len());
+        assert_eq!(budget.used(), 512);
+    }
+
     #[test]
     fn callers_without_a_key_leave_half_to_those_with_one() {
-        let budget = Budget::new(12, 1);
-        let strangers = (0..100).filter_map(|id| {
-            let is_stranger = true;
-            budget.take(Claimant { id, is_stranger }, 1)
-        });
+        let budget = Budget::new(12, 12);
+        let strangers = (0..100).filter_map(|id| budget.take(stranger(id), 1));
         let strangers: Vec<Share> = strangers.collect();
         assert_eq!(strangers.len(), 6);
         assert!(budget.take(caller(200), 3).is_some());
         drop(strangers);
-        assert_eq!(budget.lock().of_strangers, 0);
+        assert_eq!(budget.lock().of_strangers.sum, 0);
+    }
+
+    #[test]
+    fn a_caller_without_a_key_leaves_half_of_that_half_to_the_others() {
+        let budget = Budget::new(12, 1);
+        let held = all_of(&budget, stranger(1));
+        assert_eq!(held.len(), 3);
+        assert!(budget.take(stranger(2), 1).is_some());
+    }
+
+    #[test]
+    fn a_part_is_given_to_a_caller_with_room_for_it() {
+        let budget = Budget::new(12, 1);
+        let mut shares = all_of(&budget, stranger(1));
+        let _held = budget.take(caller(2), 4).expect("half is free");
+        assert!(shares[0].give(caller(2)));
+        assert!(!shares[1].give(caller(2)), "it leaves five free");
+        assert!(shares[0].give(caller(2)), "it has it");
+        assert_eq!((budget.used_by(1), budget.used_by(2)), (2, 5));
+        drop(shares);
+        assert_eq!((budget.used(), budget.lock().of_strangers.sum), (4, 0));
+    }
+
+    #[test]
+    fn nothing_can_always_be_taken() {
+        let budget = Budget::new(1, 1);
+        let mut empty = budget.take_nothing(caller(1));
+        let _full = budget.take(caller(2), 1).expect("it is free");
+        assert!(empty.grow(0) && !empty.grow(1));
     }
 }

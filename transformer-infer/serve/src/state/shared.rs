@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Instant;
 
+use axum::http::Uri;
+
 use super::{Budget, Claimant};
 use crate::config::{ServeError, ServeOptions};
 use crate::files::{FileLimits, FileStore, PendingFile, Slot};
@@ -14,6 +16,7 @@ use crate::http::{ApiError, Client, KeyPlace};
 use crate::keys::{Key, Keys, Rates};
 use crate::metrics::Metrics;
 use crate::models::Models;
+use crate::parameters::key_in_query;
 
 /// Maximum number of replies with attention weights, which are large, at a time.
 const MAX_ATTENTION: usize = 4;
@@ -93,8 +96,8 @@ impl Shared {
             options.limits.max_buffered_bytes,
             options.limits.max_body_bytes,
         );
-        // A lone caller may send the largest body.
-        let at_least = if body > most_bytes / 2 { body } else { 0 };
+        // A lone caller may send the largest body, also without a key in its head.
+        let at_least = if body > most_bytes / 4 { body } else { 0 };
         Ok(Self {
             metrics: Metrics::default(),
             in_flight: Budget::new(options.limits.max_in_flight, 1),
@@ -141,13 +144,25 @@ impl Shared {
     }
 
     /// Returns the caller of a request by its head, for the limits of requests before it is admitted.
-    pub(crate) fn claimant(&self, client: &Client, keys: KeyPlace) -> Result<Claimant, ApiError> {
+    pub(crate) fn claimant(
+        &self,
+        client: &Client,
+        uri: &Uri,
+        keys: KeyPlace,
+    ) -> Result<Claimant, ApiError> {
         let key = self.check_key(client.key.as_deref());
-        let is_stranger = key.is_err();
         let key = match keys {
-            KeyPlace::Head => key?,
-            KeyPlace::HeadOrParameters => key.unwrap_or(None),
+            KeyPlace::Head => Ok(key?),
+            KeyPlace::HeadElseParameters if client.key.is_some() => Ok(key?),
+            KeyPlace::HeadElseParameters | KeyPlace::HeadOrParameters => {
+                key.or_else(|_| self.check_key(key_in_query(uri).as_deref()))
+            }
         };
+        let is_stranger = key.is_err();
+        let key = key.unwrap_or(None);
+        if key.is_some() {
+            client.sent_key.set();
+        }
         let id = self.id(key.as_deref(), client.address);
         Ok(Claimant { id, is_stranger })
     }
@@ -174,7 +189,7 @@ impl Shared {
     fn seconds_before(&self, caller: u64) -> f64 {
         let models = self.models().ok();
         let models = models.iter().flat_map(|models| models.all());
-        models.map(|served| served.seconds_before(caller, 0)).sum()
+        models.map(|served| served.seconds_before(caller)).sum()
     }
 
     /// Returns the number of a caller.
@@ -186,11 +201,23 @@ impl Shared {
     }
 
     /// Checks the key of a call, and counts the call. Every interface calls this first, with its own kind of key
-    /// parameter.
+    /// parameter. The shares of the request become the caller's.
     pub(crate) fn admit(&self, client: &Client, key: Option<&str>) -> Result<Caller, ApiError> {
         let key = self.check_key(key)?;
         let limits = &self.options.limits;
         let id = self.id(key.as_deref(), client.address);
+        if key.is_some() {
+            client.sent_key.set();
+        }
+        let claimant = Claimant {
+            id,
+            is_stranger: false,
+        };
+        let shares = client.shares.iter();
+        let mut shares = shares.map(|it| it.lock().unwrap_or_else(PoisonError::into_inner));
+        if !shares.all(|mut shares| shares.iter_mut().all(|share| share.give(claimant))) {
+            return Err(self.busy(id));
+        }
         let of_key = key.as_ref().and_then(|key| key.requests_per_minute);
         if let Some(limit) = of_key.or(limits.requests_per_minute) {
             let counted = self.rates.count(id, limit, Instant::now());

@@ -9,18 +9,19 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, Bytes};
-use axum::extract::Request;
-use axum::http::StatusCode;
-use axum::http::header::{CONTENT_ENCODING, RETRY_AFTER};
+use axum::extract::{Request, State};
+use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, EXPECT, RETRY_AFTER};
+use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
 use axum::routing::post;
 use futures_util::{StreamExt, stream};
 use http_body_util::BodyExt;
 use tokio::sync::oneshot;
+use tokio::time::timeout;
 use tower::ServiceExt;
 
 use crate::config::{Limits, ServeOptions};
-use crate::http::{KeyPlace, Peer, guarded};
+use crate::http::{ApiError, Client, KeyPlace, Peer, guarded};
 use crate::state::Shared;
 
 /// Returns a server of a few paths with these limits, and its state.
@@ -36,12 +37,20 @@ fn server_with(options: ServeOptions, keys: KeyPlace) -> (Router, Arc<Shared>) {
     let shared = Arc::new(Shared::new(Arc::new(options)).expect("the options are right"));
     let router = Router::new()
         .route("/echo", post(async |body: Bytes| body))
+        .route("/admit", post(admit))
         .route("/panic", post(panics))
         .route("/never", post(pending::<()>));
     (
         guarded(router, &shared, keys).with_state(shared.clone()),
         shared,
     )
+}
+
+/// Admits the caller with the key, as if it were in the body, and returns the number of its requests and bytes.
+async fn admit(State(shared): State<Arc<Shared>>, client: Client) -> Result<String, ApiError> {
+    let caller = shared.admit(&client, Some(KEY))?;
+    let used = [&shared.in_flight, &shared.buffered].map(|budget| budget.used_by(caller.id));
+    Ok(format!("{used:?}"))
 }
 
 async fn panics() -> &'static str {
@@ -68,7 +77,15 @@ fn endless(text: &'static str) -> Body {
     Body::from_stream(start.chain(stream::pending()))
 }
 
-/// Sends requests until so many are being answered.
+/// Returns limits with much time for bodies, so that they hang however slow the machine is.
+fn patient() -> Limits {
+    Limits {
+        body_time: Duration::from_secs(3600),
+        ..Limits::default()
+    }
+}
+
+/// Sends requests, and waits until they hang.
 async fn hang(
     router: &Router,
     shared: &Shared,
@@ -79,9 +96,13 @@ async fn hang(
         let router = router.clone();
         tokio::spawn(async move { answer(&router, request).await });
     }
-    while !is_so(shared) {
-        tokio::task::yield_now().await;
-    }
+    let wait = async {
+        while !is_so(shared) {
+            tokio::task::yield_now().await;
+        }
+    };
+    let waited = timeout(Duration::from_secs(60), wait).await;
+    waited.expect("the requests hang within a minute");
 }
 
 /// Runs a future on its own runtime.
@@ -247,7 +268,7 @@ fn requests_that_hang_take_no_slot_from_another_address() {
     run(async {
         let (router, shared) = server(Limits {
             max_in_flight: 8,
-            ..Limits::default()
+            ..patient()
         });
         let hanging = (0..8).map(|_| request_from(1, "/echo", endless("a")));
         hang(&router, &shared, hanging, |it| it.in_flight.used() == 4).await;
@@ -265,7 +286,7 @@ fn bodies_that_hang_take_no_memory_from_another_address() {
         let (router, shared) = server(Limits {
             max_buffered_bytes: 80,
             max_body_bytes: 10,
-            ..Limits::default()
+            ..patient()
         });
         let hanging = (0..8).map(|_| request_from(1, "/echo", endless("123456789")));
         hang(&router, &shared, hanging, |it| it.buffered.used() == 36).await;
@@ -295,7 +316,7 @@ fn a_caller_with_a_key_is_served_while_strangers_of_many_addresses_hang() {
     run(async {
         let (_file, options) = with_key(Limits {
             max_in_flight: 8,
-            ..Limits::default()
+            ..patient()
         });
         let (router, shared) = server_with(options, KeyPlace::HeadOrParameters);
         let hanging = (0..20).map(|n| request_from(n, "/echo", endless("a")));
@@ -306,22 +327,77 @@ fn a_caller_with_a_key_is_served_while_strangers_of_many_addresses_hang() {
         let key = KEY.parse().expect("it is a header");
         request.headers_mut().insert("x-api-key", key);
         assert_eq!(answer(&router, request).await.status(), StatusCode::OK);
+        let path = format!("/echo?api_key={KEY}");
+        let served = answer(&router, request_from(1, &path, "a".into())).await;
+        assert_eq!(served.status(), StatusCode::OK);
     });
 }
 
 #[test]
-fn without_the_key_in_the_head_a_request_takes_no_slot() {
+fn one_hanging_address_leaves_slots_to_callers_with_the_key_in_the_body() {
     run(async {
-        let (_file, options) = with_key(Limits::default());
-        let (router, shared) = server_with(options, KeyPlace::Head);
-        let (sender, n_slots) = oneshot::channel();
+        let (_file, options) = with_key(Limits {
+            max_in_flight: 8,
+            ..patient()
+        });
+        let (router, shared) = server_with(options, KeyPlace::HeadOrParameters);
+        let hanging = (0..8).map(|_| request_from(1, "/echo", endless("a")));
+        hang(&router, &shared, hanging, |it| it.in_flight.used() == 2).await;
+        let served = answer(&router, request_from(2, "/admit", "body".into())).await;
+        assert_eq!(served.status(), StatusCode::OK);
+        assert_eq!(text(served).await, "[1, 4]", "they are the key's");
+        assert_eq!(shared.in_flight.used(), 2);
+    });
+}
+
+#[test]
+fn without_the_right_key_in_the_head_a_request_takes_no_slot() {
+    for (place, key, status) in [
+        (KeyPlace::Head, None, StatusCode::UNAUTHORIZED),
+        (
+            KeyPlace::HeadElseParameters,
+            Some("wrong"),
+            StatusCode::FORBIDDEN,
+        ),
+    ] {
+        run(async {
+            let (_file, options) = with_key(Limits::default());
+            let (router, shared) = server_with(options, place);
+            let (sender, n_slots) = oneshot::channel();
+            let body = Body::from_stream(stream::once(async move {
+                let _ = sender.send(shared.in_flight.used());
+                Ok::<_, Infallible>("a")
+            }));
+            let mut request = request("/echo", body);
+            if let Some(key) = key {
+                let key = key.parse().expect("it is a header");
+                request.headers_mut().insert("x-api-key", key);
+            }
+            assert_eq!(answer(&router, request).await.status(), status);
+            assert_eq!(n_slots.await.ok(), Some(0));
+        });
+    }
+}
+
+#[test]
+fn the_body_of_a_client_that_expects_permission_is_not_read() {
+    run(async {
+        let (router, _) = server(Limits {
+            max_body_bytes: 5,
+            ..Limits::default()
+        });
+        let (sender, is_read) = oneshot::channel();
         let body = Body::from_stream(stream::once(async move {
-            let _ = sender.send(shared.in_flight.used());
-            Ok::<_, Infallible>("a")
+            let _ = sender.send(());
+            Ok::<_, Infallible>("123456")
         }));
-        let response = answer(&router, request("/echo", body)).await;
-        assert_eq!(response.status(), StatusCode::UNAUTHORIZED);
-        assert_eq!(n_slots.await.ok(), Some(0));
+        let mut request = request("/echo", body);
+        let headers = request.headers_mut();
+        headers.insert(CONTENT_LENGTH, HeaderValue::from_static("6"));
+        headers.insert(EXPECT, HeaderValue::from_static("100-continue"));
+        let refused = answer(&router, request).await;
+        assert_eq!(refused.status(), StatusCode::PAYLOAD_TOO_LARGE);
+        assert!(is_read.await.is_err());
     });
 }
 
@@ -329,7 +405,7 @@ fn without_the_key_in_the_head_a_request_takes_no_slot() {
 fn a_compressed_body_is_refused() {
     run(async {
         let (router, _) = server(Limits::default());
-        for (encoding, status) in [("gzip", 415), ("identity", 200)] {
+        for (encoding, status) in [("gzip", 415), ("Identity", 200), ("", 200)] {
             let mut request = request("/echo", "a".into());
             let value = encoding.parse().expect("it is a header");
             request.headers_mut().insert(CONTENT_ENCODING, value);

@@ -19,7 +19,7 @@ pub(super) fn of_scheduler(error: TranslatorError, served: &Served, caller: u64)
 
 /// Returns the refusal of a caller's lines that do not fit in the queue.
 pub(super) fn busy(served: &Served, caller: u64, n_tokens: usize) -> ApiError {
-    ApiError::busy(served.seconds_before(caller, n_tokens))
+    ApiError::busy(served.seconds_before_room(caller, n_tokens))
 }
 
 /// Returns the refusal of a line. The client is told what it can fix, such as a setting of the search; everything else

@@ -44,8 +44,8 @@ impl Turns {
             }
             turn
         };
-        // The sender is gone only with these turns, which this holds.
-        turn.await.unwrap_or(Turn(None))
+        turn.await
+            .expect("the sender lives as long as these turns, which this future holds")
     }
 
     fn lock(&self) -> MutexGuard<'_, Waiting> {

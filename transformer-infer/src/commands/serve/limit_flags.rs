@@ -21,18 +21,18 @@ pub(super) struct LimitFlags {
     /// Maximum number of bytes of the body of a request; beyond it, the reply is 413.
     #[arg(long, value_name = "BYTES", value_parser = at_least_one(), default_value_t = Limits::default().max_body_bytes)]
     max_body_bytes: usize,
-    /// Maximum number of bytes of all bodies in memory at a time; beyond it, the reply is 429.
+    /// Maximum number of bytes of all bodies in memory at a time; beyond it, or a caller's share of it, the reply is 429.
     #[arg(long, value_name = "BYTES", value_parser = at_least_one(), default_value_t = Limits::default().max_buffered_bytes)]
     max_buffered_bytes: usize,
-    /// Maximum number of requests that are answered at a time; beyond it, the reply is 429.
+    /// Maximum number of requests that are answered at a time; beyond it, or a caller's share of it, the reply is 429.
     #[arg(long, value_name = "N", value_parser = at_least_one(), default_value_t = Limits::default().max_in_flight)]
     max_in_flight: usize,
-    /// Maximum number of source tokens that wait for a model, except those of files; beyond it, the reply is 429, with
-    /// the seconds to wait in `Retry-After`.
+    /// Maximum number of source tokens that wait for a model, except those of files; beyond it, callers with more than an
+    /// equal part of it get the reply 429, with the seconds to wait in `Retry-After`.
     #[arg(long, value_name = "TOKENS", value_parser = at_least_one(), default_value_t = Limits::default().max_queue_tokens)]
     max_queue_tokens: usize,
-    /// Maximum number of connections; beyond it, the one that has been idle longest is closed, or the new one gets the
-    /// reply 503.
+    /// Maximum number of connections; beyond it, one of the address with the most is closed, or the new one gets the reply
+    /// 503.
     #[arg(long, value_name = "N", value_parser = at_least_one(), default_value_t = Limits::default().max_connections)]
     max_connections: usize,
     /// Maximum number of requests per minute for each API key, or for each address without keys; beyond it, the reply
@@ -45,7 +45,8 @@ pub(super) struct LimitFlags {
     /// Maximum time in which the head of a request arrives, from its first byte; then the connection is closed.
     #[arg(long, value_name = "SECONDS", value_parser = seconds(), default_value_t = Limits::default().header_time.as_secs())]
     header_time: u64,
-    /// Maximum time in which the body of a request arrives; beyond it, the reply is 408.
+    /// Maximum time in which the body of a request arrives, after a sixth of it at 1 KiB a second or faster on average;
+    /// beyond it, the reply is 408.
     #[arg(long, value_name = "SECONDS", value_parser = seconds(), default_value_t = Limits::default().body_time.as_secs())]
     body_time: u64,
     /// Maximum time that a connection may stay open without a request.

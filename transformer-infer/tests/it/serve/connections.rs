@@ -150,7 +150,9 @@ fn a_request_names_one_host() {
     ] {
         let mut connection = Connection::open(server.address);
         connection.write(format!("GET /health HTTP/{version}\r\n{hosts}\r\n").as_bytes());
-        assert_eq!(connection.reply().status, status, "{hosts} {version}");
+        let reply = connection.reply();
+        assert_eq!(reply.status, status, "{hosts} {version}");
+        assert!(reply.header("x-request-id").is_some(), "{reply:?}");
     }
 }
 

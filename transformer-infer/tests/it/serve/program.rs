@@ -11,19 +11,36 @@ use serde_json::json;
 use super::client::{call, post};
 use super::running::Models;
 
+/// Returns the program, with none of the environment variables that set its flags.
+fn program() -> Command {
+    without_flags(Command::new(env!("CARGO_BIN_EXE_transformer-infer")))
+}
+
+fn without_flags(mut command: Command) -> Command {
+    let names = std::env::vars_os().map(|(name, _)| name);
+    for name in names.filter(|name| name.to_string_lossy().starts_with("TRANSFORMER_SERVE_")) {
+        command.env_remove(name);
+    }
+    command
+}
+
 /// Starts the program, and returns it with its address.
 fn serve(models: &Models, flags: &[&str]) -> (Child, SocketAddr) {
-    let command = Command::new(env!("CARGO_BIN_EXE_transformer-infer"));
+    let command = program();
     let path = models.write("copy", Some(("en", "de")));
     start(command, &path, flags)
 }
 
 /// Starts a command that runs the program, and returns it with its address.
 fn start(mut command: Command, model: &Path, flags: &[&str]) -> (Child, SocketAddr) {
+    command.args(["serve", "--port", "0", "--log-level", "error", "--model"]);
+    command.arg(model).args(flags);
+    spawn(command)
+}
+
+/// Starts a complete command, and returns it with its address.
+fn spawn(mut command: Command) -> (Child, SocketAddr) {
     let mut child = command
-        .args(["serve", "--port", "0", "--log-level", "error", "--model"])
-        .arg(model)
-        .args(flags)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -61,12 +78,15 @@ fn the_program_serves_until_sigterm() {
 fn environment_variables_set_flags_that_are_not_given() {
     let models = Models::new();
     let path = models.write("copy", Some(("en", "de")));
-    let mut command = Command::new(env!("CARGO_BIN_EXE_transformer-infer"));
+    let mut command = program();
     command
+        .args(["serve", "--port", "0"])
+        .env("TRANSFORMER_SERVE_MODEL", &path)
+        .env("TRANSFORMER_SERVE_LOG_LEVEL", "error")
         .env("TRANSFORMER_SERVE_MAX_CHARS", "3")
         .env("TRANSFORMER_SERVE_ALLOW_HOST", "first,second")
         .env("TRANSFORMER_SERVE_PORT", "not read");
-    let (mut child, address) = start(command, &path, &[]);
+    let (mut child, address) = spawn(command);
     for (host, status) in [("first", 200), ("second", 200), ("third", 421)] {
         let live = call(address, "GET", "/health/live", &[("host", host)], "");
         assert_eq!(live.status, status, "{host}");
@@ -83,7 +103,7 @@ fn environment_variables_set_flags_that_are_not_given() {
 /// Returns the error of a server that does not start.
 #[cfg(unix)]
 fn start_error(script: &str) -> String {
-    let output = Command::new("sh")
+    let output = without_flags(Command::new("sh"))
         .args(["-c", script, env!("CARGO_BIN_EXE_transformer-infer")])
         .stdin(Stdio::null())
         .output()
@@ -116,7 +136,7 @@ fn an_address_that_is_taken_is_one_line() {
     let models = Models::new();
     let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port is free");
     let port = taken.local_addr().expect("it listens").port();
-    let output = Command::new(env!("CARGO_BIN_EXE_transformer-infer"))
+    let output = program()
         .args([
             "serve",
             "--log-level",
@@ -179,7 +199,7 @@ fn translated_files_are_private_and_a_failed_or_killed_server_leaves_none() {
     let serve = || {
         // No right is taken by the umask, and a file has at most 4 KiB.
         let script = "umask 0; trap '' XFSZ; ulimit -f 8; exec \"$0\" \"$@\"";
-        let mut command = Command::new("sh");
+        let mut command = without_flags(Command::new("sh"));
         command.args(["-c", script, env!("CARGO_BIN_EXE_transformer-infer")]);
         command.env("TMPDIR", temporary.path());
         let (child, address) = start(command, &model, &["--threads", "1"]);
