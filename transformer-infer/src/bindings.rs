@@ -66,6 +66,8 @@ pub struct DocumentOptions {
     pub format: Option<String>,
     /// `sentences`, `lines` or `none`.
     split: Option<String>,
+    /// False if translations are not checked.
+    check: Option<bool>,
     /// Set if the output may replace a file.
     pub overwrite: bool,
     #[serde(flatten)]
@@ -303,7 +305,11 @@ impl DocumentOptions {
         let language = language.map_or(DEFAULT_LANGUAGE, LanguageCode::as_str);
         let splitter = Splitter::new(split.unwrap_or_default(), language);
         let target = translator.languages().tgt.as_ref();
-        let protection = Protection::placeholders().with_check(target);
+        let protection = Protection::placeholders();
+        let protection = match self.check {
+            Some(false) => protection,
+            _ => protection.with_check(target),
+        };
         let parts = format.read(name, input, &FormatOptions::default())?;
         let mut translated = Vec::new();
         DocumentTranslator::new(&lines, &splitter, &protection)

@@ -22,8 +22,8 @@ extern "C" {
  `options` is a JSON object, or NULL: "precision" ("f32", "int8"), "threads", "shortlist" (false: all tokens are
  candidates), and "source_lang" and "target_lang" for multilingual models.
 
- Returns NULL if that fails, and sets `error` to a message, which `transformer_free_string` frees; `error` may be
- NULL.
+ Returns NULL if that fails, and sets `error` to a message, which `transformer_free_string` frees; what `error` was
+ before is not freed, and stays if nothing fails. `error` may be NULL.
 
  # Safety
 
@@ -37,8 +37,8 @@ transformer_translator *transformer_open(const char *path,
  Translates a text of several sentences or lines, and keeps its line ends and its markup.
 
  `options` is a JSON object, or NULL: "format" ("text", which is the default, "html", "markdown", ...), "split"
- ("sentences", "lines", "none"), "glossary" (an object: a term and its translation), and settings of the search, such
- as "beam_size".
+ ("sentences", "lines", "none"), "check" (false: translations are not checked), "glossary" (an object: a term and its
+ translation), and settings of the search, such as "beam_size".
 
  Returns the translation, which `transformer_free_string` frees; NULL as `transformer_open` does.
 

@@ -59,8 +59,8 @@ pub unsafe extern "C" fn transformer_open(
 /// Translates a text of several sentences or lines, and keeps its line ends and its markup.
 ///
 /// `options` is a JSON object, or NULL: "format" ("text", which is the default, "html", "markdown", ...), "split"
-/// ("sentences", "lines", "none"), "glossary" (an object: a term and its translation), and settings of the search, such
-/// as "beam_size".
+/// ("sentences", "lines", "none"), "check" (false: translations are not checked), "glossary" (an object: a term and its
+/// translation), and settings of the search, such as "beam_size".
 ///
 /// Returns the translation, which `transformer_free_string` frees; NULL as `transformer_open` does.
 ///

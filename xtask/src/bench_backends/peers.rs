@@ -136,7 +136,7 @@ mod tests {
             .collect();
         assert_eq!(
             troubles,
-            [None, None, Some("No module named 'ctranslate2'")]
+            [None, None, None, Some("No module named 'ctranslate2'")]
         );
     }
 

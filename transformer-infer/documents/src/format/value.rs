@@ -418,7 +418,7 @@ mod tests {
     fn text_in_nested_messages_is_escaped_once() {
         let mut parts = PartQueue::default();
         let notation: Arc<dyn Notation> = Arc::new(crate::Plain);
-        let text = "{g, select, other {{n, plural, other {A dog}}}}";
+        let text = "{g, select, other {{n, plural, other {A {x} dog}}}}";
         Value::plain(text).push_parts(&notation, &mut parts);
         let parts = parts.into_parts().into_iter();
         let escaped = parts.filter_map(|part| match part {

@@ -165,6 +165,7 @@ class Translator:
         *,
         format: Optional[str] = None,
         split: Literal["sentences", "lines", "none"] = "sentences",
+        check: bool = True,
         overwrite: bool = False,
         glossary: Optional[dict[str, str]] = None,
         **options: Any,
