@@ -2,12 +2,17 @@
 
 use std::num::NonZeroUsize;
 use std::sync::{Mutex, PoisonError};
-use std::{env, io, thread};
+use std::time::Duration;
+use std::{env, fs, io, thread};
 
 use rayon::ThreadPoolBuilder;
 
 /// The stack of a thread that only tests whether it can be started, in bytes.
 const STACK_BYTES: usize = 1 << 16;
+
+/// The interval at which the end of threads is polled, and how often.
+const WAIT: Duration = Duration::from_millis(1);
+const MOST_WAITS: usize = 1000;
 
 /// The system starts fewer threads than the program needs.
 #[derive(Debug, thiserror::Error)]
@@ -38,7 +43,11 @@ pub fn start_global_pool(n_more: usize) -> Result<(), ThreadsError> {
         .filter(|number| *number > 0)
         .unwrap_or(n_cores)
         .min(rayon::max_num_threads());
+    let n_running = n_running();
     let (n_started, refusal) = count_startable(n_pool.saturating_add(n_more));
+    if refusal.is_some() {
+        wait_for(n_running);
+    }
     let n_pool = match &refusal {
         None => n_pool,
         Some(_) => n_started.saturating_sub(n_more),
@@ -56,6 +65,21 @@ pub fn start_global_pool(n_more: usize) -> Result<(), ThreadsError> {
     let pool = ThreadPoolBuilder::new().num_threads(n_pool);
     pool.build_global()
         .map_err(|error| failed(io::Error::other(error)))
+}
+
+/// Waits until no more threads run than these: the system counts a thread for a moment after it has ended.
+fn wait_for(n_threads: usize) {
+    for _ in 0..MOST_WAITS {
+        if n_running() <= n_threads {
+            return;
+        }
+        thread::sleep(WAIT);
+    }
+}
+
+/// Returns the number of threads of this process, on Linux; 0 elsewhere.
+fn n_running() -> usize {
+    fs::read_dir("/proc/self/task").map_or(0, Iterator::count)
 }
 
 /// Returns the number of `n` threads that the system starts at the same time, and the error that stopped it.
