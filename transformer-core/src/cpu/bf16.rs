@@ -1,4 +1,4 @@
-//! Matrix products with factors in bfloat16 and sums in `f32`, by the tile registers of [`amx`](super::amx).
+//! Matrix products with factors in bfloat16 and sums in `f32`, by tile registers (`amx.rs`).
 
 use std::cell::Cell;
 
