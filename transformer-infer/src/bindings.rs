@@ -120,8 +120,7 @@ pub fn read<T: DeserializeOwned>(json: &[u8]) -> Result<T, AnyError> {
 /// # Errors
 ///
 /// Returns an error that names the option.
-pub fn from_map<T: DeserializeOwned>(options: Map<String, Value>) -> Result<T, AnyError> {
-    let mut options = options;
+pub fn from_map<T: DeserializeOwned>(mut options: Map<String, Value>) -> Result<T, AnyError> {
     options.retain(|_, value| !value.is_null());
     Ok(json::from_value(&Value::Object(options))?)
 }

@@ -79,8 +79,7 @@ const RULES: &[(Fault, Rule)] = &[
     (Fault::Script, has_other_script),
 ];
 
-/// Languages that are not written in Latin letters, and their scripts. Languages with several scripts are absent, or
-/// have them all.
+/// Languages, and the scripts of their letters. Languages with several scripts are absent, or have them all.
 const SCRIPTS: &[(&str, &str)] = &[
     ("ru uk bg be mk ky tg mn", r"\p{Cyrillic}"),
     ("el", r"\p{Greek}"),

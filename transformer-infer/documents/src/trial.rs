@@ -244,7 +244,7 @@ pub(super) fn lower_case(text: &str, items: &[Item]) -> Option<String> {
     }))
 }
 
-/// Returns the characters outside of items whose case does not change.
+/// Returns the characters outside of the items that are copied as they are.
 fn outside<'a>(text: &'a str, items: &'a [Item]) -> impl Iterator<Item = char> + Clone + 'a {
     let exact = move || items.iter().filter(|item| item.keep != Keep::Digits);
     let is_outside = move |at: usize| !exact().any(|item| item.range.contains(&at));

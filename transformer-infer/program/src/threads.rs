@@ -43,11 +43,7 @@ pub fn start_global_pool(n_more: usize) -> Result<(), ThreadsError> {
         .filter(|number| *number > 0)
         .unwrap_or(n_cores)
         .min(rayon::max_num_threads());
-    let n_running = n_running();
     let (n_started, refusal) = count_startable(n_pool.saturating_add(n_more));
-    if refusal.is_some() {
-        wait_for(n_running);
-    }
     let n_pool = match &refusal {
         None => n_pool,
         Some(_) => n_started.saturating_sub(n_more),
@@ -82,20 +78,27 @@ fn n_running() -> usize {
     fs::read_dir("/proc/self/task").map_or(0, Iterator::count)
 }
 
-/// Returns the number of `n` threads that the system starts at the same time, and the error that stopped it.
+/// Returns the number of `n` threads that the system starts at the same time, and the error that stopped it. They have
+/// ended then.
 fn count_startable(n: usize) -> (usize, Option<io::Error>) {
     let gate = Mutex::new(());
     let wait = || drop(gate.lock());
-    thread::scope(|scope| {
+    let mut n_others = 0;
+    let counted = thread::scope(|scope| {
         let _closed = gate.lock().unwrap_or_else(PoisonError::into_inner);
         for n_started in 0..n {
             let thread = thread::Builder::new().stack_size(STACK_BYTES);
             if let Err(refusal) = thread.spawn_scoped(scope, wait) {
+                n_others = n_running().saturating_sub(n_started);
                 return (n_started, Some(refusal));
             }
         }
         (n, None)
-    })
+    });
+    if counted.1.is_some() {
+        wait_for(n_others);
+    }
+    counted
 }
 
 #[cfg(test)]

@@ -134,8 +134,7 @@ pub fn translate_lines<'a>(
         if translation.candidates.len() > 1 {
             let texts = translation.candidates.iter().map(|it| it.text.as_str());
             let best = lines[index].best_of(texts, protection);
-            translation.candidates[..=best].rotate_right(1);
-            translation.candidates.truncate(search.n_best);
+            translation.prefer(best, search.n_best);
         }
         translation
     });

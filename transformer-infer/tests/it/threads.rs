@@ -16,7 +16,8 @@ use crate::command::{model, stderr, stdout};
 /// Number of calls of `translate` in this process.
 static N_CALLS: AtomicU32 = AtomicU32::new(0);
 
-/// Runs `translate` as a user of its own with at most `n_threads` threads; `None` if that is not possible here.
+/// Runs `translate` with at most `n_threads` threads, as a user that no other call has; `None` if that is not possible
+/// here.
 fn translate(model: &Path, n_threads: usize, flags: &str) -> Option<Output> {
     let folder = fs::Permissions::from_mode(0o755);
     fs::set_permissions(model, folder).expect("the folder is ours");

@@ -105,7 +105,6 @@ pub(super) fn choose(
     if translation.candidates.len() > 1 {
         let texts = translation.candidates.iter().map(|it| it.text.as_str());
         let best = line.best_of(texts, protection);
-        translation.candidates[..=best].rotate_right(1);
-        translation.candidates.truncate(n_best);
+        translation.prefer(best, n_best);
     }
 }

@@ -78,6 +78,17 @@ pub enum Warning {
 }
 
 impl Translation {
+    /// Puts a candidate before the others, and keeps `n_best`.
+    ///
+    /// # Panics
+    ///
+    /// Panics if there is no candidate with this index.
+    #[doc(hidden)]
+    pub fn prefer(&mut self, index: usize, n_best: usize) {
+        self.candidates[..=index].rotate_right(1);
+        self.candidates.truncate(n_best);
+    }
+
     /// Returns the text of the best translation.
     pub fn text(&self) -> &str {
         self.candidates
