@@ -220,23 +220,29 @@ impl Golden {
     }
 
     fn check_gradients(&self) {
-        let model = self.model().train();
-        let loss = self.loss().loss(self.forward(&model, None));
-        let ours = gradients(
-            &model,
-            &GradientsParams::from_grads(loss.backward(), &model),
-        );
+        for (name, error) in self.gradient_errors(&self.model().train()) {
+            assert!(error < tolerances().gradients, "{name}: {error:e}");
+        }
+    }
+
+    /// Returns the largest relative error in the gradient of each parameter.
+    pub(crate) fn gradient_errors(&self, model: &Transformer) -> BTreeMap<&str, f64> {
+        let loss = self.loss().loss(self.forward(model, None));
+        let ours = gradients(model, &GradientsParams::from_grads(loss.backward(), model));
         let largest = self
             .parameters
             .values()
             .flat_map(|parameter| &parameter.gradient)
             .fold(0.0, |largest: f64, entry| largest.max(entry.abs()));
-        for (name, parameter) in &self.parameters {
+        let errors = self.parameters.iter().map(|(name, parameter)| {
             let actual: Vec<f64> = ours[name].values.iter().map(|g| f64::from(*g)).collect();
             let floor = NEGLIGIBLE * largest;
-            let found = relative_difference(&actual, &parameter.gradient, floor);
-            assert!(found < tolerances().gradients, "{name}: {found:e}");
-        }
+            (
+                name.as_str(),
+                relative_difference(&actual, &parameter.gradient, floor),
+            )
+        });
+        errors.collect()
     }
 
     fn check_curve(&self) {
