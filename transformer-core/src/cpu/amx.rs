@@ -10,6 +10,8 @@
     reason = "AMX has no stable intrinsics, and Linux lends it on request only"
 )]
 
+mod rounding;
+
 use std::arch::asm;
 use std::arch::x86_64::{__cpuid, __cpuid_count};
 use std::cell::Cell;
@@ -20,6 +22,8 @@ thread_local! {
     /// True if the tiles of this thread are configured.
     static IS_USED: Cell<bool> = const { Cell::new(false) };
 }
+
+pub(crate) use rounding::{round_columns, round_rows, transposed};
 
 use super::tile::{DEPTH, Line, SIDE, Sums, Tile};
 
@@ -40,11 +44,13 @@ pub(crate) fn available() -> bool {
     *AVAILABLE
 }
 
-/// Returns whether tiles are [`available`], and can be multiplied as bfloat16.
+/// Returns whether tiles are [`available`], can be multiplied as bfloat16, and vectors can be rounded to it.
 pub(crate) fn has_bf16() -> bool {
     const AMX_BF16: u32 = 1 << 22;
-    static HAS_BF16: LazyLock<bool> =
-        LazyLock::new(|| available() && __cpuid_count(7, 0).edx & AMX_BF16 != 0);
+    static HAS_BF16: LazyLock<bool> = LazyLock::new(|| {
+        let has_tiles = available() && __cpuid_count(7, 0).edx & AMX_BF16 != 0;
+        has_tiles && is_x86_feature_detected!("avx512bf16") && is_x86_feature_detected!("avx512bw")
+    });
     *HAS_BF16
 }
 

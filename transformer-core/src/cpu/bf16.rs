@@ -6,7 +6,7 @@ use bytemuck::Zeroable;
 use pulp::NullaryFnOnce;
 use rayon::prelude::*;
 
-use super::amx::{self, Tiles};
+use super::amx::{self, Tiles, round_columns, round_rows, transposed};
 use super::gemm::{Matrix, Output, sizes};
 use super::instruction_set::instruction_set;
 use super::tile::{Line, SIDE, Sums, Tile};
@@ -26,9 +26,6 @@ const MAX_COLUMNS: usize = 32 * SQUARE;
 
 /// Number of tiles of columns that are packed together: their elements of a row are neighbors in memory.
 const PANELS: usize = 8;
-
-/// Pairs of bfloat16 that are multiplied in one step: `[SIDE rows, SIDE pairs]`, or transposed.
-type Block = [[u32; SIDE]; SIDE];
 
 thread_local! {
     /// The packed factors of the last product, for the next one to overwrite.
@@ -72,24 +69,11 @@ pub fn multiply(left: Matrix<'_>, right: Matrix<'_>, product: &mut [f32], mut ou
         let tiles = resized(&mut tiles, n.next_multiple_of(SQUARE) / SIDE * depth);
         let rows = lines.par_chunks_mut(SQUARE * stride).enumerate();
         rows.for_each(|(square, lines)| {
-            let place = [square * SQUARE, start];
-            arch.dispatch(PackRows {
-                left,
-                place,
-                stride,
-                lines,
-            });
+            pack_rows(left, [square * SQUARE, start], stride, lines);
         });
         let panels = tiles.par_chunks_mut(PANELS * depth).enumerate();
         panels.for_each(|(group, tiles)| {
-            let place = [group * PANELS * SIDE, start];
-            let right = right.transposed();
-            arch.dispatch(PackColumns {
-                right,
-                place,
-                depth,
-                tiles,
-            });
+            pack_columns(right, [start, group * PANELS * SIDE], depth, tiles);
         });
         for (group, tiles) in tiles.chunks(MAX_COLUMNS / SIDE * depth).enumerate() {
             let lines = lines.par_chunks(SQUARE * stride);
@@ -122,115 +106,38 @@ fn resized<T: Copy + Zeroable>(buffer: &mut Vec<T>, len: usize) -> &mut [T] {
 }
 
 /// Rounds rows of a matrix, from a place on, and writes them to lines.
-struct PackRows<'a> {
-    left: Matrix<'a>,
-    place: [usize; 2],
-    stride: usize,
-    lines: &'a mut [Line],
-}
-
-impl NullaryFnOnce for PackRows<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn call(self) {
-        let [row, k] = self.place;
-        for (half, lines) in self.lines.chunks_exact_mut(SIDE * self.stride).enumerate() {
-            for step in 0..self.stride - 1 {
-                let place = [row + half * SIDE, k + step * STEP];
-                for (row, pairs) in block(self.left, place, true).into_iter().enumerate() {
-                    lines[row * self.stride + step] = bytemuck::cast(pairs);
+fn pack_rows(left: Matrix<'_>, [row, k]: [usize; 2], stride: usize, lines: &mut [Line]) {
+    for (half, lines) in lines.chunks_exact_mut(SIDE * stride).enumerate() {
+        for step in 0..stride - 1 {
+            let place = [row + half * SIDE, k + step * STEP];
+            let block = match left.is_row_major() {
+                true => left.map_window(place, round_rows),
+                false => {
+                    let [row, k] = place;
+                    transposed(left.transposed().map_window([k, row], round_columns))
                 }
+            };
+            for (row, pairs) in block.into_iter().enumerate() {
+                lines[row * stride + step] = bytemuck::cast(pairs);
             }
         }
     }
 }
 
-/// Rounds columns of a matrix, given transposed, from a place on, and writes them to tiles.
-struct PackColumns<'a> {
-    right: Matrix<'a>,
-    place: [usize; 2],
-    depth: usize,
-    tiles: &'a mut [Tile],
-}
-
-impl NullaryFnOnce for PackColumns<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn call(self) {
-        let [column, k] = self.place;
-        let n_panels = self.tiles.len() / self.depth;
-        for step in 0..self.depth {
-            for panel in 0..n_panels {
-                let place = [column + panel * SIDE, k + step * STEP];
-                self.tiles[panel * self.depth + step] =
-                    bytemuck::cast(block(self.right, place, false));
-            }
-        }
-    }
-}
-
-/// Rounds [`SIDE`] rows of [`STEP`] elements from a place on: `[rows, pairs]`, or `[pairs, rows]`.
-#[inline(always)]
-fn block(matrix: Matrix<'_>, [row, k]: [usize; 2], rows_first: bool) -> Block {
-    let is_row_major = matrix.is_row_major();
-    let mut block = Block::default();
-    if is_row_major {
-        let rows = matrix.window::<SIDE, STEP>([row, k]);
-        for (pairs, row) in block.iter_mut().zip(&rows) {
-            for (pair, elements) in pairs.iter_mut().zip(row.as_chunks().0) {
-                *pair = rounded(*elements);
-            }
-        }
-    } else {
-        let columns = matrix.transposed().window::<STEP, SIDE>([k, row]);
-        for (pairs, columns) in block.iter_mut().zip(columns.as_chunks::<2>().0) {
-            for (row, pair) in pairs.iter_mut().enumerate() {
-                *pair = rounded([columns[0][row], columns[1][row]]);
-            }
-        }
-    }
-    match rows_first == is_row_major {
-        true => block,
-        false => transposed(block),
-    }
-}
-
-/// Returns the bits of two numbers that are rounded to bfloat16, the first in the lower half.
-#[inline(always)]
-fn rounded(pair: [f32; 2]) -> u32 {
-    let [low, high] = pair.map(|number| {
-        let bits = number.to_bits();
-        match number.is_nan() {
-            // Rounding could carry into the sign; one set bit of the mantissa is enough.
-            true => bits | 1 << 22,
-            false => bits + 0x7fff + (bits >> 16 & 1),
-        }
-    });
-    low >> 16 | high & 0xffff_0000
-}
-
-/// Returns the transposed block, by exchanging quarters of it, of its quarters, and so on.
-#[inline(always)]
-fn transposed(mut block: Block) -> Block {
-    exchange::<8>(&mut block);
-    exchange::<4>(&mut block);
-    exchange::<2>(&mut block);
-    exchange::<1>(&mut block);
-    block
-}
-
-/// Exchanges the upper right with the lower left quarter of all squares of twice this side.
-#[inline(always)]
-fn exchange<const HALF: usize>(block: &mut Block) {
-    for row in (0..SIDE).filter(|row| row & HALF == 0) {
-        let [upper, lower] = [block[row], block[row + HALF]];
-        for column in 0..SIDE {
-            match column & HALF == 0 {
-                true => block[row + HALF][column] = upper[column + HALF],
-                false => block[row][column] = lower[column - HALF],
-            }
+/// Rounds columns of a matrix, from a place on, and writes them to tiles.
+fn pack_columns(right: Matrix<'_>, [k, column]: [usize; 2], depth: usize, tiles: &mut [Tile]) {
+    let n_panels = tiles.len() / depth;
+    for step in 0..depth {
+        for panel in 0..n_panels {
+            let place = [k + step * STEP, column + panel * SIDE];
+            let block = match right.is_row_major() {
+                true => right.map_window(place, round_columns),
+                false => {
+                    let [k, column] = place;
+                    transposed(right.transposed().map_window([column, k], round_rows))
+                }
+            };
+            tiles[panel * depth + step] = bytemuck::cast(block);
         }
     }
 }

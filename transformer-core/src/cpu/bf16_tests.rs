@@ -4,6 +4,7 @@ use half::bf16;
 
 use super::*;
 use crate::cpu::gemm;
+use crate::cpu::tile::Block;
 
 /// Returns whether tests can use tiles; prints the reason if not.
 #[expect(clippy::print_stderr, reason = "a skipped test prints its reason")]
@@ -145,26 +146,55 @@ fn the_number_of_threads_does_not_change_a_bit() {
     assert_eq!(with(1), with(3));
 }
 
-#[test]
-fn numbers_are_rounded_as_by_the_half_crate() {
-    // All signs and exponents, with mantissas below, at and above the middle between two bfloat16.
+/// All signs and exponents, with mantissas below, at and above the middle between two bfloat16.
+fn all_exponents() -> Vec<f32> {
     let mantissas = [
         0, 1, 0x7fff, 0x8000, 0x8001, 0x1_7fff, 0x1_8000, 0x7f_8000, 0x7f_ffff,
     ];
-    for bits in (0..512_u32).flat_map(|exponent| mantissas.map(|it| exponent << 23 | it)) {
-        let number = f32::from_bits(bits);
-        let expected = bf16::from_f32(number).to_bits();
-        assert_eq!(
-            rounded([number, 1.0]),
-            u32::from(expected) | 0x3f80_0000,
-            "{number}"
-        );
-        assert_eq!(
-            rounded([1.0, number]),
-            u32::from(expected) << 16 | 0x3f80,
-            "{number}"
-        );
+    let bits = (0..512_u32).flat_map(|exponent| mantissas.map(|it| exponent << 23 | it));
+    bits.map(f32::from_bits).collect()
+}
+
+/// Returns the bits of a number rounded by the `half` crate; zero for magnitudes below 1e-38.
+fn rounded(number: f32) -> u16 {
+    let is_tiny = number.is_subnormal();
+    bf16::from_f32(if is_tiny {
+        0.0_f32.copysign(number)
+    } else {
+        number
+    })
+    .to_bits()
+}
+
+#[test]
+fn numbers_are_rounded_as_by_the_half_crate() {
+    if !tiles_exist() {
+        return;
     }
+    let numbers = all_exponents();
+    for rows in numbers.as_chunks().0.as_chunks::<SIDE>().0 {
+        let found: [[u16; STEP]; SIDE] = bytemuck::cast(round_rows(rows.each_ref()));
+        assert_eq!(found, rows.map(|row| row.map(rounded)), "{rows:?}");
+    }
+    for rows in numbers.as_chunks().0.as_chunks::<STEP>().0 {
+        let found: [[[u16; 2]; SIDE]; SIDE] = bytemuck::cast(round_columns(rows.each_ref()));
+        for (found, [low, high]) in found.iter().zip(rows.as_chunks().0) {
+            let expected = std::array::from_fn(|column| [low[column], high[column]].map(rounded));
+            assert_eq!(*found, expected, "{low:?} {high:?}");
+        }
+    }
+}
+
+#[test]
+fn blocks_are_transposed() {
+    if !tiles_exist() {
+        return;
+    }
+    let block: Block =
+        std::array::from_fn(|row| std::array::from_fn(|column| (row << 8 | column) as u32));
+    let expected =
+        std::array::from_fn(|row| std::array::from_fn(|column| (column << 8 | row) as u32));
+    assert_eq!(transposed(block), expected);
 }
 
 #[test]

@@ -65,30 +65,38 @@ impl<'a> Matrix<'a> {
         }
     }
 
-    /// Returns `ROWS` rows of `COLUMNS` elements that begin at a place; zeros stand for those outside.
+    /// Applies a function to `ROWS` rows of `COLUMNS` elements that begin at a place; zeros stand for those outside.
     ///
     /// # Panics
     ///
     /// Panics if neighbors of a row are not neighbors in memory.
     #[inline(always)]
-    pub(super) fn window<const ROWS: usize, const COLUMNS: usize>(
+    pub(super) fn map_window<const ROWS: usize, const COLUMNS: usize, T>(
         self,
         [row, column]: [usize; 2],
-    ) -> [[f32; COLUMNS]; ROWS] {
-        let [down, right] = self.strides;
-        assert_eq!(right, 1, "the matrix is row-major");
+        map: impl FnOnce([&[f32; COLUMNS]; ROWS]) -> T,
+    ) -> T {
+        assert!(
+            self.is_row_major(),
+            "neighbors of a row are neighbors in memory"
+        );
+        let [down, _] = self.strides;
         let [n_rows, n_columns] = self.shape;
+        if row + ROWS <= n_rows && column + COLUMNS <= n_columns {
+            let elements = &self.elements[row * down + column..];
+            return map(std::array::from_fn(|row| {
+                let row = elements[row * down..].first_chunk();
+                row.expect("the window is within the matrix")
+            }));
+        }
+        let mut window = [[0.0; COLUMNS]; ROWS];
         let column = column.min(n_columns);
         let n_columns = COLUMNS.min(n_columns - column);
-        let mut window = [[0.0; COLUMNS]; ROWS];
         for (line, row) in window.iter_mut().zip(row..n_rows) {
-            let elements = &self.elements[row * down + column..];
-            match elements.first_chunk() {
-                Some(elements) if n_columns == COLUMNS => *line = *elements,
-                _ => line[..n_columns].copy_from_slice(&elements[..n_columns]),
-            }
+            let start = row * down + column;
+            line[..n_columns].copy_from_slice(&self.elements[start..start + n_columns]);
         }
-        window
+        map(window.each_ref())
     }
 
     /// Returns the number of rows.

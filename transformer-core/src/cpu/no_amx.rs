@@ -1,6 +1,6 @@
 //! Stub of [`amx`](super::amx) for processors and operating systems without it.
 
-use super::tile::{Line, Sums, Tile};
+use super::tile::{Block, Line, SIDE, Sums, Tile};
 
 /// The reason why no function of tiles is called.
 const UNAVAILABLE: &str = "matrices are laid out in tiles only where tiles are available";
@@ -11,6 +11,18 @@ pub(crate) fn available() -> bool {
 
 pub(crate) fn has_bf16() -> bool {
     false
+}
+
+pub(crate) fn round_rows(_: [&[f32; 2 * SIDE]; SIDE]) -> Block {
+    unreachable!("{UNAVAILABLE}")
+}
+
+pub(crate) fn round_columns(_: [&[f32; SIDE]; 2 * SIDE]) -> Block {
+    unreachable!("{UNAVAILABLE}")
+}
+
+pub(crate) fn transposed(_: Block) -> Block {
+    unreachable!("{UNAVAILABLE}")
 }
 
 /// Never created.

@@ -22,3 +22,6 @@ pub(crate) struct Tile(pub(crate) [i8; DEPTH * SIDE]);
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C, align(64))]
 pub(crate) struct Sums(pub(crate) [i32; 4 * SIDE * SIDE]);
+
+/// Pairs of bfloat16 that are multiplied in one step: `[SIDE rows, SIDE pairs]`, or transposed.
+pub(crate) type Block = [[u32; SIDE]; SIDE];
