@@ -25,6 +25,12 @@ pub struct DocumentLine<'a> {
 }
 
 impl<'a> DocumentLine<'a> {
+    /// Returns the text in the case of the document, in which the terms of a glossary are found; its bytes are in the same
+    /// places as those of `text`.
+    pub fn in_its_case(&self) -> &'a str {
+        &self.sentence.in_form(self.attempt.form).text
+    }
+
     /// Returns the texts that a search must require: the terms of a glossary, then those of the line. Samples cannot be
     /// required to contain the latter; they are checked like other translations.
     pub fn required(&self, of_glossary: &[&'a str], is_sampled: bool) -> Vec<&'a str> {

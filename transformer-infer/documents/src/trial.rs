@@ -137,6 +137,11 @@ impl<T> Trial<T> {
         }
     }
 
+    /// Returns the attempt of the translation with the lightest faults.
+    pub(super) fn best_attempt(&self) -> Option<Attempt> {
+        self.best.as_ref().map(|best| best.attempt)
+    }
+
     /// Returns the translation with the lightest faults, the first of several; `None` before the first one.
     pub fn into_best(self) -> Option<Tried<T>> {
         self.best

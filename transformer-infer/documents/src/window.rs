@@ -11,7 +11,7 @@ use super::line::{DocumentLine, TranslatedLine};
 use super::marks::{Chunk, Piece, Sentence, cut, put_back};
 use super::passage::{MarkKind, Part, Passage};
 use super::rules::DocumentRules;
-use super::trial::{Trial, Tried};
+use super::trial::{Attempt, Trial, Tried};
 
 /// Parts of a document that are translated together.
 ///
@@ -167,6 +167,14 @@ impl Window {
         if let Some(level) = &mut self.level {
             level.write(translations, protection);
         }
+    }
+
+    /// Returns the attempt at a sentence of the level, by its number in the document, of which the translation is kept;
+    /// `None` before the first translation is checked.
+    pub fn kept_attempt(&self, index: u64) -> Option<Attempt> {
+        let level = self.level.as_ref()?;
+        let index = usize::try_from(index.checked_sub(level.first_index)?).ok()?;
+        level.trials.get(index)?.best_attempt()
     }
 
     /// Returns the number of sentences of the document so far, including those before this window.

@@ -97,7 +97,8 @@ impl<'a> ModelLines<'a> {
     /// Returns the terms of the glossary that the translation of a line must contain.
     fn terms(&self, line: &DocumentLine<'_>) -> Vec<&'a str> {
         let glossary = self.glossary.into_iter();
-        let terms = glossary.flat_map(|glossary| glossary.terms_outside(line.text, line.copied));
+        let text = line.in_its_case();
+        let terms = glossary.flat_map(|glossary| glossary.terms_outside(text, line.copied));
         terms.map(|term| term.target).collect()
     }
 }

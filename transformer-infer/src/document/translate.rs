@@ -118,14 +118,21 @@ impl<'a> DocumentTranslator<'a> {
                         .translate(&sentences, self.protection, &mut on_progress)?;
                 let (translated, found): (Vec<_>, Vec<_>) = translated.into_iter().unzip();
                 for (sentence, outcome) in sentences.iter().zip(found) {
-                    // The first round has the whole sentence, and the last one the translation that counts.
-                    let start = || (start_of(sentence.text), Outcome::default());
-                    outcomes.entry(sentence.index).or_insert_with(start).1 = outcome;
+                    // The first round has the whole sentence.
+                    let start = || (start_of(sentence.text), Vec::new());
+                    let (_, tried) = outcomes.entry(sentence.index).or_insert_with(start);
+                    tried.push((sentence.attempt, outcome));
                 }
                 window.write(translated, self.protection);
             }
-            for (start, outcome) in outcomes.into_values() {
-                self.report(&start, outcome, on_event);
+            for (index, (start, tried)) in outcomes {
+                let kept = window.kept_attempt(index);
+                let outcome = tried
+                    .into_iter()
+                    .find(|(attempt, _)| kept == Some(*attempt));
+                if let Some((_, outcome)) = outcome {
+                    self.report(&start, outcome, on_event);
+                }
             }
         }
         for (index, faults) in window.doubtful() {

@@ -183,10 +183,17 @@ pub(super) fn doubles_apostrophes(text: &str) -> Option<bool> {
     (all == doubled || doubled == 0).then_some(doubled > 0)
 }
 
+/// Returns whether a single apostrophe between two texts could begin a quotation, go on with one, or be one of a pair.
+/// Markup may be before the first text and after the second.
+fn is_apostrophe_syntax(before: &str, after: &str) -> bool {
+    let is_at_edge = before.is_empty() || after.is_empty();
+    is_at_edge || before.ends_with('\'') || after.starts_with(['{', '}', '#', '\''])
+}
+
 impl Notation for InBranch {
     fn escape<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let mut escaped = String::with_capacity(text.len());
-        let mut rest = text;
+        let (mut rest, mut ends_quotation) = (text, false);
         while let Some(c) = rest.chars().next() {
             let after = &rest[c.len_utf8()..];
             let end = after.find(['{', '}']).filter(|_| c == '{');
@@ -200,18 +207,23 @@ impl Notation for InBranch {
                     true => escaped.push('#'),
                     false => escaped.extend(["{", inside, "}"]),
                 }
-                rest = after;
+                (rest, ends_quotation) = (after, false);
                 continue;
             }
+            let is_syntax = c == '{' || c == '}' || self.has_number && c == '#';
             match c {
-                '{' | '}' => escaped.extend(['\'', c, '\'']),
-                '#' if self.has_number => escaped.push_str("'#'"),
-                // It would begin a quotation before a placeholder, or before markup after this text.
-                '\'' if self.doubles || after.is_empty() || after.starts_with(['{', '}', '#']) => {
+                _ if is_syntax && ends_quotation => {
+                    escaped.pop();
+                    escaped.extend([c, '\'']);
+                }
+                _ if is_syntax => escaped.extend(['\'', c, '\'']),
+                '\'' if self.doubles || is_apostrophe_syntax(&escaped, after) => {
                     escaped.push_str("''");
                 }
                 c => escaped.push(c),
             }
+            // Two apostrophes after a quotation are one in it, and the end of it is later.
+            ends_quotation = is_syntax || ends_quotation && c == '\'';
             rest = after;
         }
         Cow::Owned(self.outer.escape(&escaped).into_owned())
@@ -265,5 +277,9 @@ mod tests {
         assert_eq!(numbered.escape("l'{#} a#b"), "l''# a'#'b");
         assert_eq!(numbered.escape("a } { b"), "a '}' '{' b");
         assert_eq!(notation(false, true).escape("# it's"), "# it''s");
+        // Neighbors of quotations and of apostrophes.
+        assert_eq!(numbered.escape("'t is {'a"), "''t is '{'''a");
+        assert_eq!(numbered.escape("{}a{'}#"), "'{}'a'{''}#'");
+        assert_eq!(numbered.escape("a''{n, date}"), "a''''{n, date}");
     }
 }

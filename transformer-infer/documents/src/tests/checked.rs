@@ -10,8 +10,17 @@ struct AnyLength;
 
 impl LineLimits for AnyLength {}
 
-/// Translates a text into German with a check, by a function. Returns the translation, and the faults that are left.
+/// Translates a text into German with a check, by a function. Returns the faults that are left, and the translation.
 fn translated(text: &str, translate: impl Fn(&DocumentLine<'_>) -> &'static str) -> [String; 2] {
+    let (found, _) = kept(text, translate);
+    found
+}
+
+/// Like [`translated`], and returns the way of the translation that is kept.
+fn kept(
+    text: &str,
+    translate: impl Fn(&DocumentLine<'_>) -> &'static str,
+) -> ([String; 2], Option<Way>) {
     let german = "de".parse().expect("a code");
     let protection = Protection::placeholders().with_check(Some(&german));
     let rules = DocumentRules {
@@ -19,7 +28,8 @@ fn translated(text: &str, translate: impl Fn(&DocumentLine<'_>) -> &'static str)
         splitter: &Splitter::new(Split::None, "en"),
         protection: &protection,
     };
-    let mut window = Window::new(vec![Part::Passage(Passage::plain(text))], 0);
+    let mut window = Window::new(vec![Part::Passage(Passage::plain(text))], 5);
+    let mut way = None;
     while window.begin_level(&rules, |_, _| ()) {
         while !window.is_level_done() {
             let lines = window.sentences();
@@ -30,10 +40,11 @@ fn translated(text: &str, translate: impl Fn(&DocumentLine<'_>) -> &'static str)
             let translations = lines.iter().map(line).collect();
             window.write(translations, &protection);
         }
+        way = window.kept_attempt(5).map(|attempt| attempt.way);
     }
     let faults = window.doubtful().iter();
     let faults: String = faults.map(|(_, faults)| faults.to_string()).collect();
-    [faults, window.into_texts().concat()]
+    ([faults, window.into_texts().concat()], way)
 }
 
 #[test]
@@ -47,17 +58,21 @@ fn the_first_translation_without_faults_is_kept() {
 
 #[test]
 fn the_first_of_equally_faulty_translations_is_kept() {
-    let found = translated("Open room 7", |line| match line.attempt.way {
+    let (found, way) = kept("Open room 7", |line| match line.attempt.way {
         Way::Wide => "Zimmer",
         _ => "Öffnen",
     });
     assert_eq!(found, ["numbers", "Öffnen"]);
+    assert_eq!(way, Some(Way::Usual), "the wide beam was tried in vain");
 }
 
 #[test]
 fn a_line_of_capitals_is_translated_in_lower_case() {
     let found = translated("OPEN 7 FILES IN %s", |line| match line.attempt.way {
-        Way::LowerCase if line.text == "Open 7 files in %s" => "7 Dateien in %s öffnen",
+        Way::LowerCase if line.text == "Open 7 files in %s" => {
+            assert_eq!(line.in_its_case(), "OPEN 7 FILES IN %s");
+            "7 Dateien in %s öffnen"
+        }
         _ => "DIE in %s",
     });
     assert_eq!(found, ["", "7 DATEIEN IN %s ÖFFNEN"]);

@@ -192,7 +192,8 @@ impl Work {
 
     fn job_line(&self, line: &DocumentLine<'_>) -> (Way, JobLine) {
         let glossary = self.glossary.iter();
-        let terms = glossary.flat_map(|glossary| glossary.terms_outside(line.text, line.copied));
+        let text = line.in_its_case();
+        let terms = glossary.flat_map(|glossary| glossary.terms_outside(text, line.copied));
         let terms: Vec<&str> = terms.map(|term| term.target).collect();
         job_line(line, &terms, &self.served, &self.search)
     }
