@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use super::amx::{self, Tiles, round_columns, round_rows, transposed};
 use super::gemm::{Matrix, Output, sizes};
 use super::instruction_set::instruction_set;
-use super::tile::{Line, SIDE, Sums, Tile};
+use super::tile::{Block, Line, SIDE, Sums, Tile};
 
 /// Number of elements of a line, which are products of one sum in one step.
 const STEP: usize = size_of::<Line>() / 2;
@@ -73,7 +73,8 @@ pub fn multiply(left: Matrix<'_>, right: Matrix<'_>, product: &mut [f32], mut ou
         });
         let panels = tiles.par_chunks_mut(PANELS * depth).enumerate();
         panels.for_each(|(group, tiles)| {
-            pack_columns(right, [start, group * PANELS * SIDE], depth, tiles);
+            let place = [group * PANELS * SIDE, start];
+            pack_columns(right.transposed(), place, depth, tiles);
         });
         for (group, tiles) in tiles.chunks(MAX_COLUMNS / SIDE * depth).enumerate() {
             let lines = lines.par_chunks(SQUARE * stride);
@@ -110,35 +111,34 @@ fn pack_rows(left: Matrix<'_>, [row, k]: [usize; 2], stride: usize, lines: &mut 
     for (half, lines) in lines.chunks_exact_mut(SIDE * stride).enumerate() {
         for step in 0..stride - 1 {
             let place = [row + half * SIDE, k + step * STEP];
-            let block = match left.is_row_major() {
-                true => left.map_window(place, round_rows),
-                false => {
-                    let [row, k] = place;
-                    transposed(left.transposed().map_window([k, row], round_columns))
-                }
-            };
-            for (row, pairs) in block.into_iter().enumerate() {
+            for (row, pairs) in block(left, place, true).into_iter().enumerate() {
                 lines[row * stride + step] = bytemuck::cast(pairs);
             }
         }
     }
 }
 
-/// Rounds columns of a matrix, from a place on, and writes them to tiles.
-fn pack_columns(right: Matrix<'_>, [k, column]: [usize; 2], depth: usize, tiles: &mut [Tile]) {
+/// Rounds columns of a matrix, given transposed, from a place on, and writes them to tiles.
+fn pack_columns(right: Matrix<'_>, [column, k]: [usize; 2], depth: usize, tiles: &mut [Tile]) {
     let n_panels = tiles.len() / depth;
     for step in 0..depth {
         for panel in 0..n_panels {
-            let place = [k + step * STEP, column + panel * SIDE];
-            let block = match right.is_row_major() {
-                true => right.map_window(place, round_columns),
-                false => {
-                    let [k, column] = place;
-                    transposed(right.transposed().map_window([column, k], round_rows))
-                }
-            };
-            tiles[panel * depth + step] = bytemuck::cast(block);
+            let place = [column + panel * SIDE, k + step * STEP];
+            tiles[panel * depth + step] = bytemuck::cast(block(right, place, false));
         }
+    }
+}
+
+/// Rounds [`SIDE`] rows of [`STEP`] elements from a place on: `[rows, pairs]`, or `[pairs, rows]`.
+fn block(matrix: Matrix<'_>, [row, k]: [usize; 2], rows_first: bool) -> Block {
+    let is_row_major = matrix.is_row_major();
+    let block = match is_row_major {
+        true => matrix.map_window([row, k], round_rows),
+        false => matrix.transposed().map_window([k, row], round_columns),
+    };
+    match rows_first == is_row_major {
+        true => block,
+        false => transposed(block),
     }
 }
 

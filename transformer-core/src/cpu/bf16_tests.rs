@@ -4,7 +4,6 @@ use half::bf16;
 
 use super::*;
 use crate::cpu::gemm;
-use crate::cpu::tile::Block;
 
 /// Returns whether tests can use tiles; prints the reason if not.
 #[expect(clippy::print_stderr, reason = "a skipped test prints its reason")]
@@ -157,13 +156,11 @@ fn all_exponents() -> Vec<f32> {
 
 /// Returns the bits of a number rounded by the `half` crate; zero for magnitudes below 1e-38.
 fn rounded(number: f32) -> u16 {
-    let is_tiny = number.is_subnormal();
-    bf16::from_f32(if is_tiny {
-        0.0_f32.copysign(number)
-    } else {
-        number
-    })
-    .to_bits()
+    let number = match number.is_subnormal() {
+        true => 0.0_f32.copysign(number),
+        false => number,
+    };
+    bf16::from_f32(number).to_bits()
 }
 
 #[test]

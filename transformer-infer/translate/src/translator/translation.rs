@@ -82,7 +82,7 @@ impl Translation {
     ///
     /// # Panics
     ///
-    /// Panics if there is no candidate with this index.
+    /// Panics if `index` is not below the number of candidates.
     #[doc(hidden)]
     pub fn prefer(&mut self, index: usize, n_best: usize) {
         self.candidates[..=index].rotate_right(1);
