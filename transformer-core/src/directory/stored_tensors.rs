@@ -152,6 +152,12 @@ impl StoredTensors {
         entry.view().ok_or_else(|| self.other_precision(name))
     }
 
+    /// Returns the bytes of the values without a copy, if the file was read as a whole; they keep its content in memory.
+    pub(crate) fn share(&self, name: &str) -> Option<Bytes> {
+        let bytes = self.tensors.get(name)?.values.bytes();
+        bytes.view(0, bytes.len()).ok()
+    }
+
     fn find(&self, name: &str, expected: &[usize]) -> Result<&Entry, LoadError> {
         let entry = self.tensors.get(name).ok_or_else(|| LoadError::Missing {
             path: self.path.clone(),

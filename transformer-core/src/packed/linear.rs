@@ -73,8 +73,4 @@ impl PackedLinear {
         };
         kernels.multiply(x, sizes, &self.matrix, finish, output);
     }
-
-    pub(super) fn bias(&self) -> &[f32] {
-        &self.bias
-    }
 }

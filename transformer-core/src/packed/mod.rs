@@ -31,6 +31,7 @@ mod pairs;
 mod panel_kernel;
 mod panel_product;
 mod panels;
+mod positions;
 mod precision;
 mod prefetch;
 mod products;

@@ -2,23 +2,21 @@
 
 use std::borrow::Cow;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::ComputePrecision;
 use super::layers::{PackedDecoderLayer, PackedEncoderLayer, Stack};
 use super::linear::PackedLinear;
 use super::norm::PackedNorm;
+use super::positions::PositionVectors;
 use super::products::Workspace;
 use super::state::{LimitedOutputs, PackedState, SentenceMemory};
 use super::weights::{Embeddings, Packer};
-use crate::config::{self, Place, Positions, TransformerConfig, Tying};
+use crate::config::{self, Place, TransformerConfig, Tying};
 use crate::directory::{Precision, StoredTensors};
-use crate::model::{Transformer, sinusoid_table};
+use crate::model::Transformer;
 use crate::text::BOS;
 use crate::{LoadError, ModelDirectory, Shortlist};
-
-/// Number of positions with sinusoids that are computed in advance.
-const N_SINUSOIDS: usize = 128;
 
 /// A [`Transformer`](crate::Transformer) for generation on CPUs.
 ///
@@ -34,7 +32,10 @@ pub struct PackedTransformer {
     tgt_embedding_norm: Option<PackedNorm>,
     encoder: Stack<PackedEncoderLayer>,
     decoder: Stack<PackedDecoderLayer>,
-    projection: PackedLinear,
+    /// Empty without a bias.
+    output_bias: Vec<f32>,
+    /// The output layer for all tokens, packed on first use: with a shortlist few sentences need it.
+    projection: OnceLock<PackedLinear>,
     shortlist: Option<Arc<Shortlist>>,
 }
 
@@ -97,27 +98,13 @@ impl PackedTransformer {
             Tying::All => src_embeddings.clone(),
             Tying::Decoder | Tying::None => packer.embeddings(Place::TgtVocabulary)?,
         };
+        let output_bias = packer.output_bias()?;
         let projection = match config.tying {
-            Tying::All | Tying::Decoder => packer.projection(&tgt_embeddings)?,
+            Tying::All | Tying::Decoder => OnceLock::new(),
             Tying::None => {
                 let output = packer.embeddings(Place::Output)?;
-                packer.projection(&output)?
+                OnceLock::from(output.projection(output_bias.clone(), config.d_model))
             }
-        };
-        let first = config.first_position;
-        let positions = |stack| -> Result<PositionVectors, LoadError> {
-            let vectors = match config.positions {
-                Positions::None => Vec::new(),
-                Positions::Learned => {
-                    packer.floats(Place::Positions(stack))?[first * config.d_model..].to_vec()
-                }
-                sinusoidal => sinusoid_table(sinusoidal, first, N_SINUSOIDS, config.d_model),
-            };
-            Ok(PositionVectors {
-                kind: config.positions,
-                first,
-                vectors,
-            })
         };
         let embedding_norm = |stack| {
             let pack = || PackedNorm::pack(&packer, |it| Place::EmbeddingNorm(stack, it));
@@ -128,12 +115,13 @@ impl PackedTransformer {
             precision,
             src_embeddings,
             tgt_embeddings,
-            src_positions: positions(config::Stack::Encoder)?,
-            tgt_positions: positions(config::Stack::Decoder)?,
+            src_positions: PositionVectors::pack(&packer, config::Stack::Encoder)?,
+            tgt_positions: PositionVectors::pack(&packer, config::Stack::Decoder)?,
             src_embedding_norm: embedding_norm(config::Stack::Encoder)?,
             tgt_embedding_norm: embedding_norm(config::Stack::Decoder)?,
             encoder: packer.encoder()?,
             decoder: packer.decoder()?,
+            output_bias,
             projection,
             shortlist: None,
         };
@@ -145,10 +133,22 @@ impl PackedTransformer {
     #[must_use]
     pub fn with_shortlist(self, shortlist: Option<Arc<Shortlist>>) -> Self {
         let is_tied = self.config.tying != Tying::None;
-        Self {
-            shortlist: shortlist.filter(|_| is_tied),
-            ..self
+        let shortlist = shortlist.filter(|_| is_tied);
+        if shortlist.is_none() {
+            self.projection();
         }
+        Self { shortlist, ..self }
+    }
+
+    /// Returns the output layer for all tokens.
+    fn projection(&self) -> &PackedLinear {
+        if let Some(projection) = self.projection.get() {
+            return projection;
+        }
+        // Not inside the lock: a thread that waits for parts of this work may begin another task that needs it, too.
+        let bias = self.output_bias.clone();
+        let projection = self.tgt_embeddings.projection(bias, self.config.d_model);
+        self.projection.get_or_init(|| projection)
     }
 
     /// Returns the hyper-parameters.
@@ -224,7 +224,7 @@ impl PackedTransformer {
         for (row, (sentence, is_limited)) in sentences.iter().zip(is_limited).enumerate() {
             if *is_limited {
                 let ids = shortlist.candidates(sentence.as_ref());
-                let (bias, d_model) = (self.projection.bias(), self.config.d_model);
+                let (bias, d_model) = (&self.output_bias, self.config.d_model);
                 let projection = self.tgt_embeddings.projection_of(&ids, bias, d_model);
                 state.limit(row, LimitedOutputs { ids, projection });
             }
@@ -339,7 +339,7 @@ impl PackedTransformer {
             (input, x) = x.split_at(rows.len() * d_model);
             (output, logits) = logits.split_at_mut(rows.iter().map(width).sum());
             let outputs = rows[0].outputs.as_ref();
-            let projection = outputs.map_or(&self.projection, |it| &it.projection);
+            let projection = outputs.map_or_else(|| self.projection(), |it| &it.projection);
             projection.write(&mut workspace.kernels, input, None, output);
         }
     }
@@ -386,38 +386,6 @@ impl std::fmt::Debug for PackedTransformer {
             .field("precision", &self.precision)
             .field("config", &self.config)
             .finish_non_exhaustive()
-    }
-}
-
-/// Positional encodings of the first positions: all learned ones, or the first sinusoids.
-struct PositionVectors {
-    kind: Positions,
-    /// The position of a sequence's first token, to which the first vector belongs.
-    first: usize,
-    /// `[positions, d_model]`.
-    vectors: Vec<f32>,
-}
-
-impl PositionVectors {
-    /// Returns the encodings of `n` tokens after `offset` others, `[n, d_model]`; none without positions.
-    fn vectors(&self, offset: usize, n: usize, d_model: usize) -> Cow<'_, [f32]> {
-        let stored = offset * d_model..(offset + n) * d_model;
-        match self.kind {
-            Positions::None => Cow::Borrowed(&[]),
-            Positions::Learned => {
-                let most = self.vectors.len() / d_model;
-                assert!(
-                    offset + n <= most,
-                    "a sequence of {} tokens exceeds the {most} learned positions",
-                    offset + n
-                );
-                Cow::Borrowed(&self.vectors[stored])
-            }
-            sinusoidal if offset + n > N_SINUSOIDS => {
-                Cow::Owned(sinusoid_table(sinusoidal, self.first + offset, n, d_model))
-            }
-            _ => Cow::Borrowed(&self.vectors[stored]),
-        }
     }
 }
 

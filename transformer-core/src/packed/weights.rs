@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use burn::tensor::Bytes;
 use rayon::prelude::*;
 
 use super::ComputePrecision;
@@ -35,8 +36,8 @@ enum WeightMatrix<'a> {
 pub(super) enum Embeddings {
     /// `[vocab, d_model]`.
     F32(Vec<f32>),
-    /// `[vocab, d_model]` and `[vocab]`.
-    Int8 { integers: Vec<i8>, scales: Vec<f32> },
+    /// `[vocab, d_model]`, perhaps a view of the file, and `[vocab]`.
+    Int8 { integers: Bytes, scales: Vec<f32> },
 }
 
 /// Reads tensors and packs them.
@@ -201,26 +202,28 @@ impl Packer<'_> {
         Ok(self.converted(matrix, [shape[0], shape[1]], channels))
     }
 
-    /// Reads a matrix with a row per token.
+    /// Reads a matrix with a row per token. Integers of the file are not copied.
     pub(super) fn embeddings(&self, parameter: Place) -> Result<Arc<Embeddings>, LoadError> {
-        Ok(Arc::new(
-            match self.matrix(parameter, ChannelAxis::Rows)? {
-                WeightMatrix::F32(values) => Embeddings::F32(values.into_owned()),
-                WeightMatrix::Int8 { integers, scales } => Embeddings::Int8 {
-                    integers: integers.into_owned(),
-                    scales: scales.into_owned(),
+        let matrix = self.matrix(parameter, ChannelAxis::Rows)?;
+        let shared = || self.weights.share(&parameter.to_string());
+        Ok(Arc::new(match matrix {
+            WeightMatrix::F32(values) => Embeddings::F32(values.into_owned()),
+            WeightMatrix::Int8 { integers, scales } => Embeddings::Int8 {
+                integers: match (&integers, shared()) {
+                    (Cow::Borrowed(_), Some(bytes)) => bytes,
+                    _ => Bytes::from_elems(integers.into_owned()),
                 },
+                scales: scales.into_owned(),
             },
-        ))
+        }))
     }
 
-    /// Packs the transpose of a matrix with a row per token, for logits.
-    pub(super) fn projection(&self, embeddings: &Embeddings) -> Result<PackedLinear, LoadError> {
-        let bias = match self.config.output_bias {
-            true => self.floats(Place::OutputBias)?.into_owned(),
-            false => Vec::new(),
-        };
-        Ok(embeddings.projection(bias, self.config.d_model))
+    /// Reads the bias of the output; empty without one.
+    pub(super) fn output_bias(&self) -> Result<Vec<f32>, LoadError> {
+        match self.config.output_bias {
+            true => Ok(self.floats(Place::OutputBias)?.into_owned()),
+            false => Ok(Vec::new()),
+        }
     }
 
     /// Converts a matrix to the format of the products.
@@ -287,7 +290,7 @@ fn join_columns(matrices: &[(WeightMatrix<'_>, usize)], n_rows: usize) -> Weight
 
 impl Embeddings {
     /// Packs the transpose, for logits.
-    fn projection(&self, bias: Vec<f32>, d_model: usize) -> PackedLinear {
+    pub(super) fn projection(&self, bias: Vec<f32>, d_model: usize) -> PackedLinear {
         let n_tokens = match self {
             Self::F32(values) => values.len() / d_model,
             Self::Int8 { scales, .. } => scales.len(),
@@ -296,6 +299,7 @@ impl Embeddings {
         let matrix = match self {
             Self::F32(values) => PackedMatrix::f32(values, shape, strides),
             Self::Int8 { integers, scales } => {
+                let integers = bytemuck::cast_slice(integers);
                 PackedMatrix::int8(integers, shape, strides, scales.clone())
             }
         };
@@ -311,7 +315,7 @@ impl Embeddings {
         let rows = match self {
             Self::F32(values) => Self::F32(rows(values, ids, d_model)),
             Self::Int8 { integers, scales } => Self::Int8 {
-                integers: rows(integers, ids, d_model),
+                integers: Bytes::from_elems(rows::<u8>(integers, ids, d_model)),
                 scales: rows(scales, ids, 1),
             },
         };
@@ -329,7 +333,8 @@ impl Embeddings {
             }
             Self::Int8 { integers, scales } => {
                 let factor = scales[token] * factor;
-                for (element, integer) in vector.iter_mut().zip(&integers[elements]) {
+                let integers: &[i8] = bytemuck::cast_slice(&integers[elements]);
+                for (element, integer) in vector.iter_mut().zip(integers) {
                     *element = f32::from(*integer) * factor;
                 }
             }

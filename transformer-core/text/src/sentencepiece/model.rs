@@ -1,6 +1,6 @@
 //! [`SentencePiece`]: a model that splits text into pieces and joins them again.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use super::SentencePieceError;
@@ -18,7 +18,8 @@ pub struct SentencePiece {
     file: Vec<u8>,
     normalizer: Normalizer,
     segmenter: Segmenter,
-    kinds: HashMap<String, PieceKind>,
+    /// The kinds of the pieces that cannot occur in a segmentation.
+    other_kinds: HashMap<String, PieceKind>,
     unk_surface: String,
     byte_fallback: bool,
     /// True if the mark at the start of a text is dropped when pieces are joined.
@@ -52,12 +53,11 @@ impl SentencePiece {
         if let Some(what) = unsupported {
             return Err(SentencePieceError::Unsupported { what });
         }
-        let mut kinds = HashMap::new();
-        for (index, piece) in proto.pieces.iter().enumerate() {
-            let text = piece.text.clone();
-            if text.is_empty() || kinds.insert(text.clone(), piece.kind()).is_some() {
-                return Err(SentencePieceError::Piece { index, text });
-            }
+        let mut texts = HashSet::new();
+        let mut pieces = proto.pieces.iter().map(|piece| piece.text.as_str());
+        if let Some(index) = pieces.position(|text| text.is_empty() || !texts.insert(text)) {
+            let text = proto.pieces[index].text.clone();
+            return Err(SentencePieceError::Piece { index, text });
         }
         let of_kind = |kind| {
             proto
@@ -72,6 +72,8 @@ impl SentencePiece {
         let symbols = of_kind(PieceKind::UserDefined).map(|piece| (piece.text.as_str(), 0));
         let symbols = Trie::new(symbols);
         let segmenter = Segmenter::new(proto.trainer.kind(), &proto.pieces, symbols.clone());
+        let others = proto.pieces.iter().filter(|it| !it.kind().is_text());
+        let other_kinds = others.map(|it| (it.text.clone(), it.kind())).collect();
         let spec = proto.normalizer;
         let drops_first_mark = spec.add_dummy_prefix || spec.remove_extra_whitespaces;
         let normalizer = Normalizer::new(spec, proto.trainer.treat_whitespace_as_suffix, symbols)
@@ -80,7 +82,7 @@ impl SentencePiece {
             file: file.to_vec(),
             normalizer,
             segmenter,
-            kinds,
+            other_kinds,
             unk_surface: proto.trainer.unk_surface,
             byte_fallback: proto.trainer.byte_fallback,
             drops_first_mark,
@@ -107,9 +109,14 @@ impl SentencePiece {
         self.byte_fallback
     }
 
+    fn kind(&self, piece: &str) -> Option<PieceKind> {
+        let other = || self.other_kinds.get(piece).copied();
+        self.segmenter.kind(piece).or_else(other)
+    }
+
     /// Returns whether a piece is a user-defined symbol.
     pub(super) fn is_user_defined(&self, piece: &str) -> bool {
-        self.kinds.get(piece) == Some(&PieceKind::UserDefined)
+        self.kind(piece) == Some(PieceKind::UserDefined)
     }
 
     /// Splits a line into pieces. A run of unknown characters is returned as one piece, even by a model with byte
@@ -137,7 +144,7 @@ impl SentencePiece {
 
     /// Returns whether the model has this piece, of any kind.
     pub(super) fn has_piece(&self, piece: &str) -> bool {
-        self.kinds.contains_key(piece)
+        self.kind(piece).is_some()
     }
 
     /// Returns the score of a piece that can occur in text.
@@ -164,7 +171,7 @@ impl SentencePiece {
         let mut bytes = Vec::new();
         for piece in pieces {
             let piece = piece.as_ref();
-            let kind = self.kinds.get(piece);
+            let kind = self.kind(piece);
             if let (Some(PieceKind::Byte), Some(byte)) = (kind, byte_of(piece)) {
                 bytes.push(byte);
                 continue;
@@ -215,7 +222,7 @@ fn push_text(line: &mut String, bytes: &mut Vec<u8>) {
 impl std::fmt::Debug for SentencePiece {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("SentencePiece")
-            .field("n_pieces", &self.kinds.len())
+            .field("n_pieces", &self.segmenter.n_pieces())
             .finish_non_exhaustive()
     }
 }

@@ -183,7 +183,7 @@ mod tests {
     use super::*;
 
     fn normalize(spec: NormalizerSpec, is_suffix: bool, input: &str) -> Normalized {
-        let normalizer = Normalizer::new(spec, is_suffix, Trie::default());
+        let normalizer = Normalizer::new(spec, is_suffix, Trie::new([]));
         let normalizer = normalizer.expect("there is no map that could be damaged");
         normalizer.normalize(input)
     }
@@ -217,6 +217,6 @@ mod tests {
             charsmap: vec![200, 0, 0, 0, 1, 2],
             ..NormalizerSpec::default()
         };
-        assert!(Normalizer::new(spec, false, Trie::default()).is_none());
+        assert!(Normalizer::new(spec, false, Trie::new([])).is_none());
     }
 }

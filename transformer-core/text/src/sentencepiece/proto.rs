@@ -17,6 +17,13 @@ pub(super) enum PieceKind {
     Byte = 6,
 }
 
+impl PieceKind {
+    /// Returns whether pieces of this kind can occur in a segmentation.
+    pub(super) fn is_text(self) -> bool {
+        matches!(self, Self::Normal | Self::UserDefined | Self::Unused)
+    }
+}
+
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Piece {
     #[prost(string, required, tag = "1")]

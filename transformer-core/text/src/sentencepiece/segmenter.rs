@@ -19,7 +19,6 @@ pub(super) struct Segmenter {
     kinds: Vec<PieceKind>,
     /// The pieces that can occur in a segmentation.
     pieces: Trie,
-    by_text: HashMap<String, usize>,
     user_defined: Trie,
     min_score: f32,
     max_score: f32,
@@ -60,13 +59,8 @@ struct Symbol {
 
 impl Segmenter {
     pub(super) fn new(kind: ModelKind, pieces: &[Piece], user_defined: Trie) -> Self {
-        let is_text = |piece: &Piece| {
-            matches!(
-                piece.kind(),
-                PieceKind::Normal | PieceKind::UserDefined | PieceKind::Unused
-            )
-        };
-        let of_text = pieces.iter().enumerate().filter(|(_, it)| is_text(it));
+        let of_text = pieces.iter().enumerate();
+        let of_text = of_text.filter(|(_, it)| it.kind().is_text());
         let of_text = of_text.map(|(id, piece)| (piece.text.as_str(), id));
         let normal = pieces.iter().filter(|it| it.kind() == PieceKind::Normal);
         // As in SentencePiece: the maximum starts at the smallest positive float, not at the lowest.
@@ -78,17 +72,26 @@ impl Segmenter {
             is_bpe: kind == ModelKind::Bpe,
             scores: pieces.iter().map(|piece| piece.score).collect(),
             kinds: pieces.iter().map(Piece::kind).collect(),
-            pieces: Trie::new(of_text.clone()),
-            by_text: of_text.map(|(text, id)| (text.to_owned(), id)).collect(),
+            pieces: Trie::new(of_text),
             user_defined,
             min_score,
             max_score,
         }
     }
 
+    /// Returns the kind of a piece that can occur in a segmentation.
+    pub(super) fn kind(&self, piece: &str) -> Option<PieceKind> {
+        self.pieces.get(piece).map(|id| self.kinds[id])
+    }
+
+    /// Returns the number of all pieces.
+    pub(super) fn n_pieces(&self) -> usize {
+        self.kinds.len()
+    }
+
     /// Returns the score of a normal piece.
     pub(super) fn score(&self, piece: &str) -> Option<f32> {
-        let id = *self.by_text.get(piece)?;
+        let id = self.pieces.get(piece)?;
         (self.kinds[id] == PieceKind::Normal).then(|| self.scores[id])
     }
 
@@ -237,7 +240,7 @@ impl Segmenter {
             return;
         }
         let piece = &text[first.range.start..second.range.end];
-        let Some(&id) = self.by_text.get(piece) else {
+        let Some(id) = self.pieces.get(piece) else {
             return;
         };
         agenda.push(Pair {
@@ -260,8 +263,8 @@ impl Segmenter {
         parts: &mut Vec<Part>,
     ) {
         let piece = &text[range.clone()];
-        let id = self.by_text.get(piece);
-        let is_unused = id.is_some_and(|id| self.kinds[*id] == PieceKind::Unused);
+        let id = self.pieces.get(piece);
+        let is_unused = id.is_some_and(|id| self.kinds[id] == PieceKind::Unused);
         match halves.get(piece).filter(|_| is_unused) {
             Some(len) => {
                 let middle = range.start + len;
