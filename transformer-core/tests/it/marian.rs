@@ -287,10 +287,22 @@ fn edit(folder: &Path, name: &str, from: &str, to: &str) {
 #[test]
 fn a_model_of_another_type_is_refused() {
     let folder = fixture("shared");
+    edit(folder.path(), "config.json", "\"marian\"", "\"t5\"");
+    assert_eq!(
+        refusal(folder.path()),
+        "`FOLDER/config.json` describes a model of the type `t5`; only `marian`, `m2m_100`, `mbart` and `pegasus` can be \
+         imported"
+    );
+}
+
+#[test]
+fn a_bart_is_refused_with_the_reason() {
+    let folder = fixture("shared");
     edit(folder.path(), "config.json", "\"marian\"", "\"bart\"");
     assert_eq!(
         refusal(folder.path()),
-        "`FOLDER/config.json` describes a model of the type `bart`; only `marian`, `m2m_100` and `mbart` can be imported"
+        "`FOLDER/config.json` describes a model of the type `bart`, which splits text by byte-level BPE and puts `<s>` \
+         before it; only `marian`, `m2m_100`, `mbart` and `pegasus`, which have SentencePiece, can be imported"
     );
 }
 

@@ -1,6 +1,6 @@
 //! Marian's translation models (Junczys-Dowmunt et al. 2018, <https://aclanthology.org/P18-4020/>) in the format
 //! of Hugging Face's Transformers, in which OPUS-MT publishes its models, and in Marian's own binary format; and the
-//! multilingual models of fairseq in the format of Transformers: M2M-100, NLLB-200, SMALL-100 and mBART.
+//! multilingual models of fairseq in the format of Transformers: M2M-100, NLLB-200, SMALL-100 and mBART; and Pegasus.
 //!
 //! Marian's special tokens have other ids: `</s>` is 0, `<unk>` 1, and decoding starts from the last token, `<pad>`.
 //! Our special tokens are constants of the format, so the import reorders the rows of all vocabulary matrices, and no

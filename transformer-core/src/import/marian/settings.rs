@@ -22,9 +22,9 @@ pub(super) struct Settings {
     #[serde(rename = "model_type")]
     pub(super) family: Family,
     pub(super) tokenizer_class: Option<String>,
-    pub(super) vocab_size: usize,
+    vocab_size: usize,
     decoder_vocab_size: Option<usize>,
-    d_model: usize,
+    pub(super) d_model: usize,
     encoder_layers: usize,
     decoder_layers: usize,
     encoder_attention_heads: usize,
@@ -35,7 +35,7 @@ pub(super) struct Settings {
     #[serde(default)]
     scale_embedding: bool,
     #[serde(default = "yes")]
-    share_encoder_decoder_embeddings: bool,
+    pub(super) share_encoder_decoder_embeddings: bool,
     #[serde(default = "yes")]
     tie_word_embeddings: bool,
     max_position_embeddings: Option<usize>,
@@ -45,9 +45,9 @@ pub(super) struct Settings {
     attention_dropout: f64,
     #[serde(default)]
     activation_dropout: f64,
-    pub(super) pad_token_id: u32,
-    pub(super) eos_token_id: u32,
-    pub(super) decoder_start_token_id: u32,
+    pad_token_id: u32,
+    eos_token_id: u32,
+    decoder_start_token_id: u32,
     forced_eos_token_id: Option<u32>,
     #[serde(flatten)]
     generation: GenerationSettings,
@@ -62,6 +62,7 @@ pub(super) enum Family {
     #[serde(rename = "m2m_100")]
     M2m100,
     Mbart,
+    Pegasus,
 }
 
 /// The relevant part of `generation_config.json`, or of `config.json` in older models.
@@ -69,6 +70,8 @@ pub(super) enum Family {
 struct GenerationSettings {
     num_beams: Option<usize>,
     max_length: Option<usize>,
+    #[serde(default)]
+    min_length: usize,
     length_penalty: Option<f64>,
     early_stopping: Option<serde_json::Value>,
     forced_eos_token_id: Option<u32>,
@@ -77,10 +80,14 @@ struct GenerationSettings {
     renormalize_logits: Option<bool>,
 }
 
+/// The relevant part of `tokenizer_config.json`.
 #[derive(Debug, Default, Deserialize)]
-struct TokenizerSettings {
+pub(super) struct TokenizerSettings {
+    /// True if source and target have separate vocabularies.
     #[serde(default)]
-    separate_vocabs: bool,
+    pub(super) separate_vocabs: bool,
+    /// Difference of an id of Pegasus and that of SentencePiece.
+    pub(super) offset: Option<u32>,
     /// Often a group of languages, which has no code.
     source_lang: Option<serde_json::Value>,
     target_lang: Option<serde_json::Value>,
@@ -130,7 +137,7 @@ fn yes() -> bool {
 
 impl Family {
     pub(super) const fn is_multilingual(self) -> bool {
-        !matches!(self, Self::Marian)
+        matches!(self, Self::M2m100 | Self::Mbart)
     }
 
     pub(super) const fn name(self) -> &'static str {
@@ -138,6 +145,7 @@ impl Family {
             Self::Marian => "Marian",
             Self::M2m100 => "M2M-100",
             Self::Mbart => "mBART",
+            Self::Pegasus => "Pegasus",
         }
     }
 
@@ -147,6 +155,7 @@ impl Family {
             Self::Marian => Some(0),
             Self::M2m100 => None,
             Self::Mbart => Some(2),
+            Self::Pegasus => Some(1),
         }
     }
 
@@ -169,6 +178,11 @@ impl Family {
                 embedding_norm: true,
                 ..Self::M2m100.config(base)
             },
+            Self::Pegasus => TransformerConfig {
+                norm_placement: NormPlacement::Pre,
+                final_norm: true,
+                ..Self::Marian.config(base)
+            },
         }
     }
 }
@@ -178,8 +192,13 @@ impl Settings {
         let path = folder.join(CONFIG);
         let mut value: serde_json::Value = read_json(&path)?;
         let Ok(family) = Family::deserialize(&value["model_type"]) else {
-            let found = value["model_type"].as_str().unwrap_or("none").to_owned();
-            return Err(MarianError::ModelType { path, found });
+            return Err(match value["model_type"].as_str().unwrap_or("none") {
+                "bart" => MarianError::Bart { path },
+                found => {
+                    let found = found.to_owned();
+                    MarianError::ModelType { path, found }
+                }
+            });
         };
         if let Some(keys) = value.as_object_mut() {
             let forced = keys.entry("forced_eos_token_id");
@@ -205,20 +224,35 @@ impl Settings {
         }
     }
 
-    /// Returns whether source and target embeddings are tied.
-    pub(super) fn shares_embeddings(&self) -> bool {
-        self.share_encoder_decoder_embeddings
+    /// Returns the key and the value of the number of source tokens.
+    pub(super) fn src_size(&self) -> (&'static str, usize) {
+        ("vocab_size", self.vocab_size)
     }
 
-    /// Returns the number of target tokens, and its key.
-    pub(super) fn tgt_vocab_size(&self) -> (&'static str, usize) {
+    /// Returns the key and the value of the number of target tokens.
+    pub(super) fn tgt_size(&self) -> (&'static str, usize) {
         match self.decoder_vocab_size {
             Some(size) if !self.share_encoder_decoder_embeddings => ("decoder_vocab_size", size),
-            _ => ("vocab_size", self.vocab_size),
+            _ => self.src_size(),
         }
     }
 
-    pub(super) fn tying(&self) -> Tying {
+    /// Returns the key and the value of the id of the padding token.
+    pub(super) fn pad(&self) -> (&'static str, u32) {
+        ("pad_token_id", self.pad_token_id)
+    }
+
+    /// Returns the key and the value of the id of the first input of the decoder.
+    pub(super) fn start(&self) -> (&'static str, u32) {
+        ("decoder_start_token_id", self.decoder_start_token_id)
+    }
+
+    /// Returns the key and the value of the id of the end token.
+    pub(super) fn eos(&self) -> (&'static str, u32) {
+        ("eos_token_id", self.eos_token_id)
+    }
+
+    fn tying(&self) -> Tying {
         match (
             self.share_encoder_decoder_embeddings,
             self.tie_word_embeddings,
@@ -227,10 +261,6 @@ impl Settings {
             (false, true) => Tying::Decoder,
             (_, false) => Tying::None,
         }
-    }
-
-    pub(super) fn d_model(&self) -> usize {
-        self.d_model
     }
 
     /// Converts the settings to our config, for vocabularies of these sizes.
@@ -309,7 +339,8 @@ impl Settings {
             // Transformers counts the token that decoding starts from.
             max_len: settings.max_length.map(|len| len.saturating_sub(1)),
             max_len_factor: None,
-            min_len: 0,
+            // Transformers counts the token that decoding starts from, but not the end.
+            min_len: settings.min_length,
             forces_end: forced.is_some(),
             forced_first: settings.forced_bos_token_id,
             length_penalty: settings.length_penalty.unwrap_or(1.0),
@@ -324,16 +355,16 @@ impl Settings {
     }
 }
 
-/// Returns whether source and target have separate vocabularies.
-pub(super) fn has_separate_vocabularies(folder: &Path) -> Result<bool, MarianError> {
-    let settings: Option<TokenizerSettings> = read_optional(&folder.join(TOKENIZER))?;
-    Ok(settings.unwrap_or_default().separate_vocabs)
+impl TokenizerSettings {
+    /// Reads the file, if there is one.
+    pub(super) fn read(folder: &Path) -> Result<Self, MarianError> {
+        Ok(read_optional(&folder.join(TOKENIZER))?.unwrap_or_default())
+    }
 }
 
 /// Returns the languages in `tokenizer_config.json`; if it has none, those in the name of the folder.
 pub(super) fn languages(folder: &Path) -> Result<Languages, MarianError> {
-    let settings: Option<TokenizerSettings> = read_optional(&folder.join(TOKENIZER))?;
-    let settings = settings.unwrap_or_default();
+    let settings = TokenizerSettings::read(folder)?;
     if settings.source_lang.is_some() || settings.target_lang.is_some() {
         let code = |value: Option<serde_json::Value>| value?.as_str()?.parse().ok();
         return Ok(Languages {
