@@ -290,19 +290,34 @@ fn a_model_of_another_type_is_refused() {
     edit(folder.path(), "config.json", "\"marian\"", "\"t5\"");
     assert_eq!(
         refusal(folder.path()),
-        "`FOLDER/config.json` describes a model of the type `t5`; only `marian`, `m2m_100`, `mbart` and `pegasus` can be \
-         imported"
+        "`FOLDER/config.json` describes a model of the type `t5`; only `marian`, `m2m_100`, `mbart`, `bart` and `pegasus` \
+         can be imported"
     );
 }
 
 #[test]
-fn a_bart_is_refused_with_the_reason() {
-    let folder = fixture("shared");
-    edit(folder.path(), "config.json", "\"marian\"", "\"bart\"");
+fn a_bart_whose_translations_do_not_begin_with_its_token_is_refused() {
+    let folder = fixture("bart");
+    set(
+        folder.path(),
+        "generation_config.json",
+        "forced_bos_token_id",
+        serde_json::Value::Null,
+    );
     assert_eq!(
         refusal(folder.path()),
-        "`FOLDER/config.json` describes a model of the type `bart`, which splits text by byte-level BPE and puts `<s>` \
-         before it; only `marian`, `m2m_100`, `mbart` and `pegasus`, which have SentencePiece, can be imported"
+        "`FOLDER/config.json`: `forced_bos_token_id` is null, which cannot be imported; only 0, `<s>`, can"
+    );
+}
+
+#[test]
+fn a_bart_without_merges_is_refused() {
+    let folder = fixture("bart");
+    fs::remove_file(folder.path().join("merges.txt")).expect("it was there");
+    let message = refusal(folder.path());
+    assert!(
+        message.starts_with("`FOLDER/merges.txt` is missing;"),
+        "{message}"
     );
 }
 

@@ -20,7 +20,8 @@ pub enum MarianError {
     /// A file is missing.
     #[error(
         "`{path}` is missing; a Marian model has config.json, vocab.json, source.spm, target.spm and \
-         model.safetensors or pytorch_model.bin, a multilingual one sentencepiece.bpe.model, and Pegasus spiece.model"
+         model.safetensors or pytorch_model.bin, a multilingual one sentencepiece.bpe.model, \
+         Pegasus spiece.model, and BART vocab.json and merges.txt"
     )]
     Missing { path: PathBuf },
     /// A file cannot be read.
@@ -44,15 +45,9 @@ pub enum MarianError {
     },
     /// The model is of another type.
     #[error(
-        "`{path}` describes a model of the type `{found}`; only `marian`, `m2m_100`, `mbart` and `pegasus` can be imported"
+        "`{path}` describes a model of the type `{found}`; only `marian`, `m2m_100`, `mbart`, `bart` and `pegasus` can be imported"
     )]
     ModelType { path: PathBuf, found: String },
-    /// The model is a BART.
-    #[error(
-        "`{path}` describes a model of the type `bart`, which splits text by byte-level BPE and puts `<s>` before it; \
-         only `marian`, `m2m_100`, `mbart` and `pegasus`, which have SentencePiece, can be imported"
-    )]
-    Bart { path: PathBuf },
     /// A setting has a value that is not supported.
     #[error("`{path}`: `{key}` is {found}, which cannot be imported; {expected} can")]
     Setting {

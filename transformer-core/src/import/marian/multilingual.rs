@@ -22,7 +22,7 @@ const SPECIAL_TOKENS: &str = "special_tokens_map.json";
 const SMALL_100: &str = "tokenization_small100.py";
 
 /// Maximum number of rows of the embedding without a token: fairseq makes their number a multiple of 8.
-const MOST_UNUSED: usize = 1000;
+pub(super) const MOST_UNUSED: usize = 1000;
 
 /// Fairseq's special tokens, by id. Decoding starts from `</s>`, a copy of which is our `<s>`; theirs is like any other
 /// token, and has another name here.
@@ -80,7 +80,7 @@ pub(super) fn read(folder: &Path, settings: &Settings) -> Result<Tokenizers, Mar
 }
 
 /// Checks that the ids of special tokens are those of fairseq.
-fn check_ids(folder: &Path, settings: &Settings) -> Result<(), MarianError> {
+pub(super) fn check_ids(folder: &Path, settings: &Settings) -> Result<(), MarianError> {
     let only_end = "only 2, the end token";
     let ids = [
         (settings.pad(), SPECIAL_IDS.pad, "only 1"),
@@ -114,7 +114,7 @@ pub(super) fn languages(tokenizers: &Tokenizers, generation: &Generation) -> Lan
 }
 
 /// Adds tokens without a meaning, as fairseq does, until there are `n_tokens`.
-fn fill(tokens: &mut Vec<String>, n_tokens: usize) {
+pub(super) fn fill(tokens: &mut Vec<String>, n_tokens: usize) {
     while tokens.len() < n_tokens {
         let token = format!("madeupword{}", tokens.len());
         tokens.push(token);

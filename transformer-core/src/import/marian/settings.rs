@@ -62,6 +62,7 @@ pub(super) enum Family {
     #[serde(rename = "m2m_100")]
     M2m100,
     Mbart,
+    Bart,
     Pegasus,
 }
 
@@ -145,6 +146,7 @@ impl Family {
             Self::Marian => "Marian",
             Self::M2m100 => "M2M-100",
             Self::Mbart => "mBART",
+            Self::Bart => "BART",
             Self::Pegasus => "Pegasus",
         }
     }
@@ -154,7 +156,7 @@ impl Family {
         match self {
             Self::Marian => Some(0),
             Self::M2m100 => None,
-            Self::Mbart => Some(2),
+            Self::Mbart | Self::Bart => Some(2),
             Self::Pegasus => Some(1),
         }
     }
@@ -173,10 +175,16 @@ impl Family {
                 final_norm: true,
                 ..base
             },
-            Self::Mbart => TransformerConfig {
+            Self::Bart => TransformerConfig {
                 positions: Positions::Learned,
+                first_position: 2,
                 embedding_norm: true,
-                ..Self::M2m100.config(base)
+                ..base
+            },
+            Self::Mbart => TransformerConfig {
+                norm_placement: NormPlacement::Pre,
+                final_norm: true,
+                ..Self::Bart.config(base)
             },
             Self::Pegasus => TransformerConfig {
                 norm_placement: NormPlacement::Pre,
@@ -192,13 +200,8 @@ impl Settings {
         let path = folder.join(CONFIG);
         let mut value: serde_json::Value = read_json(&path)?;
         let Ok(family) = Family::deserialize(&value["model_type"]) else {
-            return Err(match value["model_type"].as_str().unwrap_or("none") {
-                "bart" => MarianError::Bart { path },
-                found => {
-                    let found = found.to_owned();
-                    MarianError::ModelType { path, found }
-                }
-            });
+            let found = value["model_type"].as_str().unwrap_or("none").to_owned();
+            return Err(MarianError::ModelType { path, found });
         };
         if let Some(keys) = value.as_object_mut() {
             let forced = keys.entry("forced_eos_token_id");
@@ -322,7 +325,8 @@ impl Settings {
     ///
     /// # Errors
     ///
-    /// Returns a [`MarianError`] if the file cannot be parsed, or if the forced last token is not `</s>`.
+    /// Returns a [`MarianError`] if the file cannot be parsed, or if the forced last token is not `</s>`, or the
+    /// first token of BART not `<s>`.
     pub(super) fn generation(&self, folder: &Path) -> Result<Generation, MarianError> {
         let found = read_optional::<GenerationSettings>(&folder.join(GENERATION))?;
         let settings = found.unwrap_or_else(|| GenerationSettings {
@@ -334,6 +338,11 @@ impl Settings {
             let expected = "only `eos_token_id` or null";
             return Err(self.refuse(folder, "forced_eos_token_id", id.to_string(), expected));
         }
+        let first = settings.forced_bos_token_id;
+        if self.family == Family::Bart && first != Some(0) {
+            let found = first.map_or("null".to_owned(), |id| id.to_string());
+            return Err(self.refuse(folder, "forced_bos_token_id", found, "only 0, `<s>`,"));
+        }
         Ok(Generation {
             num_beams: settings.num_beams,
             // Transformers counts the token that decoding starts from.
@@ -342,7 +351,7 @@ impl Settings {
             // Transformers counts the token that decoding starts from, but not the end.
             min_len: settings.min_length,
             forces_end: forced.is_some(),
-            forced_first: settings.forced_bos_token_id,
+            forced_first: first,
             length_penalty: settings.length_penalty.unwrap_or(1.0),
             early_stopping: match settings.early_stopping {
                 Some(serde_json::Value::Bool(true)) => EarlyStopping::Early,

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::MarianError;
 use super::settings::{Family, Settings, TokenizerSettings, read_file, read_json};
+use super::{MarianError, byte_level};
 use crate::directory::{SRC_TOKENIZER, TGT_TOKENIZER, TOKENIZER, Tokenizers};
 use crate::text::sentencepiece::{PieceVocabulary, SentencePiece, SpecialIds};
 use crate::text::{BOS, EOS, PAD, Tokenizer};
@@ -33,9 +33,10 @@ pub(crate) const OWN_TOKENIZERS: [&str; 3] = [TOKENIZER, SRC_TOKENIZER, TGT_TOKE
 
 /// Returns Marian's id for each of our ids. A tokenizer that was trained here has the same ids in both.
 pub(crate) fn rows(tokenizer: &Tokenizer) -> Vec<Option<u32>> {
-    match tokenizer.pieces() {
-        Some(pieces) => pieces.rows().to_vec(),
-        None => (0..).take(tokenizer.vocab_size()).map(Some).collect(),
+    match (tokenizer.pieces(), tokenizer.sentence_start()) {
+        (Some(pieces), _) => pieces.rows().to_vec(),
+        (None, Some(_)) => byte_level::rows(tokenizer.vocab_size()),
+        (None, None) => (0..).take(tokenizer.vocab_size()).map(Some).collect(),
     }
 }
 
@@ -44,6 +45,7 @@ pub(super) fn read(folder: &Path, settings: &Settings) -> Result<Tokenizers, Mar
     let own = OWN_TOKENIZERS.map(|name| folder.join(name));
     let has = |name| folder.join(name).exists();
     match (settings.family, has(SRC_MODEL)) {
+        (Family::Bart, _) => byte_level::read(folder, settings),
         (Family::Pegasus, _) if has(PEGASUS_MODEL) => read_pegasus(folder, settings),
         (_, false) if own.iter().any(|path| path.exists()) => read_own(&own, settings),
         (Family::Pegasus, false) => read_pegasus(folder, settings),
@@ -200,7 +202,7 @@ pub(super) fn check_size(
 }
 
 /// Checks that a special token has the id that a key of the settings says.
-fn check_id(
+pub(super) fn check_id(
     path: &Path,
     token: &'static str,
     found: u32,
@@ -235,7 +237,7 @@ pub(super) fn tokens_by_id(path: &Path) -> Result<Vec<String>, MarianError> {
     Ok(tokens.into_iter().flatten().collect())
 }
 
-fn id(tokens: &[String], token: &'static str, path: &Path) -> Result<u32, MarianError> {
+pub(super) fn id(tokens: &[String], token: &'static str, path: &Path) -> Result<u32, MarianError> {
     let found = (0..).zip(tokens).find(|(_, other)| *other == token);
     let path = path.to_owned();
     found

@@ -66,7 +66,7 @@ pub(super) fn read(
     match settings.family {
         Family::Marian | Family::Pegasus => weights.check_positions(settings.d_model, device)?,
         Family::M2m100 => weights.remove_positions(),
-        Family::Mbart => {}
+        Family::Mbart | Family::Bart => {}
     }
     Ok((weights.dict, weights.path))
 }
