@@ -178,6 +178,7 @@ fn settings_for_decoding_are_read() {
         // 32 in the file, which counts the first input of the decoder.
         max_len: Some(31),
         min_len: 0,
+        no_repeat_ngram: None,
         max_len_factor: None,
         forces_end: true,
         forced_first: None,

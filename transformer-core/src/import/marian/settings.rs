@@ -73,6 +73,7 @@ struct GenerationSettings {
     max_length: Option<usize>,
     #[serde(default)]
     min_length: usize,
+    no_repeat_ngram_size: Option<usize>,
     length_penalty: Option<f64>,
     early_stopping: Option<serde_json::Value>,
     forced_eos_token_id: Option<u32>,
@@ -106,6 +107,8 @@ pub struct Generation {
     pub max_len_factor: Option<f64>,
     /// Minimum number of generated tokens, `</s>` included.
     pub min_len: usize,
+    /// Length of the sequences of tokens of which none is generated twice.
+    pub no_repeat_ngram: Option<usize>,
     /// True if the last token that `max_len` allows is always `</s>`, with log-probability 0.
     pub forces_end: bool,
     /// The model's id of the token of a language with which all translations begin.
@@ -350,6 +353,7 @@ impl Settings {
             max_len_factor: None,
             // Transformers counts the token that decoding starts from, but not the end.
             min_len: settings.min_length,
+            no_repeat_ngram: settings.no_repeat_ngram_size.filter(|size| *size > 0),
             forces_end: forced.is_some(),
             forced_first: first,
             length_penalty: settings.length_penalty.unwrap_or(1.0),
