@@ -1,24 +1,48 @@
 //! The tokenizer of BART: byte-level BPE (Radford et al. 2019), as a `tokenizer.json` with our special tokens.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::MarianError;
 use super::multilingual::{MOST_UNUSED, check_ids, fill};
-use super::settings::{Settings, read_file};
-use super::vocabulary::{SRC_VOCABULARY, check_id, check_size, id, tokens_by_id};
-use crate::directory::Tokenizers;
+use super::settings::{Settings, read_file, read_json};
+use super::vocabulary::{SRC_VOCABULARY, check_id, check_size, id, in_order, tokens_by_id};
+use crate::directory::{TOKENIZER, Tokenizers};
 use crate::text::special::{N_SPECIAL, SENTENCE_START, SPECIAL_TOKENS};
 use crate::text::{Tokenizer, UNK, added_token};
 
 const MERGES: &str = "merges.txt";
 
-/// Reads the tokenizer of both sides.
+/// The relevant part of a `tokenizer.json`.
+#[derive(Deserialize)]
+struct File {
+    model: Model,
+}
+
+#[derive(Deserialize)]
+struct Model {
+    vocab: BTreeMap<String, usize>,
+    merges: Value,
+}
+
+/// Reads the tokenizer of both sides, from `vocab.json` and `merges.txt`, or else from `tokenizer.json`.
 pub(super) fn read(folder: &Path, settings: &Settings) -> Result<Tokenizers, MarianError> {
     check_ids(folder, settings)?;
-    let path = folder.join(SRC_VOCABULARY);
-    let mut tokens = tokens_by_id(&path)?;
+    let [vocab, merges, whole] = [SRC_VOCABULARY, MERGES, TOKENIZER].map(|name| folder.join(name));
+    let (path, mut tokens, merges) = match merges.exists() || !whole.exists() {
+        true => {
+            let (tokens, merges) = (tokens_by_id(&vocab)?, read_file(&merges)?);
+            (vocab, tokens, pairs(&String::from_utf8_lossy(&merges)))
+        }
+        false => {
+            let File { model } = read_json(&whole)?;
+            let tokens = in_order(model.vocab, &whole)?;
+            (whole, tokens, model.merges)
+        }
+    };
     for (token, expected) in [
         ("<s>", ("bos_token_id", 0)),
         ("<pad>", settings.pad()),
@@ -32,8 +56,7 @@ pub(super) fn read(folder: &Path, settings: &Settings) -> Result<Tokenizers, Mar
         fill(&mut tokens, n_tokens);
     }
     check_size(&path, tokens.len(), (key, n_tokens))?;
-    let merges = read_file(&folder.join(MERGES))?;
-    let json = tokenizer_json(&tokens, &String::from_utf8_lossy(&merges)).to_string();
+    let json = tokenizer_json(&tokens, &merges).to_string();
     let tokenizer = Tokenizer::from_json(&json).map_err(MarianError::Tokenizer)?;
     Ok(Tokenizers::Joint(tokenizer))
 }
@@ -45,8 +68,18 @@ pub(super) fn rows(n_tokens: usize) -> Vec<Option<u32>> {
     all.take(n_tokens).collect()
 }
 
+/// Returns the merges of a `merges.txt`.
+fn pairs(text: &str) -> Value {
+    let lines = text.lines().filter(|line| !line.starts_with("#version"));
+    json!(
+        lines
+            .filter_map(|line| line.split_once(' '))
+            .collect::<Vec<_>>()
+    )
+}
+
 /// Returns the file of a tokenizer; `tokens` are in the order of BART's ids.
-fn tokenizer_json(tokens: &[String], merges: &str) -> Value {
+fn tokenizer_json(tokens: &[String], merges: &Value) -> Value {
     let name = |(ours, row): (usize, Option<u32>)| match row {
         Some(0) => SENTENCE_START.to_owned(),
         _ if ours < N_SPECIAL => SPECIAL_TOKENS[ours].to_owned(),
@@ -64,8 +97,6 @@ fn tokenizer_json(tokens: &[String], merges: &str) -> Value {
     let added: Vec<Value> = added.map(special).collect();
     let ids = names.iter().cloned().zip(0_u32..);
     let vocab: Value = ids.map(|(name, id)| (name, Value::from(id))).collect();
-    let merges = merges.lines().filter(|line| !line.starts_with("#version"));
-    let merges = merges.filter_map(|line| line.split_once(' '));
     let byte_level = json!({
         "type": "ByteLevel",
         "add_prefix_space": false,
@@ -81,7 +112,7 @@ fn tokenizer_json(tokens: &[String], merges: &str) -> Value {
             "type": "BPE",
             "unk_token": SPECIAL_TOKENS[UNK as usize],
             "vocab": vocab,
-            "merges": merges.collect::<Vec<_>>(),
+            "merges": merges,
         },
     })
 }

@@ -55,7 +55,7 @@ impl Marian {
     /// Reads a folder with `config.json`, `vocab.json`, `source.spm`, `target.spm`, and `model.safetensors` or
     /// `pytorch_model.bin`. Optional are `generation_config.json`, `tokenizer_config.json` and
     /// `target_vocab.json`. No code in a pickle is run. A multilingual model has `sentencepiece.bpe.model`
-    /// for both sides, Pegasus `spiece.model`, and BART `merges.txt`.
+    /// for both sides, Pegasus `spiece.model`, and BART `merges.txt` or `tokenizer.json`.
     ///
     /// A folder with `model.bin`, or a zip archive, is read as a model of [CTranslate2](crate::import::ctranslate2) or a
     /// package of Argos Translate. A `.bin` file, or a folder with `model.*.bin` and without `config.json`, is read as a

@@ -222,7 +222,14 @@ pub(super) fn check_id(
 
 /// Reads the tokens of a file, in the order of their ids.
 pub(super) fn tokens_by_id(path: &Path) -> Result<Vec<String>, MarianError> {
-    let ids: BTreeMap<String, usize> = read_json(path)?;
+    in_order(read_json(path)?, path)
+}
+
+/// Returns the tokens of a file in the order of their ids.
+pub(super) fn in_order(
+    ids: BTreeMap<String, usize>,
+    path: &Path,
+) -> Result<Vec<String>, MarianError> {
     let mut tokens = vec![None; ids.len()];
     for (token, id) in ids {
         match tokens.get_mut(id) {
