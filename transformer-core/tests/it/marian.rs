@@ -56,7 +56,7 @@ pub(crate) fn read(folder: &Path) -> Marian {
     Marian::read(folder, &test_device()).unwrap_or_else(|error| panic!("{error:?}"))
 }
 
-fn refusal(folder: &Path) -> String {
+pub(crate) fn refusal(folder: &Path) -> String {
     let error = Marian::read(folder, &test_device()).expect_err("the folder is broken");
     let whole = error.to_string();
     whole.replace(&folder.display().to_string(), "FOLDER")
@@ -209,7 +209,7 @@ fn a_missing_forced_eos_has_the_default_of_transformers_and_null_turns_it_off() 
 }
 
 /// Sets a key in a JSON file of the folder.
-fn set(folder: &Path, file: &str, key: &str, value: serde_json::Value) {
+pub(crate) fn set(folder: &Path, file: &str, key: &str, value: serde_json::Value) {
     let path = folder.join(file);
     let json = fs::read(&path).expect("it is there");
     let mut json: serde_json::Value = serde_json::from_slice(&json).expect("it is JSON");
@@ -293,58 +293,6 @@ fn a_model_of_another_type_is_refused() {
         refusal(folder.path()),
         "`FOLDER/config.json` describes a model of the type `t5`; only `marian`, `m2m_100`, `mbart`, `bart` and `pegasus` \
          can be imported"
-    );
-}
-
-#[test]
-fn a_bart_whose_translations_do_not_begin_with_its_token_is_refused() {
-    let folder = fixture("bart");
-    set(
-        folder.path(),
-        "generation_config.json",
-        "forced_bos_token_id",
-        serde_json::Value::Null,
-    );
-    assert_eq!(
-        refusal(folder.path()),
-        "`FOLDER/config.json`: `forced_bos_token_id` is null, which cannot be imported; only 0, `<s>`, can"
-    );
-}
-
-/// Reads a file of JSON in a folder.
-fn json(folder: &Path, name: &str) -> serde_json::Value {
-    let json = fs::read(folder.join(name)).expect("it is there");
-    serde_json::from_slice(&json).expect("it is JSON")
-}
-
-#[test]
-fn a_bart_with_a_single_file_of_the_tokenizer_is_the_same() {
-    let folder = fixture("bart");
-    let expected = read(folder.path()).tokenizers.src().to_json();
-    let merges = folder.path().join("merges.txt");
-    let text = fs::read_to_string(&merges).expect("it is there");
-    // Transformers 4 wrote a merge as text, and Transformers 5 writes it as a pair.
-    let lines: Vec<&str> = text.lines().skip(1).collect();
-    let pairs: Vec<Vec<&str>> = lines.iter().map(|it| it.split(' ').collect()).collect();
-    let vocab = json(folder.path(), "vocab.json");
-    for name in ["merges.txt", "vocab.json"] {
-        fs::remove_file(folder.path().join(name)).expect("it was there");
-    }
-    for merges in [serde_json::json!(lines), serde_json::json!(pairs)] {
-        let file = serde_json::json!({ "model": { "vocab": vocab, "merges": merges } });
-        fs::write(folder.path().join("tokenizer.json"), file.to_string()).expect("there is room");
-        assert_eq!(read(folder.path()).tokenizers.src().to_json(), expected);
-    }
-}
-
-#[test]
-fn a_bart_without_merges_is_refused() {
-    let folder = fixture("bart");
-    fs::remove_file(folder.path().join("merges.txt")).expect("it was there");
-    let message = refusal(folder.path());
-    assert!(
-        message.starts_with("`FOLDER/merges.txt` is missing;"),
-        "{message}"
     );
 }
 

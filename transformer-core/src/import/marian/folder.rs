@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use burn::tensor::Device;
 
-use super::settings::{self, Generation, Settings};
-use super::{MarianError, binary, multilingual, vocabulary, weights};
+use super::settings::{self, Settings};
+use super::{Generation, MarianError, binary, multilingual, vocabulary, weights};
 use crate::Shortlist;
 use crate::config::TransformerConfig;
 use crate::directory::{Languages, ModelFiles, Tokenizers};

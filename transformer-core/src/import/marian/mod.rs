@@ -10,7 +10,7 @@
 //! ordinary token.
 //!
 //! - `folder`: [`Marian`], an imported model.
-//! - `settings`: the JSON files.
+//! - `settings`: the JSON files; `generation`: the settings for decoding.
 //! - `vocabulary`: the tokens; `multilingual`: those of multilingual models; `byte_level`: those of BART.
 //! - `weights`: the matrices, in our order.
 //! - `reference`: comparison of logits with another program.
@@ -23,6 +23,7 @@ pub mod binary;
 mod byte_level;
 mod error;
 mod folder;
+mod generation;
 mod multilingual;
 mod reference;
 mod settings;
@@ -32,6 +33,6 @@ pub(crate) mod weights;
 pub use error::MarianError;
 pub use folder::Marian;
 #[doc(hidden)]
-pub use reference::{Difference, Reference};
+pub use generation::{EarlyStopping, Generation};
 #[doc(hidden)]
-pub use settings::{EarlyStopping, Generation};
+pub use reference::{Difference, Reference};
