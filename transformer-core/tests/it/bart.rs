@@ -57,3 +57,14 @@ fn a_bart_without_merges_is_refused() {
         "{message}"
     );
 }
+
+#[test]
+fn a_space_is_put_first_if_the_tokenizer_says_so() {
+    let folder = fixture("bart");
+    let encode = |line: &str| read(folder.path()).tokenizers.src().encode(line);
+    let (with, without) = (encode(" Where is it?"), encode("Where is it?"));
+    assert_ne!(with, without);
+    let config = "tokenizer_config.json";
+    set(folder.path(), config, "add_prefix_space", true.into());
+    assert_eq!(encode("Where is it?"), with);
+}

@@ -208,11 +208,12 @@ impl Tokenizer {
         tgt: Option<&str>,
     ) -> Result<Direction, DirectionError> {
         let Some(languages) = self.languages() else {
+            let start = self.sentence_start();
             return match (src, tgt) {
                 (None, None) => Ok(Direction {
-                    before: self.sentence_start(),
+                    before: start,
                     after: None,
-                    first: self.sentence_start(),
+                    first: start,
                 }),
                 _ => Err(DirectionError::NotMultilingual),
             };

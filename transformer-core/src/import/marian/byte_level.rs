@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::MarianError;
 use super::multilingual::{MOST_UNUSED, check_ids, fill};
-use super::settings::{Settings, read_file, read_json};
+use super::settings::{Settings, TokenizerSettings, read_file, read_json};
 use super::vocabulary::{SRC_VOCABULARY, check_id, check_size, id, in_order, tokens_by_id};
 use crate::directory::{TOKENIZER, Tokenizers};
 use crate::text::special::{N_SPECIAL, SENTENCE_START, SPECIAL_TOKENS};
@@ -56,8 +56,10 @@ pub(super) fn read(folder: &Path, settings: &Settings) -> Result<Tokenizers, Mar
         fill(&mut tokens, n_tokens);
     }
     check_size(&path, tokens.len(), (key, n_tokens))?;
-    let json = tokenizer_json(&tokens, &merges).to_string();
-    let tokenizer = Tokenizer::from_json(&json).map_err(MarianError::Tokenizer)?;
+    let mut json = tokenizer_json(&tokens, &merges);
+    let adds_space = TokenizerSettings::read(folder)?.add_prefix_space;
+    json["pre_tokenizer"]["add_prefix_space"] = adds_space.into();
+    let tokenizer = Tokenizer::from_json(&json.to_string()).map_err(MarianError::Tokenizer)?;
     Ok(Tokenizers::Joint(tokenizer))
 }
 

@@ -72,6 +72,9 @@ pub(super) struct TokenizerSettings {
     /// True if source and target have separate vocabularies.
     #[serde(default)]
     pub(super) separate_vocabs: bool,
+    /// True if BART puts a space before a text without one.
+    #[serde(default)]
+    pub(super) add_prefix_space: bool,
     /// Difference of an id of Pegasus and that of SentencePiece.
     pub(super) offset: Option<u32>,
     /// Often a group of languages, which has no code.
