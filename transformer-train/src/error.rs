@@ -46,6 +46,15 @@ pub enum TrainError {
         /// The model.
         path: PathBuf,
     },
+    /// The model to be trained further is a BART.
+    #[error(
+        "`{path}` is a BART, and training does not begin sentences with its token `<bos>`; train another model further, or \
+         translate with this one"
+    )]
+    Bart {
+        /// The model.
+        path: PathBuf,
+    },
     /// The weights of the model to be trained further cannot be read.
     #[error(transparent)]
     Load(#[from] transformer_core::LoadError),

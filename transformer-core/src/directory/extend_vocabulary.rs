@@ -8,7 +8,9 @@ use burn::tensor::TensorData;
 use super::stored_weights::{self, NamedTensor};
 use super::{DirectoryError, ModelDirectory, ModelParts, Precision, Tokenizers};
 use crate::config::{ConfigError, Place, TransformerConfig, Tying};
-use crate::text::{AddedToken, ExtendError, ExtendedTokenizer, N_SPECIAL, PiecePosition};
+use crate::text::{
+    AddedToken, ExtendError, ExtendedTokenizer, N_SPECIAL, PiecePosition, Tokenizer,
+};
 
 /// Pieces to add, and the vocabulary that they are added to.
 #[derive(Clone, Copy, Debug)]
@@ -142,34 +144,25 @@ impl ModelDirectory {
             let path = self.path().to_owned();
             return Err(ExtendVocabularyError::SharedVocabulary { path });
         }
-        Ok(match self.tokenizers() {
+        let extended = |tokenizer: &Tokenizer, other_side| match side == other_side {
+            true => Ok((tokenizer.clone(), Vec::new())),
+            false => {
+                let extended = tokenizer.extended(pieces, position);
+                extended.map(|ExtendedTokenizer { tokenizer, added }| (tokenizer, added))
+            }
+        };
+        let (tokenizers, src, tgt) = match self.tokenizers() {
             Tokenizers::Joint(joint) => {
                 let ExtendedTokenizer { tokenizer, added } = joint.extended(pieces, position)?;
-                let (src, tgt) = (added.clone(), added);
-                let added = ExtendedVocabulary { src, tgt };
-                (Tokenizers::Joint(tokenizer), added)
+                (Tokenizers::Joint(tokenizer), added.clone(), added)
             }
             Tokenizers::Separate { src, tgt } => {
-                let unchanged = |tokenizer| ExtendedTokenizer {
-                    tokenizer,
-                    added: Vec::new(),
-                };
-                let src = match side {
-                    VocabularySide::Tgt => unchanged(src.clone()),
-                    VocabularySide::Both | VocabularySide::Src => src.extended(pieces, position)?,
-                };
-                let tgt = match side {
-                    VocabularySide::Src => unchanged(tgt.clone()),
-                    VocabularySide::Both | VocabularySide::Tgt => tgt.extended(pieces, position)?,
-                };
-                let added = ExtendedVocabulary {
-                    src: src.added,
-                    tgt: tgt.added,
-                };
-                let (src, tgt) = (src.tokenizer, tgt.tokenizer);
-                (Tokenizers::Separate { src, tgt }, added)
+                let (src, of_src) = extended(src, VocabularySide::Tgt)?;
+                let (tgt, of_tgt) = extended(tgt, VocabularySide::Src)?;
+                (Tokenizers::Separate { src, tgt }, of_src, of_tgt)
             }
-        })
+        };
+        Ok((tokenizers, ExtendedVocabulary { src, tgt }))
     }
 }
 

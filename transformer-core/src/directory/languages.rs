@@ -22,23 +22,13 @@ pub struct Languages {
     pub tgt: Option<LanguageCode>,
 }
 
-/// A key of the manifest is not the code of a language.
-#[derive(Debug)]
-pub(super) struct InvalidLanguage {
-    pub(super) key: &'static str,
-    pub(super) source: Option<LanguageCodeError>,
-}
-
 impl Languages {
-    /// Reads the keys of a manifest's `training`.
-    pub(super) fn of(training: &Value) -> Result<Self, InvalidLanguage> {
+    /// Reads the keys of a manifest's `training`. The error has the key that is not the code of a language.
+    pub(super) fn of(training: &Value) -> Result<Self, (&'static str, Option<LanguageCodeError>)> {
         let read = |key| match &training[key] {
             Value::Null => Ok(None),
-            Value::String(text) => text.parse().map(Some).map_err(|error| InvalidLanguage {
-                key,
-                source: Some(error),
-            }),
-            _ => Err(InvalidLanguage { key, source: None }),
+            Value::String(text) => text.parse().map(Some).map_err(|error| (key, Some(error))),
+            _ => Err((key, None)),
         };
         Ok(Self {
             src: read(SRC)?,
@@ -88,14 +78,14 @@ mod tests {
         let mut training = json!({ "scores": 1, "tgt_lang": "fr" });
         languages(Some("pt-BR"), None).write_to(&mut training);
         assert_eq!(training, json!({ "scores": 1, "src_lang": "pt-BR" }));
-        let read = Languages::of(&training).map_err(|error| error.key);
+        let read = Languages::of(&training).map_err(|(key, _)| key);
         assert_eq!(read, Ok(languages(Some("pt-BR"), None)));
     }
 
     #[test]
     fn a_training_without_languages_has_none() {
         for training in [json!(null), json!([1]), json!({ "src_lang": null })] {
-            let read = Languages::of(&training).map_err(|error| error.key);
+            let read = Languages::of(&training).map_err(|(key, _)| key);
             assert_eq!(read, Ok(Languages::default()));
         }
     }

@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::format::{FORMAT, MANIFEST, NEWEST_FORMAT};
-use super::languages::InvalidLanguage;
 use super::{DirectoryError, FileEntry, Languages, Precision};
 use crate::json;
 
@@ -96,12 +95,10 @@ impl Manifest {
         }
         Ok(manifest)
     }
-}
 
-impl Manifest {
     /// Reads the languages of the model; `path` is the path of the manifest.
     pub(super) fn languages(&self, path: &Path) -> Result<Languages, DirectoryError> {
-        Languages::of(&self.training).map_err(|InvalidLanguage { key, source }| {
+        Languages::of(&self.training).map_err(|(key, source)| {
             let path = path.to_owned();
             DirectoryError::Language { path, key, source }
         })

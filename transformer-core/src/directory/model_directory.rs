@@ -237,17 +237,12 @@ fn read_tokenizers(
         ..
     } = &manifest.files;
     let path = stored.path();
+    let read = |entry| read_tokenizer(stored, entry);
     let (tokenizers, src, tgt) = match (tokenizer, src_tokenizer, tgt_tokenizer) {
-        (Some(entry), None, None) => (
-            Tokenizers::Joint(read_tokenizer(stored, entry)?),
-            &entry.name,
-            &entry.name,
-        ),
-        (None, Some(src), Some(tgt)) => {
-            let (src_name, tgt_name) = (&src.name, &tgt.name);
-            let src = read_tokenizer(stored, src)?;
-            let tgt = read_tokenizer(stored, tgt)?;
-            (Tokenizers::Separate { src, tgt }, src_name, tgt_name)
+        (Some(joint), None, None) => (Tokenizers::Joint(read(joint)?), joint, joint),
+        (None, Some(src_entry), Some(tgt_entry)) => {
+            let (src, tgt) = (read(src_entry)?, read(tgt_entry)?);
+            (Tokenizers::Separate { src, tgt }, src_entry, tgt_entry)
         }
         _ => {
             return Err(DirectoryError::TokenizerFiles {
@@ -255,7 +250,7 @@ fn read_tokenizers(
             });
         }
     };
-    tokenizers.check(config, &path.join(src), &path.join(tgt))?;
+    tokenizers.check(config, &path.join(&src.name), &path.join(&tgt.name))?;
     Ok(tokenizers)
 }
 

@@ -1,7 +1,7 @@
 //! Parameter ids derived from parameter names, so that files of equal weights are equal.
 
 use burn::module::{Module, ModuleMapper, Param, ParamId};
-use burn::tensor::{Bool, Int, Tensor};
+use burn::tensor::{Int, Tensor};
 use sha2::{Digest, Sha256};
 
 use crate::model::Transformer;
@@ -43,14 +43,6 @@ impl ModuleMapper for NamedIds {
     }
 
     fn map_int<const D: usize>(&mut self, param: Param<Tensor<D, Int>>) -> Param<Tensor<D, Int>> {
-        let (_, tensor, mapper) = param.consume();
-        Param::from_mapped_value(self.id(), tensor, mapper)
-    }
-
-    fn map_bool<const D: usize>(
-        &mut self,
-        param: Param<Tensor<D, Bool>>,
-    ) -> Param<Tensor<D, Bool>> {
         let (_, tensor, mapper) = param.consume();
         Param::from_mapped_value(self.id(), tensor, mapper)
     }

@@ -114,14 +114,13 @@ pub(super) fn stage(
         tgt_tokenizer: None,
         shortlist: None,
     };
-    match tokenizers {
-        Tokenizers::Joint(tokenizer) => {
-            files.tokenizer = Some(put(path, TOKENIZER, tokenizer.to_json().as_bytes())?);
-        }
-        Tokenizers::Separate { src, tgt } => {
-            files.src_tokenizer = Some(put(path, SRC_TOKENIZER, src.to_json().as_bytes())?);
-            files.tgt_tokenizer = Some(put(path, TGT_TOKENIZER, tgt.to_json().as_bytes())?);
-        }
+    for (name, tokenizer) in tokenizers.files() {
+        let entry = match name {
+            TOKENIZER => &mut files.tokenizer,
+            SRC_TOKENIZER => &mut files.src_tokenizer,
+            _ => &mut files.tgt_tokenizer,
+        };
+        *entry = Some(put(path, name, tokenizer.to_json().as_bytes())?);
     }
     Ok(Manifest::new(files, precision, training.clone()))
 }

@@ -11,7 +11,7 @@ use crate::config::TransformerConfig;
 use crate::directory::{MANIFEST, Tokenizers, create_folder, replace_file};
 use crate::import::StateDict;
 use crate::import::marian::vocabulary::{
-    OWN_TOKENIZERS, SRC_MODEL, SRC_VOCABULARY, TGT_MODEL, TGT_VOCABULARY,
+    OWN_TOKENIZERS, PEGASUS_MODEL, SRC_MODEL, SRC_VOCABULARY, TGT_MODEL, TGT_VOCABULARY,
 };
 use crate::model::Transformer;
 
@@ -65,7 +65,13 @@ pub(super) fn remove(folder: &Path, name: &str) -> Result<(), ExportError> {
 
 /// Writes the tokenizers in their original format, and removes those of another model.
 pub(super) fn write_tokenizers(folder: &Path, tokenizers: &Tokenizers) -> Result<(), ExportError> {
-    let others = [SRC_MODEL, TGT_MODEL, SRC_VOCABULARY, TGT_VOCABULARY];
+    let others = [
+        SRC_MODEL,
+        TGT_MODEL,
+        SRC_VOCABULARY,
+        TGT_VOCABULARY,
+        PEGASUS_MODEL,
+    ];
     for name in OWN_TOKENIZERS.into_iter().chain(others) {
         remove(folder, name)?;
     }

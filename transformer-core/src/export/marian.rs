@@ -30,6 +30,16 @@ const NORM_EPSILON: f64 = 1e-5;
 /// Minimum number of positions, as in OPUS-MT's models.
 const MIN_POSITIONS: usize = 512;
 
+/// Keys of ids, which the settings of the model have too. Without the last one, Transformers forces a default id at the
+/// end: 0, or 1 for Pegasus.
+const IDS: [&str; 5] = [
+    "pad_token_id",
+    "eos_token_id",
+    "bos_token_id",
+    "decoder_start_token_id",
+    "forced_eos_token_id",
+];
+
 /// Writes `config.json`, `generation_config.json`, `model.safetensors` and the tokenizers into a folder.
 ///
 /// Imported tokenizers are written in their original format: `vocab.json`, `source.spm`, `target.spm`. Others are
@@ -48,15 +58,8 @@ pub fn to_marian(
     tokenizers: &Tokenizers,
     generation: &Generation,
 ) -> Result<(), ExportError> {
-    let folder = folder.as_ref();
-    write_model(
-        folder,
-        Architecture::Marian,
-        model,
-        config,
-        tokenizers,
-        generation,
-    )
+    let exported = (model, config, tokenizers, generation);
+    write_model(folder.as_ref(), &MARIAN, exported)
 }
 
 /// Writes the files of [`to_marian`] for `PegasusForConditionalGeneration` (Zhang et al. 2020,
@@ -75,64 +78,57 @@ pub fn to_pegasus(
     tokenizers: &Tokenizers,
     generation: &Generation,
 ) -> Result<(), ExportError> {
-    let folder = folder.as_ref();
-    write_model(
-        folder,
-        Architecture::Pegasus,
-        model,
-        config,
-        tokenizers,
-        generation,
-    )
+    let exported = (model, config, tokenizers, generation);
+    write_model(folder.as_ref(), &PEGASUS, exported)
 }
 
 /// A class of models in Transformers.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Architecture {
-    Marian,
-    Pegasus,
+struct Architecture {
+    /// The name in messages.
+    name: &'static str,
+    class: &'static str,
+    model_type: &'static str,
+    norm_placement: NormPlacement,
 }
 
+const MARIAN: Architecture = Architecture {
+    name: "Marian's models",
+    class: "MarianMTModel",
+    model_type: "marian",
+    norm_placement: NormPlacement::Post,
+};
+
+const PEGASUS: Architecture = Architecture {
+    name: "Pegasus models",
+    class: "PegasusForConditionalGeneration",
+    model_type: "pegasus",
+    norm_placement: NormPlacement::Pre,
+};
+
 impl Architecture {
-    /// Returns the name in messages.
-    fn name(self) -> &'static str {
-        match self {
-            Self::Marian => "Marian's models",
-            Self::Pegasus => "Pegasus models",
-        }
-    }
-
-    fn class(self) -> &'static str {
-        match self {
-            Self::Marian => "MarianMTModel",
-            Self::Pegasus => "PegasusForConditionalGeneration",
-        }
-    }
-
-    fn model_type(self) -> &'static str {
-        match self {
-            Self::Marian => "marian",
-            Self::Pegasus => "pegasus",
-        }
+    fn is_pegasus(&self) -> bool {
+        self.norm_placement == NormPlacement::Pre
     }
 }
 
 fn write_model(
     folder: &Path,
-    architecture: Architecture,
-    model: &Transformer,
-    config: &TransformerConfig,
-    tokenizers: &Tokenizers,
-    generation: &Generation,
+    architecture: &Architecture,
+    (model, config, tokenizers, generation): (
+        &Transformer,
+        &TransformerConfig,
+        &Tokenizers,
+        &Generation,
+    ),
 ) -> Result<(), ExportError> {
     check(architecture, config)?;
     let n_positions = n_positions(config, generation);
-    if architecture == Architecture::Pegasus {
+    if architecture.is_pegasus() {
         let cause = match n_positions > config.max_positions {
             true => "max_len",
             false => "max_positions",
         };
-        check_positions([n_positions, config.d_model], cause, architecture.name())?;
+        check_positions([n_positions, config.d_model], cause, architecture.name)?;
     }
     create(folder)?;
     // First: without it the folder is not a model while other files are replaced.
@@ -141,7 +137,7 @@ fn write_model(
     let sizes = (src.iter().flatten().count(), tgt.iter().flatten().count());
     let special = special(tokenizers);
     let mut weights = weights(model, config, &src, &tgt);
-    if architecture == Architecture::Pegasus {
+    if architecture.is_pegasus() {
         // Pegasus stores the positions as parameters; for Marian's models, Transformers computes them.
         let table = sinusoid_table(Positions::SinusoidalHalves, 0, n_positions, config.d_model);
         for name in POSITIONS {
@@ -155,21 +151,11 @@ fn write_model(
     // An imported model keeps its own list, which may allow `<unk>`.
     let unk = tokenizers.tgt().pieces().is_none().then_some(special.unk);
     let never = [special.pad, special.start].into_iter().chain(unk);
-    let json = generation_json(generation, special, never.collect());
-    write_json(folder, "generation_config.json", &json)?;
+    let generation_json = generation_json(generation, special, never);
+    write_json(folder, "generation_config.json", &generation_json)?;
     // Last: this file makes the folder a model.
-    write_json(
-        folder,
-        "config.json",
-        &config_json(
-            architecture,
-            config,
-            sizes,
-            n_positions,
-            generation,
-            special,
-        ),
-    )
+    let json = config_json(architecture, config, sizes, n_positions, &generation_json);
+    write_json(folder, "config.json", &json)
 }
 
 /// Returns the length of the table of sinusoids, which the longest output must not exceed.
@@ -184,24 +170,20 @@ fn max_length(generation: &Generation) -> Option<usize> {
 }
 
 /// Refuses settings with which the class would compute other results.
-fn check(architecture: Architecture, config: &TransformerConfig) -> Result<(), ExportError> {
-    let is_pegasus = architecture == Architecture::Pegasus;
-    let (placement, final_norm) = match architecture {
-        Architecture::Marian => (NormPlacement::Post, "false"),
-        Architecture::Pegasus => (NormPlacement::Pre, "true"),
-    };
+fn check(architecture: &Architecture, config: &TransformerConfig) -> Result<(), ExportError> {
+    let is_pegasus = architecture.is_pegasus();
     let own = [
         Check {
             key: "norm_placement",
-            is_supported: config.norm_placement == placement,
+            is_supported: config.norm_placement == architecture.norm_placement,
             found: placement_name(config.norm_placement).to_owned(),
-            expected: placement_name(placement),
+            expected: placement_name(architecture.norm_placement),
         },
         Check {
             key: "final_norm",
             is_supported: config.final_norm == is_pegasus,
             found: config.final_norm.to_string(),
-            expected: final_norm,
+            expected: if is_pegasus { "true" } else { "false" },
         },
         Check {
             key: "tying",
@@ -237,7 +219,7 @@ fn check(architecture: Architecture, config: &TransformerConfig) -> Result<(), E
             expected: "true",
         },
     ];
-    refuse_unsupported(architecture.name(), config, &[], own)
+    refuse_unsupported(architecture.name, config, &[], own)
 }
 
 fn placement_name(placement: NormPlacement) -> &'static str {
@@ -261,17 +243,11 @@ fn special(tokenizers: &Tokenizers) -> SpecialIds {
         .map_or(ours, |pieces| pieces.special())
 }
 
-/// Reorders rows of `width` values by the ids of the exported vocabulary; `rows` has the new id of each row.
-fn in_original_order(values: &[f32], rows: &[Option<u32>], width: usize) -> Vec<f32> {
-    let mut order: Vec<(u32, usize)> = Vec::with_capacity(rows.len());
-    order.extend(
-        rows.iter()
-            .zip(0..)
-            .filter_map(|(row, index)| Some(((*row)?, index))),
-    );
-    order.sort_unstable();
-    let row = |(_, index): &(u32, usize)| &values[index * width..][..width];
-    order.iter().flat_map(row).copied().collect()
+/// Returns our row for each id of the exported vocabulary; `rows` has the id of each row.
+fn order(rows: &[Option<u32>]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..rows.len()).filter(|row| rows[*row].is_some()).collect();
+    order.sort_by_key(|row| rows[*row]);
+    order
 }
 
 fn weights(
@@ -292,33 +268,25 @@ fn weights(
         Place::OutputBias => Some((BIAS.to_owned(), Layout::Same)),
         _ => Names::Marian.source(parameter, config),
     });
+    let (src, tgt) = (order(src), order(tgt));
     for name in [SHARED, SRC, TGT, OUTPUT, BIAS] {
-        if let Some(data) = theirs.remove(name) {
-            let width = data.shape()[1..].iter().product();
-            let rows = if name == SRC { src } else { tgt };
-            let ordered = in_original_order(&data.iter().collect::<Vec<f32>>(), rows, width);
-            let n_rows = ordered.len() / width;
-            let shape = match name {
-                BIAS => [1, n_rows],
-                _ => [n_rows, width],
-            };
-            theirs.insert(name, TensorData::new(ordered, shape));
+        if theirs.tensor(name).is_some() {
+            theirs.select_rows(name, if name == SRC { &src } else { &tgt });
         }
     }
-    if theirs.tensor(BIAS).is_none() {
-        let n_tgt = tgt.iter().flatten().count();
-        theirs.insert(BIAS, TensorData::zeros::<f32, _>([1, n_tgt]));
-    }
+    let bias = theirs.remove(BIAS).map(|bias| bias.iter().collect());
+    let bias = bias.unwrap_or_else(|| vec![0.0_f32; tgt.len()]);
+    theirs.insert(BIAS, TensorData::new(bias, [1, tgt.len()]));
     theirs
 }
 
+/// Returns the settings of the model, with the ids in those for decoding.
 fn config_json(
-    architecture: Architecture,
+    architecture: &Architecture,
     config: &TransformerConfig,
     (n_src, n_tgt): (usize, usize),
     n_positions: usize,
-    generation: &Generation,
-    special: SpecialIds,
+    generation: &Value,
 ) -> Value {
     let activation = match config.activation {
         Activation::Silu => "swish",
@@ -326,8 +294,8 @@ fn config_json(
         Activation::Gelu => "gelu",
     };
     let mut json = json!({
-        "architectures": [architecture.class()],
-        "model_type": architecture.model_type(),
+        "architectures": [architecture.class],
+        "model_type": architecture.model_type,
         "is_encoder_decoder": true,
         "vocab_size": n_src,
         "d_model": config.d_model,
@@ -345,23 +313,24 @@ fn config_json(
         "dropout": config.dropout,
         "attention_dropout": config.attention_dropout,
         "activation_dropout": config.activation_dropout,
-        "pad_token_id": special.pad,
-        "eos_token_id": special.eos,
-        "bos_token_id": special.start,
-        "decoder_start_token_id": special.start,
-        // Without this key, Transformers forces a default id at the end: 0, or 1 for Pegasus.
-        "forced_eos_token_id": generation.forces_end.then_some(special.eos),
         "torch_dtype": "float32",
     });
-    if architecture == Architecture::Marian {
+    for key in IDS {
+        json[key] = generation[key].clone();
+    }
+    if !architecture.is_pegasus() {
         json["decoder_vocab_size"] = json!(n_tgt);
         json["share_encoder_decoder_embeddings"] = json!(config.tying == Tying::All);
     }
     json
 }
 
-/// Returns the settings for decoding; `never` lists the tokens that are never generated.
-fn generation_json(generation: &Generation, special: SpecialIds, never: Vec<u32>) -> Value {
+/// Returns the settings for decoding; `never` are the tokens that are never generated.
+fn generation_json(
+    generation: &Generation,
+    special: SpecialIds,
+    never: impl Iterator<Item = u32>,
+) -> Value {
     let mut banned = generation.banned.clone();
     for id in never {
         if !banned.contains(&vec![id]) {

@@ -13,6 +13,7 @@ use crate::model::Transformer;
 /// Error in importing a state dict.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "a field's name says what it holds")]
 pub enum ImportError {
     /// The config is not valid.
     #[error("the config is not valid")]
@@ -23,9 +24,7 @@ pub enum ImportError {
          correct the config, or get the complete file"
     )]
     TooSmall {
-        /// Number of parameters of the model.
         n_parameters: usize,
-        /// Number of values in the state dict.
         n_values: usize,
     },
     /// The state dict and the config do not match.
@@ -42,59 +41,38 @@ const MAX_LISTED: usize = 1 << 28;
 /// A difference between a state dict and a config.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "a field's name says what it holds")]
 pub enum Misfit {
     /// The state dict lacks a tensor of the model.
     #[error("`{name}` is missing; expected the shape {expected:?}")]
-    Missing {
-        /// The tensor.
-        name: String,
-        /// The shape that the model requires.
-        expected: Vec<usize>,
-    },
+    Missing { name: String, expected: Vec<usize> },
     /// The state dict has a tensor that the model does not use.
     #[error("`{name}` is left over; it has the shape {found:?}, and the model has no such tensor")]
-    LeftOver {
-        /// The tensor.
-        name: String,
-        /// Its shape.
-        found: Vec<usize>,
-    },
+    LeftOver { name: String, found: Vec<usize> },
     /// The shape of a tensor differs from the model's.
     #[error("`{name}` has the shape {found:?}; expected {expected:?}")]
     Shape {
-        /// The tensor.
         name: String,
-        /// The shape that the model requires.
         expected: Vec<usize>,
-        /// Its shape.
         found: Vec<usize>,
     },
     /// The naming convention has no name for a parameter of the model.
     #[error(
         "`{parameter}` of the model has no name in the state dict; give one, or choose a config without it"
     )]
-    Unnamed {
-        /// Our name for the parameter.
-        parameter: String,
-    },
+    Unnamed { parameter: String },
     /// The state dict has an output bias, but the config has none.
     #[error(
         "`{name}` is not zero (its largest magnitude is {largest}), but the config has no output bias; choose \
          `output_bias: true`"
     )]
-    OutputBias {
-        /// The tensor.
-        name: String,
-        /// Its largest magnitude.
-        largest: f32,
-    },
+    OutputBias { name: String, largest: f32 },
     /// A tensor has a value that is NaN or infinite in single precision.
     #[error("{0}")]
     NonFinite(NonFinite),
     /// Two matrices are tied in the config, but differ in the state dict.
     #[error("`{name}` differs from `{twin}`, but the config ties them; choose another `tying`")]
     Untied {
-        /// The tensor.
         name: String,
         /// The tensor that it should equal.
         twin: String,

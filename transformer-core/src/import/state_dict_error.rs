@@ -10,67 +10,46 @@ use safetensors::SafeTensorError;
 /// Error in reading a file as a state dict.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "a field's name says what it holds")]
 pub enum StateDictError {
     /// The file cannot be read.
-    #[error("cannot read `{}`", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// The system's error.
-        source: io::Error,
-    },
+    #[error("cannot read `{path}`")]
+    Read { path: PathBuf, source: io::Error },
     /// The file starts like a safetensors file, but is damaged.
-    #[error("`{}` is damaged: it starts like a safetensors file; download or save it again", path.display())]
+    #[error("`{path}` is damaged: it starts like a safetensors file; download or save it again")]
     Safetensors {
-        /// The file.
         path: PathBuf,
-        /// The cause.
         source: SafeTensorError,
     },
     /// The file is not one of `torch.save`, or damaged.
     #[cfg(feature = "pytorch")]
     #[error(
-        "`{}` is neither a complete safetensors file nor one of torch.save; get the file again, or save the state \
-         dict with one of them",
-        path.display()
+        "`{path}` is neither a complete safetensors file nor one of torch.save; get the file again, or save the state \
+         dict with one of them"
     )]
-    Pytorch {
-        /// The file.
-        path: PathBuf,
-        /// The cause.
-        source: PytorchError,
-    },
+    Pytorch { path: PathBuf, source: PytorchError },
     /// The file is not one of safetensors, and the feature `pytorch` is off.
     #[error(
-        "`{}` is not a safetensors file, and this program was built without the cargo feature `pytorch`, which reads \
-         files of torch.save; build it with that feature, or save the state dict as safetensors",
-        path.display()
+        "`{path}` is not a safetensors file, and this program was built without the cargo feature `pytorch`, which reads \
+         files of torch.save; build it with that feature, or save the state dict as safetensors"
     )]
-    NoPytorch {
-        /// The file.
-        path: PathBuf,
-    },
+    NoPytorch { path: PathBuf },
     /// A tensor repeats values (stride 0), so that it needs far more memory than the file has bytes.
     #[cfg(feature = "pytorch")]
     #[error(
-        "`{name}` in `{}` repeats its values to {n_bytes} bytes, more than the file has; save it with \
-         `.contiguous()`, or leave it out",
-        path.display()
+        "`{name}` in `{path}` repeats its values to {n_bytes} bytes, more than the file has; save it with \
+         `.contiguous()`, or leave it out"
     )]
     TooLarge {
-        /// The file.
         path: PathBuf,
-        /// The tensor.
         name: String,
         /// The size of the expanded tensor, in bytes.
         n_bytes: usize,
     },
     /// A tensor has an unsupported data type.
-    #[error("`{name}` in `{}` has the data type {dtype}; save it as float32", path.display())]
+    #[error("`{name}` in `{path}` has the data type {dtype}; save it as float32")]
     Dtype {
-        /// The file.
         path: PathBuf,
-        /// The tensor.
         name: String,
         /// Its data type, as the format calls it.
         dtype: String,

@@ -42,83 +42,56 @@ pub struct WordVectors {
 /// Error in reading or using word vectors.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "a field's name says what it holds")]
 pub enum WordVectorsError {
     /// The file cannot be opened.
-    #[error("cannot read `{}`", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// The system's error.
-        source: io::Error,
-    },
+    #[error("cannot read `{path}`")]
+    Read { path: PathBuf, source: io::Error },
     /// The file cannot be read to its end.
     #[error(transparent)]
     Line(#[from] LineError),
     /// A line has too few or too many values.
     #[error(
-        "`{}`, line {line}: {found} values instead of {expected}; each line must be a word and its vector",
-        path.display()
+        "`{path}`, line {line}: {found} values instead of {expected}; each line must be a word and its vector"
     )]
     Width {
-        /// The file.
         path: PathBuf,
         /// The line, counted from 1.
         line: u64,
-        /// Number of values in the line.
         found: usize,
         /// Number of values that the first line announced or had.
         expected: usize,
     },
     /// A value is not a finite number.
-    #[error("`{}`, line {line}: `{text}` is not a finite number", path.display())]
+    #[error("`{path}`, line {line}: `{text}` is not a finite number")]
     Number {
-        /// The file.
         path: PathBuf,
         /// The line, counted from 1.
         line: u64,
-        /// The value as written.
         text: String,
     },
     /// The number of vectors differs from that in the first line.
-    #[error(
-        "`{}` has {found} vectors, but its first line says {expected}; download it again",
-        path.display()
-    )]
+    #[error("`{path}` has {found} vectors, but its first line says {expected}; download it again")]
     Count {
-        /// The file.
         path: PathBuf,
-        /// Number of vectors in the file.
         found: usize,
         /// Number of vectors that the first line announced.
         expected: usize,
     },
     /// The file has no vectors.
-    #[error("`{}` has no vectors; give a text file of word2vec or GloVe", path.display())]
-    Empty {
-        /// The file.
-        path: PathBuf,
-    },
+    #[error("`{path}` has no vectors; give a text file of word2vec or GloVe")]
+    Empty { path: PathBuf },
     /// The width of the vectors is not that of the model.
     #[error(
         "the word vectors have {width} values, but `d_model` is {d_model}; choose `d_model` = {width} or \
          other vectors"
     )]
-    ModelWidth {
-        /// Width of the vectors.
-        width: usize,
-        /// Width of the model.
-        d_model: usize,
-    },
+    ModelWidth { width: usize, d_model: usize },
     /// A vector belongs to a token that the model does not have.
     #[error(
         "a word vector is for token {id}, but the model has {vocab_size} tokens; use the model's tokenizer"
     )]
-    Vocabulary {
-        /// Id of the token.
-        id: u32,
-        /// Number of tokens of the model.
-        vocab_size: usize,
-    },
+    Vocabulary { id: u32, vocab_size: usize },
 }
 
 impl WordVectors {

@@ -4,6 +4,8 @@
 mod attention;
 mod backends;
 #[cfg(feature = "pytorch")]
+mod bart;
+#[cfg(feature = "pytorch")]
 mod bergamot;
 mod bergamot_bytes;
 mod byte_fallback;

@@ -56,7 +56,7 @@ pub(crate) fn read(folder: &Path) -> Marian {
     Marian::read(folder, &test_device()).unwrap_or_else(|error| panic!("{error:?}"))
 }
 
-fn refusal(folder: &Path) -> String {
+pub(crate) fn refusal(folder: &Path) -> String {
     let error = Marian::read(folder, &test_device()).expect_err("the folder is broken");
     let whole = error.to_string();
     whole.replace(&folder.display().to_string(), "FOLDER")
@@ -178,6 +178,7 @@ fn settings_for_decoding_are_read() {
         // 32 in the file, which counts the first input of the decoder.
         max_len: Some(31),
         min_len: 0,
+        no_repeat_ngram: None,
         max_len_factor: None,
         forces_end: true,
         forced_first: None,
@@ -208,7 +209,7 @@ fn a_missing_forced_eos_has_the_default_of_transformers_and_null_turns_it_off() 
 }
 
 /// Sets a key in a JSON file of the folder.
-fn set(folder: &Path, file: &str, key: &str, value: serde_json::Value) {
+pub(crate) fn set(folder: &Path, file: &str, key: &str, value: serde_json::Value) {
     let path = folder.join(file);
     let json = fs::read(&path).expect("it is there");
     let mut json: serde_json::Value = serde_json::from_slice(&json).expect("it is JSON");
@@ -287,10 +288,11 @@ fn edit(folder: &Path, name: &str, from: &str, to: &str) {
 #[test]
 fn a_model_of_another_type_is_refused() {
     let folder = fixture("shared");
-    edit(folder.path(), "config.json", "\"marian\"", "\"bart\"");
+    edit(folder.path(), "config.json", "\"marian\"", "\"t5\"");
     assert_eq!(
         refusal(folder.path()),
-        "`FOLDER/config.json` describes a model of the type `bart`; only `marian`, `m2m_100` and `mbart` can be imported"
+        "`FOLDER/config.json` describes a model of the type `t5`; only `marian`, `m2m_100`, `mbart`, `bart` and `pegasus` \
+         can be imported"
     );
 }
 

@@ -1,4 +1,5 @@
-//! Export to Pegasus models of Hugging Face's Transformers: pre-norm.
+//! Export to Pegasus models of Hugging Face's Transformers, which are pre-norm, and import from them. The tests of
+//! transformer-infer compare imported models with that program.
 
 use std::fs;
 use std::path::Path;
@@ -10,11 +11,11 @@ use transformer_core::config::{NormPlacement, Positions, Preset, Tying};
 use transformer_core::directory::Tokenizers;
 use transformer_core::export::{to_marian, to_pegasus};
 use transformer_core::import::marian::Generation;
-use transformer_core::import::{Names, StateDict};
+use transformer_core::import::{Marian, Names, StateDict};
 use transformer_core::text::{BOS, EOS, Tokenizer, TokenizerConfig, TokenizerKind};
 use transformer_core::{Padded, Transformer, TransformerConfig};
 
-use crate::marian::fixture;
+use crate::marian::{fixture, read};
 use crate::model::{random_model, test_device};
 
 /// What Transformers computed.
@@ -182,6 +183,72 @@ fn interleaved_sinusoids_are_reordered_with_the_same_results() {
     let logits = |model: &Transformer| model.forward(&src, tgt.ids()).into_data();
     // Sums over 12 features in another order.
     logits(&again).assert_approx_eq::<f32>(&logits(&model), Tolerance::absolute(1e-4));
+}
+
+/// Checks that the weights of two models are the same.
+fn check_equal(before: &Transformer, after: &Transformer) {
+    let [before, after] = [before, after].map(StateDict::from_model);
+    assert!(before.names().eq(after.names()));
+    for name in before.names() {
+        assert_eq!(before.tensor(name), after.tensor(name), "{name}");
+    }
+}
+
+#[test]
+fn a_model_that_was_trained_here_survives_a_round_trip() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let model = random_model(&config(), 1);
+    let generation = Generation {
+        length_penalty: 0.5,
+        ..Generation::default()
+    };
+    let exported = to_pegasus(folder.path(), &model, &config(), &tokenizers(), &generation);
+    exported.expect("the settings are those of a Pegasus model");
+    let again = read(folder.path());
+    assert_eq!(again.config, config());
+    assert_eq!(again.generation.length_penalty, 0.5);
+    let line = "a dog sleeps";
+    let ids = tokenizers().src().encode(line);
+    assert_eq!(again.tokenizers.src().encode(line), ids);
+    check_equal(&model, &again.model);
+}
+
+#[test]
+fn an_imported_model_survives_a_round_trip() {
+    let folder = fixture("pegasus_import");
+    let imported = read(folder.path());
+    let out = tempfile::tempdir().expect("there is room");
+    let Marian {
+        config,
+        tokenizers,
+        generation,
+        model,
+        ..
+    } = &imported;
+    let exported = to_pegasus(out.path(), model, config, tokenizers, generation);
+    exported.expect("what came in can go out");
+    let again = read(out.path());
+    let line = "Where is the railway station?";
+    let ids = tokenizers.src().encode(line);
+    assert_eq!(again.tokenizers.src().encode(line), ids);
+    check_equal(model, &again.model);
+}
+
+#[test]
+fn another_offset_than_that_of_the_model_is_refused() {
+    let folder = fixture("pegasus_import");
+    let path = folder.path().join("tokenizer_config.json");
+    fs::write(path, r#"{"offset": 100}"#).expect("there is room");
+    let refused = Marian::read(folder.path(), &test_device());
+    let message = refused
+        .expect_err("there are three more tokens")
+        .to_string();
+    assert!(
+        message.ends_with(
+            "has 435 tokens, but `vocab_size` in config.json is 438; take both from one model"
+        ),
+        "{message}"
+    );
 }
 
 /// Exports a model of the config, and returns the message of the refusal.

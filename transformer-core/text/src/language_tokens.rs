@@ -52,7 +52,7 @@ pub struct LanguageTokens {
     tokens: Vec<LanguageToken>,
 }
 
-/// The tokens that a multilingual model reads in addition to a text. The default is none, for other models.
+/// The tokens that a multilingual model, or BART, reads in addition to a text. The default is none, for other models.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Direction {
     before: Option<u32>,
@@ -197,7 +197,7 @@ impl Tokenizer {
     }
 
     /// Returns the tokens for a translation between two languages; those of other models than multilingual ones are
-    /// none.
+    /// none, except for [BART](Self::sentence_start).
     ///
     /// # Errors
     ///
@@ -208,8 +208,13 @@ impl Tokenizer {
         tgt: Option<&str>,
     ) -> Result<Direction, DirectionError> {
         let Some(languages) = self.languages() else {
+            let start = self.sentence_start();
             return match (src, tgt) {
-                (None, None) => Ok(Direction::default()),
+                (None, None) => Ok(Direction {
+                    before: start,
+                    after: None,
+                    first: start,
+                }),
                 _ => Err(DirectionError::NotMultilingual),
             };
         };

@@ -77,6 +77,8 @@ pub use special::{BOS, EOS, PAD, UNK};
 pub use special::{N_SPECIAL, SPECIAL_TOKENS};
 pub use tokenizer::Tokenizer;
 #[doc(hidden)]
+pub use user_symbols::added_token;
+#[doc(hidden)]
 pub use writing::is_without_spaces;
 #[doc(hidden)]
 pub use xml::escape_xml;

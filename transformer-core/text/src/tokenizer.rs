@@ -15,7 +15,7 @@ use tokenizers::{
 
 use super::cached_tokenizer::CachedTokenizer;
 use super::sentencepiece::PieceVocabulary;
-use super::special::{SPECIAL_TOKENS, is_special};
+use super::special::{SENTENCE_START, SPECIAL_TOKENS, is_special};
 use super::{TokenizerConfig, TokenizerError, json_layout, train};
 use crate::regular_file::{self, MAX_TOKENIZER_BYTES};
 
@@ -242,7 +242,7 @@ impl Tokenizer {
             Inner::Pieces(pieces) => return pieces.decode(ids),
         };
         let ids: Vec<u32> = ids.iter().copied().filter(|&id| !is_special(id)).collect();
-        let line = inner.tokenizer.decode(&ids, false);
+        let line = inner.tokenizer.decode(&ids, true);
         line.expect("the decoders that training writes accept every token")
     }
 
@@ -257,6 +257,16 @@ impl Tokenizer {
         let mut ids: Vec<u32> = symbols.map(|(id, _)| id).collect();
         ids.sort_unstable();
         ids
+    }
+
+    /// Returns the token with which all sources and translations of an imported BART begin; `None` for other models.
+    pub fn sentence_start(&self) -> Option<u32> {
+        let Inner::HuggingFace(inner) = &self.inner else {
+            return None;
+        };
+        let id = inner.tokenizer.token_to_id(SENTENCE_START)?;
+        let added = inner.tokenizer.get_added_tokens_decoder();
+        added.get(&id).filter(|token| token.special).map(|_| id)
     }
 
     /// Returns the token with this id in the vocabulary's spelling: `▁` may mark the start of a word.

@@ -90,18 +90,7 @@ fn count_words_in<'a>(
     let rules: tokenizers::Tokenizer = rules.parse().map_err(TokenizerError::Parse)?;
     let mut counts: HashMap<String, u64> = HashMap::new();
     for (text, count) in texts {
-        let mut text = NormalizedString::from(text);
-        if let Some(normalizer) = rules.get_normalizer() {
-            normalizer
-                .normalize(&mut text)
-                .map_err(TokenizerError::Encode)?;
-        }
-        let mut words = PreTokenizedString::from(text);
-        if let Some(pre_tokenizer) = rules.get_pre_tokenizer() {
-            pre_tokenizer
-                .pre_tokenize(&mut words)
-                .map_err(TokenizerError::Encode)?;
-        }
+        let words = pre_tokenized(&rules, text)?;
         for (word, _, _) in words.get_splits(OffsetReferential::Normalized, OffsetType::None) {
             match config.kind {
                 TokenizerKind::Word | TokenizerKind::Char => add(&mut counts, word, count),
@@ -113,6 +102,24 @@ fn count_words_in<'a>(
     }
     let mut words: Vec<_> = counts.into_iter().collect();
     words.sort_unstable();
+    Ok(words)
+}
+
+/// Normalizes a text and splits it into words, by the rules of a tokenizer.
+pub(super) fn pre_tokenized(
+    rules: &tokenizers::Tokenizer,
+    text: &str,
+) -> Result<PreTokenizedString, TokenizerError> {
+    let mut text = NormalizedString::from(text);
+    if let Some(normalizer) = rules.get_normalizer() {
+        let normalized = normalizer.normalize(&mut text);
+        normalized.map_err(TokenizerError::Encode)?;
+    }
+    let mut words = PreTokenizedString::from(text);
+    if let Some(pre_tokenizer) = rules.get_pre_tokenizer() {
+        let divided = pre_tokenizer.pre_tokenize(&mut words);
+        divided.map_err(TokenizerError::Encode)?;
+    }
     Ok(words)
 }
 

@@ -290,18 +290,14 @@ impl Unigram {
 
     /// Returns all characters and the most probable other pieces.
     fn best(mut self, n_pieces: usize) -> Vec<(String, f64)> {
-        self.pieces.sort_by(|a, b| {
-            b.log_prob
-                .total_cmp(&a.log_prob)
-                .then_with(|| a.chars.cmp(&b.chars))
-        });
+        let in_order = |a: &Piece, b: &Piece| {
+            let by_probability = b.log_prob.total_cmp(&a.log_prob);
+            by_probability.then_with(|| a.chars.cmp(&b.chars))
+        };
+        self.pieces.sort_by(in_order);
         self.pieces.sort_by_key(|piece| Reverse(piece.is_char()));
         self.pieces.truncate(n_pieces);
-        self.pieces.sort_by(|a, b| {
-            b.log_prob
-                .total_cmp(&a.log_prob)
-                .then_with(|| a.chars.cmp(&b.chars))
-        });
+        self.pieces.sort_by(in_order);
         // Every JSON reader parses six decimals exactly, but not seventeen.
         let round = |log_prob: f64| (log_prob * 1e6).round() / 1e6;
         let text = |piece: Piece| (piece.chars.into_iter().collect(), round(piece.log_prob));

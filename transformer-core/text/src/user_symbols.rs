@@ -71,18 +71,21 @@ impl UserSymbols {
 /// Returns the symbols as a `tokenizer.json` lists them. Their ids follow those of the special tokens.
 pub(super) fn added_tokens(config: &TokenizerConfig) -> Value {
     let symbols = config.user_symbols.iter().zip(N_SPECIAL..);
-    let token = |(symbol, id): (&String, usize)| {
-        json!({
-            "id": id,
-            "content": symbol,
-            "single_word": false,
-            "lstrip": false,
-            "rstrip": false,
-            "normalized": false,
-            "special": false,
-        })
-    };
-    symbols.map(token).collect()
+    let tokens = symbols.map(|(symbol, id)| added_token(symbol, id));
+    tokens.collect()
+}
+
+/// Returns a token as a `tokenizer.json` lists it. It has a text unless it is made `special`.
+pub fn added_token(content: &str, id: usize) -> Value {
+    json!({
+        "id": id,
+        "content": content,
+        "single_word": false,
+        "lstrip": false,
+        "rstrip": false,
+        "normalized": false,
+        "special": false,
+    })
 }
 
 /// Returns the decoder that separates a symbol from the text before it by a space; `None` without symbols.

@@ -13,16 +13,17 @@ use transformer_infer::{TranslatorError, write_marian};
 
 use super::{CommandError, check_folder, languages_of};
 
-/// Converts a model of Hugging Face's Transformers (Marian, such as those of OPUS-MT, M2M-100, NLLB-200, SMALL-100 or
-/// mBART-50), or a model of Firefox Translations, CTranslate2 or Argos Translate, to a model directory.
+/// Converts a model of Hugging Face's Transformers (Marian, such as those of OPUS-MT, M2M-100, NLLB-200, SMALL-100,
+/// mBART-50, BART or Pegasus), or a model of Firefox Translations, CTranslate2 or Argos Translate, to a model directory.
 ///
 /// A folder of Transformers needs config.json, vocab.json, source.spm, target.spm and model.safetensors or
 /// pytorch_model.bin; generation_config.json and tokenizer_config.json are read if they exist. A multilingual model has
-/// sentencepiece.bpe.model for both sides, and a file with the list of its languages. A folder of Firefox
-/// Translations, Bergamot or translateLocally needs model.*.bin and vocab.*.spm, or srcvocab.*.spm and trgvocab.*.spm;
-/// config.*.yml and metadata.json are read if they exist. A folder of CTranslate2 needs model.bin, its vocabularies, and a
-/// SentencePiece model in it or as --spm; packages of Argos Translate have all of them. Beam size and length limits of the model become the defaults
-/// of `translate` and `evaluate`.
+/// sentencepiece.bpe.model for both sides, and a file with the list of its languages; BART has vocab.json and merges.txt,
+/// or tokenizer.json, and Pegasus spiece.model. A folder of Firefox Translations, Bergamot or translateLocally needs
+/// model.*.bin and vocab.*.spm, or srcvocab.*.spm and trgvocab.*.spm; config.*.yml and metadata.json are read if they
+/// exist. A folder of CTranslate2 needs model.bin, its vocabularies, and a SentencePiece model in it or as --spm; packages
+/// of Argos Translate have all of them. Beam size and length limits of the model become the defaults of `translate` and
+/// `evaluate`.
 #[derive(Debug, Args)]
 pub(crate) struct Import {
     /// Folder of the model, its model.*.bin in Marian's binary format, or an .argosmodel.

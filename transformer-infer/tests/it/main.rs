@@ -27,6 +27,7 @@ mod options;
 #[cfg(feature = "serve")]
 mod page;
 mod pair_scores;
+mod pegasus;
 mod picture;
 mod quantize;
 mod scheduler;

@@ -27,7 +27,10 @@ struct Goldens {
 
 #[derive(Deserialize)]
 pub(crate) struct Case {
+    /// Empty, as that of the target, if the model has one pair of languages.
+    #[serde(default)]
     pub(crate) src_lang: String,
+    #[serde(default)]
     pub(crate) tgt_lang: String,
     pub(crate) line: String,
     src: Vec<u32>,
@@ -54,9 +57,14 @@ pub(crate) fn translator(folder: &Path) -> (Translator, Vec<Case>) {
 
 /// Returns the ids of Transformers.
 fn their_ids(translator: &Translator, ids: &[u32]) -> Vec<u32> {
-    let pieces = translator.tokenizers().tgt().pieces();
-    let rows = pieces.expect("the tokenizer is SentencePiece's").rows();
-    let row = |id: &u32| rows[*id as usize].expect("every token is theirs");
+    let row = |id: &u32| match translator.tokenizers().tgt().pieces() {
+        Some(pieces) => pieces.rows()[*id as usize].expect("every token is theirs"),
+        // BART's `<s>`, `<pad>`, `</s>`, `<unk>` are not the first tokens here.
+        None => [1, 3, 2, 2, 0]
+            .get(*id as usize)
+            .copied()
+            .unwrap_or(id.wrapping_sub(1)),
+    };
     ids.iter().map(row).collect()
 }
 
@@ -67,17 +75,24 @@ fn ids_of(translator: &Translator, hypothesis: &Hypothesis) -> Vec<u32> {
     their_ids(translator, &ids)
 }
 
-/// Checks source ids, greedy translations, those of a beam, their text and their scores.
+/// Checks a folder of [`fixture`].
 fn check(name: &str) {
-    let folder = fixture(name);
-    let (translator, cases) = translator(folder.path());
+    check_folder(fixture(name).path());
+    check_logits(fixture(name).path());
+}
+
+/// Checks source ids, greedy translations, those of a beam, their text and their scores.
+pub(crate) fn check_folder(folder: &Path) {
+    let (translator, cases) = translator(folder);
     let tokenizer = translator.tokenizers().src().clone();
     let greedy = Search {
         beam_size: 1,
         ..translator.search().clone()
     };
     for case in &cases {
-        let direction = translator.direction(Some(&case.src_lang), Some(&case.tgt_lang));
+        let languages =
+            [&case.src_lang, &case.tgt_lang].map(|it| Some(&**it).filter(|it| !it.is_empty()));
+        let direction = translator.direction(languages[0], languages[1]);
         let direction = direction.expect("the model has the languages");
         let mut src = tokenizer.encode(&case.line);
         direction.mark(&mut src, usize::MAX);
@@ -106,7 +121,7 @@ fn check(name: &str) {
             case.beam,
             "{line:?}"
         );
-        assert_eq!(found.text, case.text.trim());
+        assert_eq!(found.text.trim(), case.text.trim());
         let (ours, theirs) = (found.hypothesis.score, case.score);
         assert!(
             (ours - theirs).abs() < 2e-6 * theirs.abs().max(1.0),
@@ -116,20 +131,19 @@ fn check(name: &str) {
     assert!(cases.len() >= 30, "{}", cases.len());
 }
 
-fn check_logits(name: &str) {
-    let folder = fixture(name);
-    let marian = Marian::read(folder.path(), &test_device()).expect("the generator made it");
-    let reference = Reference::read(folder.path().join("reference.safetensors"));
+pub(crate) fn check_logits(folder: &Path) {
+    let marian = Marian::read(folder, &test_device()).expect("the generator made it");
+    let reference = Reference::read(folder.join("reference.safetensors"));
     let reference = reference.expect("the generator wrote it");
     let difference = reference.compare(&marian.model, &marian.tokenizers, &test_device());
     let difference = difference.expect("the reference is of this model");
     assert!(
         difference.largest < TOLERANCE * difference.largest_logit,
-        "{name}: {difference:?}"
+        "{difference:?}"
     );
-    assert!(difference.largest_logit > 1.0, "{name}: {difference:?}");
-    assert_eq!(difference.n_same_best, difference.n_tokens, "{name}");
-    assert!(difference.n_tokens >= 10, "{name}: {difference:?}");
+    assert!(difference.largest_logit > 1.0, "{difference:?}");
+    assert_eq!(difference.n_same_best, difference.n_tokens);
+    assert!(difference.n_tokens >= 10, "{difference:?}");
 }
 
 #[test]
@@ -157,14 +171,7 @@ fn mbart_50_translates_as_transformers_does() {
     check("mbart50");
 }
 
-#[test]
-fn logits_are_those_of_transformers() {
-    for name in ["m2m100", "small100", "nllb", "nllb_legacy", "mbart50"] {
-        check_logits(name);
-    }
-}
-
-fn run(arguments: &[&str]) -> Output {
+pub(crate) fn run(arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_transformer-infer"));
     command
         .args(arguments)

@@ -26,9 +26,11 @@ pub(super) fn base(
         Some(published) => published,
         None => ModelDirectory::open(path)?,
     };
-    match base.tokenizers().tgt().languages() {
-        Some(_) => Err(TrainError::Multilingual { path: path.clone() }),
-        None => Ok(Some(base)),
+    let (path, tokenizer) = (path.clone(), base.tokenizers().tgt());
+    match (tokenizer.languages(), tokenizer.sentence_start()) {
+        (Some(_), _) => Err(TrainError::Multilingual { path }),
+        (None, Some(_)) => Err(TrainError::Bart { path }),
+        (None, None) => Ok(Some(base)),
     }
 }
 

@@ -224,10 +224,7 @@ impl<'a> Variables<'a> {
 
     /// Returns a tensor of floats. Integers are divided by their scales: one for all, or one for each row.
     pub(super) fn tensor(&self, name: &str) -> Result<TensorData, Error> {
-        let missing = || Error::Missing {
-            name: name.to_owned(),
-        };
-        let variable = self.get(name).ok_or_else(missing)?;
+        let variable = self.get(name).ok_or_else(|| Error::missing(name))?;
         let stored = variable.stored();
         let scale_name = format!("{}_scale", self.variable_of(name));
         let scales = match (variable.dtype, self.get(&scale_name)) {

@@ -193,11 +193,7 @@ impl Package {
         ];
         for (key, value, allowed, expected) in settings {
             if let Some(value) = value.filter(|value| value != allowed) {
-                let refusal = CTranslate2Error::Setting {
-                    key: key.to_owned(),
-                    found: format!("`{value}`"),
-                    expected,
-                };
+                let refusal = CTranslate2Error::setting(key, &format!("`{value}`"), expected);
                 return Err(self.refuse(METADATA, refusal));
             }
         }

@@ -31,15 +31,15 @@ pub(super) fn recognize(variables: &Variables<'_>, d_model: usize) -> Result<Rec
             });
         }
         [Some(src), Some(tgt)] => [src, tgt],
-        [None, _] => return Err(missing(&names[0])),
-        [_, None] => return Err(missing(&names[1])),
+        [None, _] => return Err(Error::missing(&names[0])),
+        [_, None] => return Err(Error::missing(&names[1])),
     };
     let [src, tgt] = tables.map(|table| &table.shape[..]);
     let &[n_rows, width] = tgt else {
-        return Err(missing(&names[1]));
+        return Err(Error::missing(&names[1]));
     };
     if src != tgt || width != d_model || n_rows == 0 {
-        return Err(missing(&names[0]));
+        return Err(Error::missing(&names[0]));
     }
     let values = |name: &String| -> Result<Vec<f32>, Error> {
         Ok(variables.tensor(name)?.iter::<f32>().collect())
@@ -94,10 +94,4 @@ fn sinusoids(table: &[f32], d_model: usize, epsilon: f32) -> Option<(Positions, 
         .flat_map(|kind| [0, 1, 2].map(|first| (kind, first)));
     // A few rows decide most.
     all.find(|&(kind, first)| is_near(kind, first, n_rows.min(3)) && is_near(kind, first, n_rows))
-}
-
-fn missing(name: &str) -> Error {
-    Error::Missing {
-        name: name.to_owned(),
-    }
 }

@@ -70,11 +70,9 @@ pub(super) fn config(
         3.0 => Activation::Gelu,
         other => {
             let found = ACTIVATIONS.get(other.max(0.0) as usize);
-            return Err(Error::Setting {
-                key: "encoder/activation".to_owned(),
-                found: format!("{other} ({})", found.unwrap_or(&"unknown")),
-                expected: "0 (ReLU), 2 (Swish) or 3 (GELU)",
-            });
+            let found = format!("{other} ({})", found.unwrap_or(&"unknown"));
+            let expected = "0 (ReLU), 2 (Swish) or 3 (GELU)";
+            return Err(Error::setting("encoder/activation", &found, expected));
         }
     };
     let positions = positions::recognize(variables, d_model)?;
@@ -121,20 +119,12 @@ fn check_supported(variables: &Variables<'_>) -> Result<(), Error> {
         let number = variables.get(name).filter(|it| it.is_scalar());
         let number = number.and_then(|_| variables.number(name));
         let last = name.rsplit('/').next().unwrap_or(name);
-        let refused = match (part, number) {
-            (Some((_, expected)), _) => Some(("present".to_owned(), *expected)),
+        match (part, number) {
+            (Some((_, expected)), _) => return Err(Error::setting(name, &"present", expected)),
             (None, Some(number)) if number != 0.0 && !SCALARS.contains(&last) => {
-                Some((number.to_string(), "0"))
+                return Err(Error::setting(name, &number, "0"));
             }
-            _ => None,
-        };
-        if let Some((found, expected)) = refused {
-            let key = name.to_owned();
-            return Err(Error::Setting {
-                key,
-                found,
-                expected,
-            });
+            _ => {}
         }
     }
     Ok(())
@@ -144,9 +134,7 @@ fn check_supported(variables: &Variables<'_>) -> Result<(), Error> {
 fn matrix(variables: &Variables<'_>, name: &str) -> Result<(usize, usize), Error> {
     match variables.get(name).map(|it| &it.shape[..]) {
         Some(&[n_rows, n_columns]) => Ok((n_rows, n_columns)),
-        _ => Err(Error::Missing {
-            name: name.to_owned(),
-        }),
+        _ => Err(Error::missing(name)),
     }
 }
 
@@ -173,11 +161,10 @@ fn number(variables: &Variables<'_>, key: &str, default: f64) -> Result<f64, Err
 fn shared<T: PartialEq + ToString>(key: &str, [encoder, decoder]: [T; 2]) -> Result<T, Error> {
     match encoder == decoder {
         true => Ok(encoder),
-        false => Err(Error::Setting {
-            key: format!("decoder/{key}"),
-            found: decoder.to_string(),
-            expected: "only the encoder's value",
-        }),
+        false => {
+            let key = format!("decoder/{key}");
+            Err(Error::setting(&key, &decoder, "only the encoder's value"))
+        }
     }
 }
 
@@ -199,11 +186,10 @@ fn is_scaled(variables: &Variables<'_>, stack: Stack, d_model: usize) -> Result<
         1 => Ok(number != 0.0),
         _ if is((d_model as f64).sqrt()) => Ok(true),
         _ if is(1.0) => Ok(false),
-        _ => Err(Error::Setting {
-            key,
-            found: number.to_string(),
-            expected: "1 or the square root of the width",
-        }),
+        _ => {
+            let expected = "1 or the square root of the width";
+            Err(Error::setting(&key, &number, expected))
+        }
     }
 }
 
@@ -211,9 +197,7 @@ fn is_scaled(variables: &Variables<'_>, stack: Stack, d_model: usize) -> Result<
 fn tying(variables: &Variables<'_>) -> Result<Tying, Error> {
     let of = |name: &str| match variables.get(name) {
         Some(variable) => Ok((variable, variables.get(&scale_of(variables, name)))),
-        None => Err(Error::Missing {
-            name: name.to_owned(),
-        }),
+        None => Err(Error::missing(name)),
     };
     let [src, tgt, output] = [of(SRC_EMBEDDING)?, of(TGT_EMBEDDING)?, of(PROJECTION)?];
     Ok(match (src == tgt, output == tgt) {

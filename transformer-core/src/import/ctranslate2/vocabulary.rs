@@ -12,10 +12,12 @@ use super::container::Variables;
 use super::package::Package;
 use crate::directory::{SRC_TOKENIZER, TGT_TOKENIZER, TOKENIZER, Tokenizers};
 use crate::import::MarianError;
-use crate::import::marian::vocabulary::{SRC_MODEL, TGT_MODEL};
+use crate::import::marian::vocabulary::{
+    SRC_MODEL, TGT_MODEL, parse_pieces, vocabulary as combined,
+};
 use crate::regular_file::{self, MAX_TOKENIZER_BYTES};
 use crate::text::Tokenizer;
-use crate::text::sentencepiece::{PieceVocabulary, SentencePiece, SpecialIds};
+use crate::text::sentencepiece::{SentencePiece, SpecialIds};
 
 const CONFIG: &str = "config.json";
 
@@ -71,30 +73,20 @@ impl TokenSettings {
             6.. => found.unwrap_or_default(),
             _ => Self::of_variables(variables, found.unwrap_or_default()),
         };
-        let refuse = |key: &str, found: &str, expected| {
-            let (key, found) = (key.to_owned(), found.to_owned());
-            let refusal = CTranslate2Error::Setting {
-                key,
-                found,
-                expected,
-            };
-            Err(package.refuse(&name, refusal))
-        };
-        if settings.decoder_start_token.is_none() {
+        let is_quantized = ![Value::Null, 0.into()].contains(&settings.quantization_type);
+        let (key, found, expected) = if settings.decoder_start_token.is_none() {
             let expected = "a token, which is not one of the caller's language,";
-            return refuse("decoder_start_token", "null", expected);
-        }
-        if settings.quantization_type != Value::Null && settings.quantization_type != 0 {
-            return refuse("quantization_type", "not 0", "0");
-        }
-        let flags = [
-            ("add_source_bos", settings.add_source_bos),
-            ("multi_query_attention", settings.multi_query_attention),
-        ];
-        match flags.into_iter().find(|(_, flag)| *flag) {
-            Some((key, _)) => refuse(key, "true", "false"),
-            None => Ok(settings),
-        }
+            ("decoder_start_token", "null", expected)
+        } else if is_quantized {
+            ("quantization_type", "not 0", "0")
+        } else if settings.add_source_bos {
+            ("add_source_bos", "true", "false")
+        } else if settings.multi_query_attention {
+            ("multi_query_attention", "true", "false")
+        } else {
+            return Ok(settings);
+        };
+        Err(package.refuse(&name, CTranslate2Error::setting(key, &found, expected)))
     }
 
     fn of_variables(variables: &Variables<'_>, found: Self) -> Self {
@@ -196,11 +188,7 @@ impl Vocabularies {
             let (tokens, special) = with_special(tokens, settings, is_tgt, synthetic_start)
                 .map_err(|error| package.refuse(name, error))?;
             check_pieces(pieces, model, &tokens).map_err(|error| package.refuse(name, error))?;
-            let vocabulary = PieceVocabulary::new(model.clone(), tokens, special);
-            vocabulary.map_err(|source| MarianError::Vocabulary {
-                path: package.path(name),
-                source,
-            })
+            combined(model.clone(), tokens, special, &package.path(name))
         };
         let [src, tgt] = [vocabulary(0)?, vocabulary(1)?];
         let rows = [&src, &tgt].map(|side| side.rows().to_vec());
@@ -245,15 +233,13 @@ fn side(
 ) -> Result<Option<(String, Vec<String>)>, MarianError> {
     let [json_name, text_name] =
         ["json", "txt"].map(|kind| package.of_model(&format!("{side}_vocabulary.{kind}")));
-    let (name, mut tokens) = match package.read_json(&json_name, MAX_TOKENIZER_BYTES)? {
-        Some(tokens) => (json_name, tokens),
-        None => match package.read(&text_name, MAX_TOKENIZER_BYTES)? {
-            Some(text) => {
-                let tokens = lines(&String::from_utf8_lossy(&text));
-                (text_name, tokens)
-            }
-            None => return Ok(None),
-        },
+    let of_json = package.read_json(&json_name, MAX_TOKENIZER_BYTES)?;
+    let (name, mut tokens) = if let Some(tokens) = of_json {
+        (json_name, tokens)
+    } else if let Some(text) = package.read(&text_name, MAX_TOKENIZER_BYTES)? {
+        (text_name, lines(&String::from_utf8_lossy(&text)))
+    } else {
+        return Ok(None);
     };
     if !tokens.contains(&settings.unk_token) {
         tokens.push(settings.unk_token.clone());
@@ -272,14 +258,9 @@ fn side(
 
 /// Splits lines; carriage returns are part of tokens unless every line has one.
 fn lines(text: &str) -> Vec<String> {
-    let lines: Vec<&str> = text
-        .strip_suffix('\n')
-        .unwrap_or(text)
-        .split('\n')
-        .collect();
-    let stripped = lines.iter().map(|line| line.strip_suffix('\r'));
-    let stripped: Option<Vec<&str>> = stripped.collect();
-    let lines = stripped.unwrap_or(lines);
+    let lines = text.strip_suffix('\n').unwrap_or(text).split('\n');
+    let stripped: Option<Vec<&str>> = lines.clone().map(|line| line.strip_suffix('\r')).collect();
+    let lines = stripped.unwrap_or_else(|| lines.collect());
     lines.into_iter().map(str::to_owned).collect()
 }
 
@@ -336,9 +317,6 @@ fn pieces(
     package: &Package,
     given: &[PathBuf],
 ) -> Result<Option<Vec<(String, SentencePiece)>>, MarianError> {
-    let parse = |path: PathBuf, content: &[u8]| {
-        SentencePiece::parse(content).map_err(|source| MarianError::Pieces { path, source })
-    };
     let mut models = Vec::new();
     for path in given {
         let content = regular_file::read(path, MAX_TOKENIZER_BYTES);
@@ -346,29 +324,23 @@ fn pieces(
             path: path.clone(),
             source,
         })?;
-        models.push((path.display().to_string(), parse(path.clone(), &content)?));
+        models.push((path.display().to_string(), parse_pieces(path, &content)?));
     }
     let names = JOINT_MODELS
         .iter()
         .flat_map(|name| [vec![(*name).to_owned()], vec![package.of_model(name)]]);
-    let separate = [SRC_MODEL, TGT_MODEL]
-        .map(|name| package.of_model(name))
-        .to_vec();
-    for names in names.chain([separate]) {
+    let separate = [SRC_MODEL, TGT_MODEL].map(|name| package.of_model(name));
+    for names in names.chain([separate.to_vec()]) {
         if !models.is_empty() {
             break;
         }
-        let mut found = Vec::new();
-        for name in names {
-            let content = package.read(&name, MAX_TOKENIZER_BYTES)?;
-            found.push(content.map(|content| (name, content)));
-        }
-        for (name, content) in found
-            .into_iter()
-            .collect::<Option<Vec<_>>>()
-            .unwrap_or_default()
-        {
-            let model = parse(package.path(&name), &content)?;
+        let contents = names
+            .iter()
+            .map(|name| package.read(name, MAX_TOKENIZER_BYTES));
+        let contents: Vec<Option<Vec<u8>>> = contents.collect::<Result<_, _>>()?;
+        let contents: Option<Vec<Vec<u8>>> = contents.into_iter().collect();
+        for (name, content) in names.into_iter().zip(contents.unwrap_or_default()) {
+            let model = parse_pieces(&package.path(&name), &content)?;
             models.push((name, model));
         }
     }

@@ -15,178 +15,113 @@ use crate::text::sentencepiece::SentencePieceError;
 /// Error in importing a Marian model.
 #[derive(Debug, Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "a field's name says what it holds")]
 pub enum MarianError {
     /// A file is missing.
     #[error(
-        "`{}` is missing; a Marian model has config.json, vocab.json, source.spm, target.spm and \
-         model.safetensors or pytorch_model.bin, and a multilingual one sentencepiece.bpe.model",
-        path.display()
+        "`{path}` is missing; a Marian model has config.json, vocab.json, source.spm, target.spm and \
+         model.safetensors or pytorch_model.bin, a multilingual one sentencepiece.bpe.model, \
+         Pegasus spiece.model, and BART vocab.json and merges.txt"
     )]
-    Missing {
-        /// The file.
-        path: PathBuf,
-    },
+    Missing { path: PathBuf },
     /// A file cannot be read.
-    #[error("cannot read `{}`", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// The system's error.
-        source: io::Error,
-    },
+    #[error("cannot read `{path}`")]
+    Read { path: PathBuf, source: io::Error },
     /// A file is not valid JSON, has a key twice, or lacks required fields.
-    #[error("`{}` cannot be parsed; download it again", path.display())]
+    #[error("`{path}` cannot be parsed; download it again")]
     Json {
-        /// The file.
         path: PathBuf,
         /// The key or the position, and the cause.
         source: JsonError,
     },
     /// The file is much smaller than the model of `config.json`.
     #[error(
-        "`{}` has {n_values} values, but the model in config.json has {n_parameters} parameters; download both again",
-        path.display()
+        "`{path}` has {n_values} values, but the model in config.json has {n_parameters} parameters; download both again"
     )]
     TooSmall {
-        /// The file with the weights.
         path: PathBuf,
-        /// Number of parameters of the model.
         n_parameters: usize,
-        /// Number of values in the file.
         n_values: usize,
     },
     /// The model is of another type.
     #[error(
-        "`{}` describes a model of the type `{found}`; only `marian`, `m2m_100` and `mbart` can be imported",
-        path.display()
+        "`{path}` describes a model of the type `{found}`; only `marian`, `m2m_100`, `mbart`, `bart` and `pegasus` can be imported"
     )]
-    ModelType {
-        /// The file.
-        path: PathBuf,
-        /// Its `model_type`.
-        found: String,
-    },
+    ModelType { path: PathBuf, found: String },
     /// A setting has a value that is not supported.
-    #[error("`{}`: `{key}` is {found}, which cannot be imported; {expected} can", path.display())]
+    #[error("`{path}`: `{key}` is {found}, which cannot be imported; {expected} can")]
     Setting {
-        /// The file.
         path: PathBuf,
-        /// The key.
         key: &'static str,
-        /// Its value.
         found: String,
-        /// The supported values.
         expected: &'static str,
     },
     /// The settings are not valid.
-    #[error("`{}` is not a valid configuration", path.display())]
-    Config {
-        /// The file.
-        path: PathBuf,
-        /// The cause.
-        source: ConfigError,
-    },
+    #[error("`{path}` is not a valid configuration")]
+    Config { path: PathBuf, source: ConfigError },
     /// SentencePiece models are given for a folder that has its own.
     #[error(
-        "`{}` has its own SentencePiece model; leave out --spm, which is for folders of CTranslate2 without one",
-        path.display()
+        "`{path}` has its own SentencePiece model; leave out --spm, which is for folders of CTranslate2 without one"
     )]
-    UnusedPieces {
-        /// The folder or the file.
-        path: PathBuf,
-    },
+    UnusedPieces { path: PathBuf },
     /// A multilingual model has no list of languages.
     #[error(
-        "`{}` has no list of languages in tokenizer.json, tokenizer_config.json, added_tokens.json or \
-         special_tokens_map.json; download these files too",
-        path.display()
+        "`{path}` has no list of languages in tokenizer.json, tokenizer_config.json, added_tokens.json or \
+         special_tokens_map.json; download these files too"
     )]
-    NoLanguages {
-        /// The folder.
-        path: PathBuf,
-    },
+    NoLanguages { path: PathBuf },
     /// The sizes of the vocabulary and the model differ.
     #[error(
-        "`{}` has {found} tokens, but `{key}` in config.json is {expected}; take both from one model",
-        path.display()
+        "`{path}` has {found} tokens, but `{key}` in config.json is {expected}; take both from one model"
     )]
     VocabSize {
-        /// The vocabulary.
         path: PathBuf,
-        /// Number of tokens.
         found: usize,
         /// The key of the model's size.
         key: &'static str,
-        /// The model's size.
         expected: usize,
     },
     /// The ids of a vocabulary have a gap or a duplicate.
-    #[error("`{}` has no token with the id {id}, or two of them; download it again", path.display())]
-    VocabId {
-        /// The vocabulary.
-        path: PathBuf,
-        /// The first id that is wrong.
-        id: usize,
-    },
+    #[error("`{path}` has no token with the id {id}, or two of them; download it again")]
+    VocabId { path: PathBuf, id: usize },
     /// The vocabulary lacks a special token.
-    #[error("`{}` has no token `{token}`; download it again", path.display())]
-    NoToken {
-        /// The vocabulary.
-        path: PathBuf,
-        /// The token.
-        token: &'static str,
-    },
+    #[error("`{path}` has no token `{token}`; download it again")]
+    NoToken { path: PathBuf, token: &'static str },
     /// The vocabulary and the settings have different ids for a special token.
     #[error(
-        "`{}` gives `{token}` the id {found}, but `{key}` in config.json is {expected}; take both from one \
-         model",
-        path.display()
+        "`{path}` gives `{token}` the id {found}, but `{key}` in config.json is {expected}; take both from one \
+         model"
     )]
     SpecialId {
-        /// The vocabulary.
         path: PathBuf,
-        /// The token.
         token: &'static str,
-        /// Its id in the vocabulary.
         found: u32,
         /// The key of the settings.
         key: &'static str,
-        /// Its id in the settings.
         expected: u32,
     },
     /// A vocabulary cannot be used.
-    #[error("`{}` cannot be used", path.display())]
+    #[error("`{path}` cannot be used")]
     Vocabulary {
-        /// The file.
         path: PathBuf,
-        /// The cause.
         source: SentencePieceError,
     },
     /// A tokenizer that this program exported cannot be used.
     #[error(transparent)]
     Tokenizer(TokenizerError),
     /// A SentencePiece model cannot be used.
-    #[error("`{}` cannot be used", path.display())]
+    #[error("`{path}` cannot be used")]
     Pieces {
-        /// The file.
         path: PathBuf,
-        /// The cause.
         source: SentencePieceError,
     },
     /// A model in Marian's binary format cannot be imported.
-    #[error("`{}` cannot be imported", path.display())]
-    Binary {
-        /// The file, or the folder.
-        path: PathBuf,
-        /// The cause.
-        source: BinaryError,
-    },
+    #[error("`{path}` cannot be imported")]
+    Binary { path: PathBuf, source: BinaryError },
     /// A model of CTranslate2, or one of its files, cannot be imported.
-    #[error("`{}` cannot be imported", path.display())]
+    #[error("`{path}` cannot be imported")]
     CTranslate2 {
-        /// The file, the folder or the package.
         path: PathBuf,
-        /// The cause.
         source: CTranslate2Error,
     },
     /// The weights cannot be read.
@@ -194,48 +129,28 @@ pub enum MarianError {
     Weights(#[from] StateDictError),
     /// The shape of a tensor differs from the settings.
     #[error(
-        "`{name}` in `{}` has the shape {found:?}; with config.json it must be {expected:?}",
-        path.display()
+        "`{name}` in `{path}` has the shape {found:?}; with config.json it must be {expected:?}"
     )]
     Shape {
-        /// The file.
         path: PathBuf,
-        /// The tensor.
         name: String,
-        /// Its shape.
         found: Vec<usize>,
-        /// The required shape.
         expected: Vec<usize>,
     },
     /// A tensor has a value that is NaN or infinite in single precision.
-    #[error("`{}`: {found}", path.display())]
-    NonFinite {
-        /// The file.
-        path: PathBuf,
-        /// The value.
-        found: NonFinite,
-    },
+    #[error("`{path}`: {found}")]
+    NonFinite { path: PathBuf, found: NonFinite },
     /// Two matrices that the settings tie differ in the file.
-    #[error(
-        "`{first}` and `{second}` in `{}` differ, but config.json ties them",
-        path.display()
-    )]
+    #[error("`{first}` and `{second}` in `{path}` differ, but config.json ties them")]
     Shared {
-        /// The file.
         path: PathBuf,
-        /// A tensor.
         first: String,
         /// The one that it should equal.
         second: String,
     },
     /// The positions in the file are not sinusoids.
-    #[error("`{name}` in `{}` is not a table of sinusoids, as in Marian's models", path.display())]
-    Positions {
-        /// The file.
-        path: PathBuf,
-        /// The tensor.
-        name: String,
-    },
+    #[error("`{name}` in `{path}` is not a table of sinusoids, as in Marian's models")]
+    Positions { path: PathBuf, name: String },
     /// The tensors do not match the settings.
     #[error(
         "`{}` does not hold the weights of the model in config.json: {} tensors differ, the first: {}",
@@ -243,37 +158,23 @@ pub enum MarianError {
         misfits.len(),
         misfits.first().map(ToString::to_string).unwrap_or_default()
     )]
-    Tensors {
-        /// The file.
-        path: PathBuf,
-        /// The differences.
-        misfits: Vec<Misfit>,
-    },
+    Tensors { path: PathBuf, misfits: Vec<Misfit> },
     /// A pickle contains more than tensors.
-    #[error("`{}` contains `{name}`, which is not a tensor; save the state dict alone", path.display())]
-    NotATensor {
-        /// The file.
-        path: PathBuf,
-        /// Name of the entry.
-        name: String,
-    },
+    #[error("`{path}` contains `{name}`, which is not a tensor; save the state dict alone")]
+    NotATensor { path: PathBuf, name: String },
     /// A reference lacks a tensor.
     #[error(
-        "`{}` has no `{name}` of the shape {expected}; write it with `benchmarks/marian_reference.py`",
-        path.display()
+        "`{path}` has no `{name}` of the shape {expected}; write it with `benchmarks/marian_reference.py`"
     )]
     Reference {
-        /// The file.
         path: PathBuf,
-        /// The tensor.
         name: &'static str,
         /// Its shape, in words.
         expected: &'static str,
     },
     /// A reference belongs to another vocabulary.
-    #[error("`{}` has the token {id}, which the model does not have", path.display())]
+    #[error("`{path}` has the token {id}, which the model does not have")]
     ReferenceToken {
-        /// The file.
         path: PathBuf,
         /// The token's id in Marian's vocabulary.
         id: i64,

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use burn::tensor::Device;
 
-use super::settings::{self, Generation, Settings};
-use super::{MarianError, binary, multilingual, vocabulary, weights};
+use super::settings::{self, Settings};
+use super::{Generation, MarianError, binary, multilingual, vocabulary, weights};
 use crate::Shortlist;
 use crate::config::TransformerConfig;
 use crate::directory::{Languages, ModelFiles, Tokenizers};
@@ -14,7 +14,7 @@ use crate::import::{ImportError, Names, ctranslate2};
 use crate::model::Transformer;
 use crate::text::{LanguageLayout, LanguageTokens};
 
-/// An imported model of Marian, of CTranslate2, or of the multilingual kinds of Transformers, with its tokenizers.
+/// An imported model of Marian, of CTranslate2, or of Transformers (BART, Pegasus and multilingual ones), with its tokenizers.
 ///
 /// # Example
 ///
@@ -55,7 +55,7 @@ impl Marian {
     /// Reads a folder with `config.json`, `vocab.json`, `source.spm`, `target.spm`, and `model.safetensors` or
     /// `pytorch_model.bin`. Optional are `generation_config.json`, `tokenizer_config.json` and
     /// `target_vocab.json`. No code in a pickle is run. A multilingual model has `sentencepiece.bpe.model`
-    /// for both sides.
+    /// for both sides, Pegasus `spiece.model`, and BART `merges.txt` or `tokenizer.json`.
     ///
     /// A folder with `model.bin`, or a zip archive, is read as a model of [CTranslate2](crate::import::ctranslate2) or a
     /// package of Argos Translate. A `.bin` file, or a folder with `model.*.bin` and without `config.json`, is read as a

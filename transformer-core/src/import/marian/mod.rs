@@ -1,6 +1,6 @@
 //! Marian's translation models (Junczys-Dowmunt et al. 2018, <https://aclanthology.org/P18-4020/>) in the format
 //! of Hugging Face's Transformers, in which OPUS-MT publishes its models, and in Marian's own binary format; and the
-//! multilingual models of fairseq in the format of Transformers: M2M-100, NLLB-200, SMALL-100 and mBART.
+//! multilingual models of fairseq in the format of Transformers: M2M-100, NLLB-200, SMALL-100 and mBART; Pegasus and BART.
 //!
 //! Marian's special tokens have other ids: `</s>` is 0, `<unk>` 1, and decoding starts from the last token, `<pad>`.
 //! Our special tokens are constants of the format, so the import reorders the rows of all vocabulary matrices, and no
@@ -10,8 +10,8 @@
 //! ordinary token.
 //!
 //! - `folder`: [`Marian`], an imported model.
-//! - `settings`: the JSON files.
-//! - `vocabulary`: the tokens; `multilingual`: those of multilingual models.
+//! - `settings`: the JSON files; `generation`: the settings for decoding.
+//! - `vocabulary`: the tokens; `multilingual`: those of multilingual models; `byte_level`: those of BART.
 //! - `weights`: the matrices, in our order.
 //! - `reference`: comparison of logits with another program.
 //! - [`binary`]: models of Firefox Translations, in Marian's binary format.
@@ -20,8 +20,10 @@
 //! [`to_marian`](crate::export::to_marian) exports to this format.
 
 pub mod binary;
+mod byte_level;
 mod error;
 mod folder;
+mod generation;
 mod multilingual;
 mod reference;
 mod settings;
@@ -31,6 +33,6 @@ pub(crate) mod weights;
 pub use error::MarianError;
 pub use folder::Marian;
 #[doc(hidden)]
-pub use reference::{Difference, Reference};
+pub use generation::{EarlyStopping, Generation};
 #[doc(hidden)]
-pub use settings::{EarlyStopping, Generation};
+pub use reference::{Difference, Reference};

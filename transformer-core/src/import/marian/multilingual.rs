@@ -6,11 +6,11 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::settings::{Family, Settings, read_file, read_optional};
-use super::vocabulary::{SRC_VOCABULARY, tokens_by_id};
+use super::settings::{Family, Settings, read_optional};
+use super::vocabulary::{SRC_VOCABULARY, pieces, tokens_by_id, vocabulary};
 use super::{Generation, MarianError};
 use crate::directory::{Languages, Tokenizers};
-use crate::text::sentencepiece::{PieceVocabulary, SentencePiece, SpecialIds};
+use crate::text::sentencepiece::SpecialIds;
 use crate::text::{LanguageLayout, LanguageTokens, Tokenizer};
 
 const PIECES: &str = "sentencepiece.bpe.model";
@@ -22,7 +22,7 @@ const SPECIAL_TOKENS: &str = "special_tokens_map.json";
 const SMALL_100: &str = "tokenization_small100.py";
 
 /// Maximum number of rows of the embedding without a token: fairseq makes their number a multiple of 8.
-const MOST_UNUSED: usize = 1000;
+pub(super) const MOST_UNUSED: usize = 1000;
 
 /// Fairseq's special tokens, by id. Decoding starts from `</s>`, a copy of which is our `<s>`; theirs is like any other
 /// token, and has another name here.
@@ -38,8 +38,7 @@ const SPECIAL_IDS: SpecialIds = SpecialIds {
 pub(super) fn read(folder: &Path, settings: &Settings) -> Result<Tokenizers, MarianError> {
     check_ids(folder, settings)?;
     let path = folder.join(PIECES);
-    let model = SentencePiece::parse(&read_file(&path)?);
-    let model = model.map_err(|source| MarianError::Pieces { path, source })?;
+    let model = pieces(&path)?;
     let mut tokens = match folder.join(SRC_VOCABULARY).exists() {
         true => tokens_by_id(&folder.join(SRC_VOCABULARY))?,
         // Fairseq has one more special token before the others.
@@ -48,15 +47,16 @@ pub(super) fn read(folder: &Path, settings: &Settings) -> Result<Tokenizers, Mar
     for (token, special) in tokens.iter_mut().zip(SPECIAL) {
         special.clone_into(token);
     }
-    let (n_pieces, n_tokens) = (tokens.len(), settings.vocab_size);
+    let (key, n_tokens) = settings.src_size();
+    let n_pieces = tokens.len();
     let added = added_tokens(folder, n_pieces)?;
     let last = added.keys().next_back();
     let n_found = last.map_or(n_pieces, |last| last.saturating_add(1));
     if n_found > n_tokens || n_tokens - n_pieces - added.len() > MOST_UNUSED {
         return Err(MarianError::VocabSize {
-            path: folder.join(PIECES),
+            path,
             found: n_found,
-            key: "vocab_size",
+            key,
             expected: n_tokens,
         });
     }
@@ -74,36 +74,26 @@ pub(super) fn read(folder: &Path, settings: &Settings) -> Result<Tokenizers, Mar
             path: folder.to_owned(),
         });
     }
-    let vocabulary = PieceVocabulary::new(model, tokens, SPECIAL_IDS)
-        .and_then(|vocabulary| vocabulary.with_languages(Some(languages)));
-    let vocabulary = vocabulary.map_err(|source| MarianError::Vocabulary {
-        path: folder.join(PIECES),
-        source,
-    })?;
+    let vocabulary = vocabulary(model, tokens, SPECIAL_IDS, &path)?.with_languages(Some(languages));
+    let vocabulary = vocabulary.map_err(|source| MarianError::Vocabulary { path, source })?;
     Ok(Tokenizers::Joint(Tokenizer::from_pieces(vocabulary)))
 }
 
 /// Checks that the ids of special tokens are those of fairseq.
-fn check_ids(folder: &Path, settings: &Settings) -> Result<(), MarianError> {
+pub(super) fn check_ids(folder: &Path, settings: &Settings) -> Result<(), MarianError> {
+    let only_end = "only 2, the end token";
     let ids = [
-        ("pad_token_id", settings.pad_token_id, SPECIAL_IDS.pad),
-        ("eos_token_id", settings.eos_token_id, SPECIAL_IDS.eos),
-        (
-            "decoder_start_token_id",
-            settings.decoder_start_token_id,
-            SPECIAL_IDS.eos,
-        ),
+        (settings.pad(), SPECIAL_IDS.pad, "only 1"),
+        (settings.eos(), SPECIAL_IDS.eos, only_end),
+        (settings.start(), SPECIAL_IDS.eos, only_end),
     ];
-    for (key, found, expected) in ids {
-        if found != expected {
-            let expected = match key {
-                "pad_token_id" => "only 1",
-                _ => "only 2, the end token",
-            };
-            return Err(settings.refuse(folder, key, found.to_string(), expected));
+    let mut others = ids.into_iter().filter(|((_, found), id, _)| found != id);
+    match others.next() {
+        Some(((key, found), _, expected)) => {
+            Err(settings.refuse(folder, key, found.to_string(), expected))
         }
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// Returns the languages that the model translates between by default: the target of a model that always begins with
@@ -124,7 +114,7 @@ pub(super) fn languages(tokenizers: &Tokenizers, generation: &Generation) -> Lan
 }
 
 /// Adds tokens without a meaning, as fairseq does, until there are `n_tokens`.
-fn fill(tokens: &mut Vec<String>, n_tokens: usize) {
+pub(super) fn fill(tokens: &mut Vec<String>, n_tokens: usize) {
     while tokens.len() < n_tokens {
         let token = format!("madeupword{}", tokens.len());
         tokens.push(token);

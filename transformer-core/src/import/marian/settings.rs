@@ -7,13 +7,13 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::MarianError;
+use super::generation::GenerationSettings;
 use crate::config::{Activation, NormPlacement, Positions, TransformerConfig, Tying};
 use crate::directory::Languages;
 use crate::json;
 use crate::regular_file::{self, MAX_TOKENIZER_BYTES};
 
 const CONFIG: &str = "config.json";
-const GENERATION: &str = "generation_config.json";
 const TOKENIZER: &str = "tokenizer_config.json";
 
 /// The relevant part of `config.json`.
@@ -22,9 +22,9 @@ pub(super) struct Settings {
     #[serde(rename = "model_type")]
     pub(super) family: Family,
     pub(super) tokenizer_class: Option<String>,
-    pub(super) vocab_size: usize,
+    vocab_size: usize,
     decoder_vocab_size: Option<usize>,
-    d_model: usize,
+    pub(super) d_model: usize,
     encoder_layers: usize,
     decoder_layers: usize,
     encoder_attention_heads: usize,
@@ -35,7 +35,7 @@ pub(super) struct Settings {
     #[serde(default)]
     scale_embedding: bool,
     #[serde(default = "yes")]
-    share_encoder_decoder_embeddings: bool,
+    pub(super) share_encoder_decoder_embeddings: bool,
     #[serde(default = "yes")]
     tie_word_embeddings: bool,
     max_position_embeddings: Option<usize>,
@@ -45,12 +45,12 @@ pub(super) struct Settings {
     attention_dropout: f64,
     #[serde(default)]
     activation_dropout: f64,
-    pub(super) pad_token_id: u32,
+    pad_token_id: u32,
     pub(super) eos_token_id: u32,
-    pub(super) decoder_start_token_id: u32,
-    forced_eos_token_id: Option<u32>,
+    decoder_start_token_id: u32,
+    pub(super) forced_eos_token_id: Option<u32>,
     #[serde(flatten)]
-    generation: GenerationSettings,
+    pub(super) generation: GenerationSettings,
 }
 
 /// The family of a model.
@@ -62,66 +62,24 @@ pub(super) enum Family {
     #[serde(rename = "m2m_100")]
     M2m100,
     Mbart,
+    Bart,
+    Pegasus,
 }
 
-/// The relevant part of `generation_config.json`, or of `config.json` in older models.
-#[derive(Clone, Debug, Default, Deserialize)]
-struct GenerationSettings {
-    num_beams: Option<usize>,
-    max_length: Option<usize>,
-    length_penalty: Option<f64>,
-    early_stopping: Option<serde_json::Value>,
-    forced_eos_token_id: Option<u32>,
-    forced_bos_token_id: Option<u32>,
-    bad_words_ids: Option<Vec<Vec<u32>>>,
-    renormalize_logits: Option<bool>,
-}
-
+/// The relevant part of `tokenizer_config.json`.
 #[derive(Debug, Default, Deserialize)]
-struct TokenizerSettings {
+pub(super) struct TokenizerSettings {
+    /// True if source and target have separate vocabularies.
     #[serde(default)]
-    separate_vocabs: bool,
+    pub(super) separate_vocabs: bool,
+    /// True if BART puts a space before a text without one.
+    #[serde(default)]
+    pub(super) add_prefix_space: bool,
+    /// Difference of an id of Pegasus and that of SentencePiece.
+    pub(super) offset: Option<u32>,
     /// Often a group of languages, which has no code.
     source_lang: Option<serde_json::Value>,
     target_lang: Option<serde_json::Value>,
-}
-
-/// A model's settings for decoding, with the meanings of Hugging Face's Transformers.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Generation {
-    /// Beam size.
-    pub num_beams: Option<usize>,
-    /// Maximum number of generated tokens, `</s>` included.
-    pub max_len: Option<usize>,
-    /// Maximum number of generated tokens for each source token, `</s>` included in both; it has priority over
-    /// `max_len`.
-    pub max_len_factor: Option<f64>,
-    /// Minimum number of generated tokens, `</s>` included.
-    pub min_len: usize,
-    /// True if the last token that `max_len` allows is always `</s>`, with log-probability 0.
-    pub forces_end: bool,
-    /// The model's id of the token of a language with which all translations begin.
-    pub forced_first: Option<u32>,
-    /// Exponent of the length by which scores are divided.
-    pub length_penalty: f64,
-    /// The condition that stops beam search.
-    pub early_stopping: EarlyStopping,
-    /// Sequences of Marian's ids that are never generated.
-    pub banned: Vec<Vec<u32>>,
-    /// True if probabilities are renormalized after banned tokens are removed.
-    pub renormalizes: bool,
-}
-
-/// The values of `early_stopping` in Hugging Face's Transformers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum EarlyStopping {
-    /// `false`: stops when the best running hypothesis would lose if it ended now.
-    #[default]
-    Heuristic,
-    /// `true`: stops when as many hypotheses have ended as the beam size.
-    Early,
-    /// `"never"`: stops when no running hypothesis can win any more.
-    Never,
 }
 
 fn yes() -> bool {
@@ -130,7 +88,7 @@ fn yes() -> bool {
 
 impl Family {
     pub(super) const fn is_multilingual(self) -> bool {
-        !matches!(self, Self::Marian)
+        matches!(self, Self::M2m100 | Self::Mbart)
     }
 
     pub(super) const fn name(self) -> &'static str {
@@ -138,6 +96,8 @@ impl Family {
             Self::Marian => "Marian",
             Self::M2m100 => "M2M-100",
             Self::Mbart => "mBART",
+            Self::Bart => "BART",
+            Self::Pegasus => "Pegasus",
         }
     }
 
@@ -146,7 +106,8 @@ impl Family {
         match self {
             Self::Marian => Some(0),
             Self::M2m100 => None,
-            Self::Mbart => Some(2),
+            Self::Mbart | Self::Bart => Some(2),
+            Self::Pegasus => Some(1),
         }
     }
 
@@ -164,10 +125,21 @@ impl Family {
                 final_norm: true,
                 ..base
             },
-            Self::Mbart => TransformerConfig {
+            Self::Bart => TransformerConfig {
                 positions: Positions::Learned,
+                first_position: 2,
                 embedding_norm: true,
-                ..Self::M2m100.config(base)
+                ..base
+            },
+            Self::Mbart => TransformerConfig {
+                norm_placement: NormPlacement::Pre,
+                final_norm: true,
+                ..Self::Bart.config(base)
+            },
+            Self::Pegasus => TransformerConfig {
+                norm_placement: NormPlacement::Pre,
+                final_norm: true,
+                ..Self::Marian.config(base)
             },
         }
     }
@@ -205,20 +177,35 @@ impl Settings {
         }
     }
 
-    /// Returns whether source and target embeddings are tied.
-    pub(super) fn shares_embeddings(&self) -> bool {
-        self.share_encoder_decoder_embeddings
+    /// Returns the key and the value of the number of source tokens.
+    pub(super) fn src_size(&self) -> (&'static str, usize) {
+        ("vocab_size", self.vocab_size)
     }
 
-    /// Returns the number of target tokens, and its key.
-    pub(super) fn tgt_vocab_size(&self) -> (&'static str, usize) {
+    /// Returns the key and the value of the number of target tokens.
+    pub(super) fn tgt_size(&self) -> (&'static str, usize) {
         match self.decoder_vocab_size {
             Some(size) if !self.share_encoder_decoder_embeddings => ("decoder_vocab_size", size),
-            _ => ("vocab_size", self.vocab_size),
+            _ => self.src_size(),
         }
     }
 
-    pub(super) fn tying(&self) -> Tying {
+    /// Returns the key and the value of the id of the padding token.
+    pub(super) fn pad(&self) -> (&'static str, u32) {
+        ("pad_token_id", self.pad_token_id)
+    }
+
+    /// Returns the key and the value of the id of the first input of the decoder.
+    pub(super) fn start(&self) -> (&'static str, u32) {
+        ("decoder_start_token_id", self.decoder_start_token_id)
+    }
+
+    /// Returns the key and the value of the id of the end token.
+    pub(super) fn eos(&self) -> (&'static str, u32) {
+        ("eos_token_id", self.eos_token_id)
+    }
+
+    fn tying(&self) -> Tying {
         match (
             self.share_encoder_decoder_embeddings,
             self.tie_word_embeddings,
@@ -227,10 +214,6 @@ impl Settings {
             (false, true) => Tying::Decoder,
             (_, false) => Tying::None,
         }
-    }
-
-    pub(super) fn d_model(&self) -> usize {
-        self.d_model
     }
 
     /// Converts the settings to our config, for vocabularies of these sizes.
@@ -287,53 +270,18 @@ impl Settings {
             Err(source) => Err(MarianError::Config { path, source }),
         }
     }
-
-    /// Returns the settings for decoding, from `generation_config.json`, or from `config.json` if there is none.
-    ///
-    /// # Errors
-    ///
-    /// Returns a [`MarianError`] if the file cannot be parsed, or if the forced last token is not `</s>`.
-    pub(super) fn generation(&self, folder: &Path) -> Result<Generation, MarianError> {
-        let found = read_optional::<GenerationSettings>(&folder.join(GENERATION))?;
-        let settings = found.unwrap_or_else(|| GenerationSettings {
-            forced_eos_token_id: self.forced_eos_token_id,
-            ..self.generation.clone()
-        });
-        let forced = settings.forced_eos_token_id;
-        if let Some(id) = forced.filter(|id| *id != self.eos_token_id) {
-            let expected = "only `eos_token_id` or null";
-            return Err(self.refuse(folder, "forced_eos_token_id", id.to_string(), expected));
-        }
-        Ok(Generation {
-            num_beams: settings.num_beams,
-            // Transformers counts the token that decoding starts from.
-            max_len: settings.max_length.map(|len| len.saturating_sub(1)),
-            max_len_factor: None,
-            min_len: 0,
-            forces_end: forced.is_some(),
-            forced_first: settings.forced_bos_token_id,
-            length_penalty: settings.length_penalty.unwrap_or(1.0),
-            early_stopping: match settings.early_stopping {
-                Some(serde_json::Value::Bool(true)) => EarlyStopping::Early,
-                Some(serde_json::Value::String(text)) if text == "never" => EarlyStopping::Never,
-                _ => EarlyStopping::Heuristic,
-            },
-            banned: settings.bad_words_ids.unwrap_or_default(),
-            renormalizes: settings.renormalize_logits.unwrap_or_default(),
-        })
-    }
 }
 
-/// Returns whether source and target have separate vocabularies.
-pub(super) fn has_separate_vocabularies(folder: &Path) -> Result<bool, MarianError> {
-    let settings: Option<TokenizerSettings> = read_optional(&folder.join(TOKENIZER))?;
-    Ok(settings.unwrap_or_default().separate_vocabs)
+impl TokenizerSettings {
+    /// Reads the file, if there is one.
+    pub(super) fn read(folder: &Path) -> Result<Self, MarianError> {
+        Ok(read_optional(&folder.join(TOKENIZER))?.unwrap_or_default())
+    }
 }
 
 /// Returns the languages in `tokenizer_config.json`; if it has none, those in the name of the folder.
 pub(super) fn languages(folder: &Path) -> Result<Languages, MarianError> {
-    let settings: Option<TokenizerSettings> = read_optional(&folder.join(TOKENIZER))?;
-    let settings = settings.unwrap_or_default();
+    let settings = TokenizerSettings::read(folder)?;
     if settings.source_lang.is_some() || settings.target_lang.is_some() {
         let code = |value: Option<serde_json::Value>| value?.as_str()?.parse().ok();
         return Ok(Languages {

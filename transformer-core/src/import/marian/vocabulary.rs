@@ -1,10 +1,10 @@
-//! The tokenizers of a Marian model: SentencePiece models, and the ids of their pieces.
+//! The tokenizers of a Marian or a Pegasus model: SentencePiece models, and the ids of their pieces.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::MarianError;
-use super::settings::{Settings, has_separate_vocabularies, read_file, read_json};
+use super::settings::{Family, Settings, TokenizerSettings, read_file, read_json};
+use super::{MarianError, byte_level};
 use crate::directory::{SRC_TOKENIZER, TGT_TOKENIZER, TOKENIZER, Tokenizers};
 use crate::text::sentencepiece::{PieceVocabulary, SentencePiece, SpecialIds};
 use crate::text::{BOS, EOS, PAD, Tokenizer};
@@ -14,6 +14,16 @@ pub(crate) const TGT_MODEL: &str = "target.spm";
 pub(crate) const SRC_VOCABULARY: &str = "vocab.json";
 pub(crate) const TGT_VOCABULARY: &str = "target_vocab.json";
 
+/// The SentencePiece model of Pegasus.
+pub(crate) const PEGASUS_MODEL: &str = "spiece.model";
+
+/// The first tokens of Pegasus. Then come as many as the offset says, which are used in pretraining only.
+const PEGASUS_SPECIAL: [&str; 4] = [PAD_TOKEN, EOS_TOKEN, "<mask_1>", "<mask_2>"];
+
+/// Difference of an id of Pegasus and that of SentencePiece, if the settings do not have it.
+const PEGASUS_OFFSET: u32 = 103;
+
+const BOS_TOKEN: &str = "<s>";
 const EOS_TOKEN: &str = "</s>";
 const UNK_TOKEN: &str = "<unk>";
 const PAD_TOKEN: &str = "<pad>";
@@ -23,179 +33,203 @@ pub(crate) const OWN_TOKENIZERS: [&str; 3] = [TOKENIZER, SRC_TOKENIZER, TGT_TOKE
 
 /// Returns Marian's id for each of our ids. A tokenizer that was trained here has the same ids in both.
 pub(crate) fn rows(tokenizer: &Tokenizer) -> Vec<Option<u32>> {
-    match tokenizer.pieces() {
-        Some(pieces) => pieces.rows().to_vec(),
-        None => (0..).take(tokenizer.vocab_size()).map(Some).collect(),
+    match (tokenizer.pieces(), tokenizer.sentence_start()) {
+        (Some(pieces), _) => pieces.rows().to_vec(),
+        (None, Some(_)) => byte_level::rows(tokenizer.vocab_size()),
+        (None, None) => (0..).take(tokenizer.vocab_size()).map(Some).collect(),
     }
 }
 
 /// Reads the tokenizers of both sides. With a joint vocabulary their ids are the same.
 pub(super) fn read(folder: &Path, settings: &Settings) -> Result<Tokenizers, MarianError> {
     let own = OWN_TOKENIZERS.map(|name| folder.join(name));
-    let is_own = !folder.join(SRC_MODEL).exists() && own.iter().any(|path| path.exists());
-    if !is_own {
-        return read_pieces(folder, settings);
+    let has = |name| folder.join(name).exists();
+    match (settings.family, has(SRC_MODEL)) {
+        (Family::Bart, _) => byte_level::read(folder, settings),
+        (Family::Pegasus, _) if has(PEGASUS_MODEL) => read_pegasus(folder, settings),
+        (_, false) if own.iter().any(|path| path.exists()) => read_own(&own, settings),
+        (Family::Pegasus, false) => read_pegasus(folder, settings),
+        _ => read_pieces(folder, settings),
     }
+}
+
+/// Reads the tokenizers of a model that was trained here and exported.
+fn read_own(
+    [joint, src, tgt]: &[PathBuf; 3],
+    settings: &Settings,
+) -> Result<Tokenizers, MarianError> {
     let read = |path: &PathBuf| Tokenizer::read(path).map_err(MarianError::Tokenizer);
-    let [joint, src, tgt] = &own;
-    let tokenizers = match joint.exists() {
-        true => Tokenizers::Joint(read(joint)?),
-        false => Tokenizers::Separate {
-            src: read(src)?,
-            tgt: read(tgt)?,
-        },
+    let (tokenizers, src, tgt) = match joint.exists() {
+        true => (Tokenizers::Joint(read(joint)?), joint, joint),
+        false => {
+            let (of_src, of_tgt) = (read(src)?, read(tgt)?);
+            let tokenizers = Tokenizers::Separate {
+                src: of_src,
+                tgt: of_tgt,
+            };
+            (tokenizers, src, tgt)
+        }
     };
-    let ours = [
-        ("<pad>", PAD, "pad_token_id", settings.pad_token_id),
-        (
-            "<s>",
-            BOS,
-            "decoder_start_token_id",
-            settings.decoder_start_token_id,
-        ),
-        ("</s>", EOS, "eos_token_id", settings.eos_token_id),
-    ];
-    if let Some((token, found, key, expected)) = ours.into_iter().find(|token| token.1 != token.3) {
-        let path = if joint.exists() { joint } else { tgt };
-        return Err(MarianError::SpecialId {
-            path: path.clone(),
+    check_id(tgt, PAD_TOKEN, PAD, settings.pad())?;
+    check_id(tgt, BOS_TOKEN, BOS, settings.start())?;
+    check_id(tgt, EOS_TOKEN, EOS, settings.eos())?;
+    check_size(src, tokenizers.src().vocab_size(), settings.src_size())?;
+    check_size(tgt, tokenizers.tgt().vocab_size(), settings.tgt_size())?;
+    Ok(tokenizers)
+}
+
+/// Reads the tokenizer of a Pegasus model: its own tokens, then the pieces from `<unk>` on.
+fn read_pegasus(folder: &Path, settings: &Settings) -> Result<Tokenizers, MarianError> {
+    let path = folder.join(PEGASUS_MODEL);
+    let model = pieces(&path)?;
+    let offset = TokenizerSettings::read(folder)?.offset;
+    let unused = (2..offset.unwrap_or(PEGASUS_OFFSET)).map(|number| format!("<unk_{number}>"));
+    let special = PEGASUS_SPECIAL.map(str::to_owned).into_iter().chain(unused);
+    let tokens: Vec<String> = special.chain(model.pieces().into_iter().skip(2)).collect();
+    check_size(&path, tokens.len(), settings.tgt_size())?;
+    let special = special_ids(&tokens, settings, &path)?;
+    let vocabulary = vocabulary(model, tokens, special, &path)?;
+    let tokenizer = Tokenizer::from_pieces(vocabulary.with_only_pieces());
+    Ok(Tokenizers::Joint(tokenizer))
+}
+
+/// Reads the tokenizers of a Marian model.
+fn read_pieces(folder: &Path, settings: &Settings) -> Result<Tokenizers, MarianError> {
+    let are_separate = TokenizerSettings::read(folder)?.separate_vocabs;
+    let src_path = folder.join(SRC_VOCABULARY);
+    let tgt_path = match are_separate {
+        true => folder.join(TGT_VOCABULARY),
+        false => src_path.clone(),
+    };
+    let (src, tgt) = (tokens_by_id(&src_path)?, tokens_by_id(&tgt_path)?);
+    check_size(&src_path, src.len(), settings.src_size())?;
+    check_size(&tgt_path, tgt.len(), settings.tgt_size())?;
+    let of_tgt = special_ids(&tgt, settings, &tgt_path)?;
+    let of_src = match are_separate {
+        true => {
+            let pad = id(&src, PAD_TOKEN, &src_path)?;
+            SpecialIds {
+                pad,
+                unk: id(&src, UNK_TOKEN, &src_path)?,
+                start: pad,
+                eos: id(&src, EOS_TOKEN, &src_path)?,
+            }
+        }
+        false => of_tgt,
+    };
+    let tokenizer = |name: &str, tokens, special, path| {
+        let model = pieces(&folder.join(name))?;
+        Ok::<_, MarianError>(Tokenizer::from_pieces(vocabulary(
+            model, tokens, special, path,
+        )?))
+    };
+    Ok(Tokenizers::Separate {
+        src: tokenizer(SRC_MODEL, src, of_src, &src_path)?,
+        tgt: tokenizer(TGT_MODEL, tgt, of_tgt, &tgt_path)?,
+    })
+}
+
+/// Returns the ids of the special tokens, after checking that the settings have the same.
+fn special_ids(
+    tokens: &[String],
+    settings: &Settings,
+    path: &Path,
+) -> Result<SpecialIds, MarianError> {
+    check_id(
+        path,
+        EOS_TOKEN,
+        id(tokens, EOS_TOKEN, path)?,
+        settings.eos(),
+    )?;
+    check_id(
+        path,
+        PAD_TOKEN,
+        id(tokens, PAD_TOKEN, path)?,
+        settings.pad(),
+    )?;
+    Ok(SpecialIds {
+        pad: settings.pad().1,
+        unk: id(tokens, UNK_TOKEN, path)?,
+        start: settings.start().1,
+        eos: settings.eos().1,
+    })
+}
+
+/// Reads a SentencePiece model.
+pub(super) fn pieces(path: &Path) -> Result<SentencePiece, MarianError> {
+    parse_pieces(path, &read_file(path)?)
+}
+
+/// Parses the SentencePiece model of a file.
+pub(in crate::import) fn parse_pieces(
+    path: &Path,
+    file: &[u8],
+) -> Result<SentencePiece, MarianError> {
+    SentencePiece::parse(file).map_err(|source| MarianError::Pieces {
+        path: path.to_owned(),
+        source,
+    })
+}
+
+/// Combines a SentencePiece model and the vocabulary of a file.
+pub(in crate::import) fn vocabulary(
+    model: SentencePiece,
+    tokens: Vec<String>,
+    special: SpecialIds,
+    path: &Path,
+) -> Result<PieceVocabulary, MarianError> {
+    PieceVocabulary::new(model, tokens, special).map_err(|source| MarianError::Vocabulary {
+        path: path.to_owned(),
+        source,
+    })
+}
+
+/// Checks that a vocabulary has as many tokens as a key of the settings says.
+pub(super) fn check_size(
+    path: &Path,
+    found: usize,
+    (key, expected): (&'static str, usize),
+) -> Result<(), MarianError> {
+    match found == expected {
+        true => Ok(()),
+        false => Err(MarianError::VocabSize {
+            path: path.to_owned(),
+            found,
+            key,
+            expected,
+        }),
+    }
+}
+
+/// Checks that a special token has the id that a key of the settings says.
+pub(super) fn check_id(
+    path: &Path,
+    token: &'static str,
+    found: u32,
+    (key, expected): (&'static str, u32),
+) -> Result<(), MarianError> {
+    match found == expected {
+        true => Ok(()),
+        false => Err(MarianError::SpecialId {
+            path: path.to_owned(),
             token,
             found,
             key,
             expected,
-        });
-    }
-    let sizes = [
-        (tokenizers.src(), "vocab_size", settings.vocab_size, src),
-        (
-            tokenizers.tgt(),
-            settings.tgt_vocab_size().0,
-            settings.tgt_vocab_size().1,
-            tgt,
-        ),
-    ];
-    for (tokenizer, key, expected, path) in sizes {
-        let found = tokenizer.vocab_size();
-        if found != expected {
-            let path = if joint.exists() { joint } else { path };
-            return Err(MarianError::VocabSize {
-                path: path.clone(),
-                found,
-                key,
-                expected,
-            });
-        }
-    }
-    Ok(tokenizers)
-}
-
-fn read_pieces(folder: &Path, settings: &Settings) -> Result<Tokenizers, MarianError> {
-    let (tgt_key, tgt_size) = settings.tgt_vocab_size();
-    let src_file = SRC_VOCABULARY;
-    let tgt_file = match has_separate_vocabularies(folder)? {
-        true => TGT_VOCABULARY,
-        false => src_file,
-    };
-    let src = Side {
-        folder,
-        vocab: src_file,
-        model: SRC_MODEL,
-        size: ("vocab_size", settings.vocab_size),
-    };
-    let tgt = Side {
-        vocab: tgt_file,
-        model: TGT_MODEL,
-        size: (tgt_key, tgt_size),
-        ..src
-    };
-    let (src_tokens, tgt_tokens) = (src.tokens()?, tgt.tokens()?);
-    let path = folder.join(tgt_file);
-    let tgt_special = SpecialIds {
-        pad: settings.pad_token_id,
-        unk: id(&tgt_tokens, UNK_TOKEN, &path)?,
-        start: settings.decoder_start_token_id,
-        eos: settings.eos_token_id,
-    };
-    let named = [
-        (EOS_TOKEN, "eos_token_id", tgt_special.eos),
-        (PAD_TOKEN, "pad_token_id", tgt_special.pad),
-    ];
-    for (token, key, expected) in named {
-        let found = id(&tgt_tokens, token, &path)?;
-        if found != expected {
-            return Err(MarianError::SpecialId {
-                path,
-                token,
-                found,
-                key,
-                expected,
-            });
-        }
-    }
-    let src_special = if src_file == tgt_file {
-        tgt_special
-    } else {
-        let path = folder.join(src_file);
-        let pad = id(&src_tokens, PAD_TOKEN, &path)?;
-        SpecialIds {
-            pad,
-            unk: id(&src_tokens, UNK_TOKEN, &path)?,
-            start: pad,
-            eos: id(&src_tokens, EOS_TOKEN, &path)?,
-        }
-    };
-    Ok(Tokenizers::Separate {
-        src: Tokenizer::from_pieces(src.vocabulary(src_tokens, src_special)?),
-        tgt: Tokenizer::from_pieces(tgt.vocabulary(tgt_tokens, tgt_special)?),
-    })
-}
-
-/// The files of one side.
-#[derive(Clone, Copy)]
-struct Side<'a> {
-    folder: &'a Path,
-    vocab: &'static str,
-    model: &'static str,
-    /// Number of tokens of the model, with its key in the settings.
-    size: (&'static str, usize),
-}
-
-impl Side<'_> {
-    /// Reads the tokens, in the order of their ids.
-    fn tokens(&self) -> Result<Vec<String>, MarianError> {
-        let path = self.folder.join(self.vocab);
-        let tokens = tokens_by_id(&path)?;
-        let (key, expected) = self.size;
-        let found = tokens.len();
-        if found != expected {
-            return Err(MarianError::VocabSize {
-                path,
-                found,
-                key,
-                expected,
-            });
-        }
-        Ok(tokens)
-    }
-
-    fn vocabulary(
-        &self,
-        tokens: Vec<String>,
-        special: SpecialIds,
-    ) -> Result<PieceVocabulary, MarianError> {
-        let path = self.folder.join(self.model);
-        let model = SentencePiece::parse(&read_file(&path)?);
-        let model = model.map_err(|source| MarianError::Pieces { path, source })?;
-        PieceVocabulary::new(model, tokens, special).map_err(|source| MarianError::Vocabulary {
-            path: self.folder.join(self.vocab),
-            source,
-        })
+        }),
     }
 }
 
 /// Reads the tokens of a file, in the order of their ids.
 pub(super) fn tokens_by_id(path: &Path) -> Result<Vec<String>, MarianError> {
-    let ids: BTreeMap<String, usize> = read_json(path)?;
+    in_order(read_json(path)?, path)
+}
+
+/// Returns the tokens of a file in the order of their ids.
+pub(super) fn in_order(
+    ids: BTreeMap<String, usize>,
+    path: &Path,
+) -> Result<Vec<String>, MarianError> {
     let mut tokens = vec![None; ids.len()];
     for (token, id) in ids {
         match tokens.get_mut(id) {
@@ -210,7 +244,7 @@ pub(super) fn tokens_by_id(path: &Path) -> Result<Vec<String>, MarianError> {
     Ok(tokens.into_iter().flatten().collect())
 }
 
-fn id(tokens: &[String], token: &'static str, path: &Path) -> Result<u32, MarianError> {
+pub(super) fn id(tokens: &[String], token: &'static str, path: &Path) -> Result<u32, MarianError> {
     let found = (0..).zip(tokens).find(|(_, other)| *other == token);
     let path = path.to_owned();
     found

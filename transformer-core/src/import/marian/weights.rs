@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use burn::tensor::{Device, Tensor, TensorData};
 
 use super::MarianError;
+use super::binary::reorder;
 use super::settings::{Family, Settings};
 use super::vocabulary::rows;
 use crate::directory::Tokenizers;
@@ -53,27 +54,29 @@ pub(super) fn read(
         return Err(MarianError::NonFinite { path, found });
     }
     drop(names);
-    let mut weights = MarianWeights {
-        dict,
-        path,
-        d_model: settings.d_model(),
-    };
     let (src, tgt) = (rows(tokenizers.src()), rows(tokenizers.tgt()));
-    let n_rows = |rows: &[Option<u32>]| rows.iter().flatten().max().map_or(0, |last| last + 1);
-    let (n_src, n_tgt) = (n_rows(&src) as usize, n_rows(&tgt) as usize);
-    if settings.shares_embeddings() {
+    let mut weights = MarianWeights { dict, path };
+    if settings.share_encoder_decoder_embeddings {
         weights.copy_shared()?;
     }
-    weights.reorder(SRC, &src, n_src)?;
-    weights.reorder(TGT, &tgt, n_tgt)?;
-    weights.reorder(OUTPUT, &tgt, n_tgt)?;
-    weights.reorder_bias(&tgt, n_tgt)?;
+    for (name, rows) in [(SRC, &src), (TGT, &tgt), (OUTPUT, &tgt)] {
+        weights.reorder(name, rows, settings.d_model)?;
+    }
+    weights.reorder_bias(&tgt)?;
     match settings.family {
-        Family::Marian => weights.check_positions(device)?,
+        Family::Marian | Family::Pegasus => weights.check_positions(settings.d_model, device)?,
         Family::M2m100 => weights.remove_positions(),
-        Family::Mbart => {}
+        Family::Mbart | Family::Bart => {}
     }
     Ok((weights.dict, weights.path))
+}
+
+/// Returns the number of tokens that the file has.
+fn n_tokens(rows: &[Option<u32>]) -> usize {
+    rows.iter()
+        .flatten()
+        .max()
+        .map_or(0, |last| *last as usize + 1)
 }
 
 /// Returns the name of an entry of a pickle that is not a tensor. Names that start with an underscore are
@@ -89,7 +92,6 @@ fn non_tensor(path: &Path, dict: &StateDict) -> Option<String> {
 struct MarianWeights {
     dict: StateDict,
     path: PathBuf,
-    d_model: usize,
 }
 
 impl MarianWeights {
@@ -128,31 +130,40 @@ impl MarianWeights {
         &mut self,
         name: &str,
         rows: &[Option<u32>],
-        n_tokens: usize,
+        d_model: usize,
     ) -> Result<(), MarianError> {
-        let d_model = self.d_model;
-        let Some(values) = self.values(name, &[n_tokens, d_model])? else {
-            return Ok(());
-        };
-        let ordered = ordered(&values, rows, d_model, 0.0);
-        let data = TensorData::new(ordered, [rows.len(), d_model]);
-        self.dict.insert(name, data);
+        self.check_shape(name, [n_tokens(rows), d_model])?;
+        reorder(&mut self.dict, name, rows, n_tokens(rows), 0.0);
         Ok(())
     }
 
     /// Reorders the bias of the logits; a model without one gets zeros.
-    fn reorder_bias(&mut self, rows: &[Option<u32>], n_tokens: usize) -> Result<(), MarianError> {
-        let values = self.values(BIAS, &[1, n_tokens])?;
-        let values = values.unwrap_or_else(|| vec![0.0; n_tokens]);
+    fn reorder_bias(&mut self, rows: &[Option<u32>]) -> Result<(), MarianError> {
+        self.check_shape(BIAS, [1, n_tokens(rows)])?;
+        let values = self.dict.remove(BIAS);
+        let values = values.map(|bias| bias.iter::<f32>().collect());
+        let values = values.unwrap_or_else(|| vec![0.0; n_tokens(rows)]);
         let mut ordered = ordered(&values, rows, 1, IMPOSSIBLE);
         if rows[BOS as usize] == rows[EOS as usize] {
             // Our `<s>` is a copy.
             ordered[BOS as usize] = IMPOSSIBLE;
         }
-        self.dict.remove(BIAS);
-        self.dict
-            .insert("lm_head.bias", TensorData::new(ordered, [rows.len()]));
+        let bias = TensorData::new(ordered, [rows.len()]);
+        self.dict.insert("lm_head.bias", bias);
         Ok(())
+    }
+
+    /// Checks the shape of a tensor, if the file has it.
+    fn check_shape(&self, name: &str, expected: [usize; 2]) -> Result<(), MarianError> {
+        match self.dict.tensor(name).map(|tensor| &tensor.shape()[..]) {
+            Some(found) if found != expected => Err(MarianError::Shape {
+                path: self.path.clone(),
+                name: name.to_owned(),
+                found: found.to_vec(),
+                expected: expected.to_vec(),
+            }),
+            _ => Ok(()),
+        }
     }
 
     /// Removes the positions of old files of M2M-100, which are computed here.
@@ -164,14 +175,13 @@ impl MarianWeights {
     }
 
     /// Removes the positions, which are computed here, after checking that they are sinusoids.
-    fn check_positions(&mut self, device: &Device) -> Result<(), MarianError> {
+    fn check_positions(&mut self, d_model: usize, device: &Device) -> Result<(), MarianError> {
         for name in POSITIONS {
             let Some(found) = self.dict.remove(name) else {
                 continue;
             };
-            let shape: Vec<usize> = found.shape().iter().copied().collect();
-            let is_sinusoidal = matches!(shape[..], [len, width]
-                if width == self.d_model && width.is_multiple_of(2)
+            let is_sinusoidal = matches!(found.shape()[..], [len, width]
+                if width == d_model && width.is_multiple_of(2)
                     && is_near(&found, halves(len, width, device)));
             if !is_sinusoidal {
                 return Err(MarianError::Positions {
@@ -181,22 +191,6 @@ impl MarianWeights {
             }
         }
         Ok(())
-    }
-
-    fn values(&self, name: &str, expected: &[usize]) -> Result<Option<Vec<f32>>, MarianError> {
-        let Some(tensor) = self.dict.tensor(name) else {
-            return Ok(None);
-        };
-        let found: Vec<usize> = tensor.shape().iter().copied().collect();
-        if found != expected {
-            return Err(MarianError::Shape {
-                path: self.path.clone(),
-                name: name.to_owned(),
-                found,
-                expected: expected.to_vec(),
-            });
-        }
-        Ok(Some(tensor.iter::<f32>().collect()))
     }
 }
 

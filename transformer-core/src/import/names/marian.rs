@@ -1,5 +1,5 @@
-//! Names of `MarianMTModel`, `M2M100ForConditionalGeneration`, `MBartForConditionalGeneration` and
-//! `PegasusForConditionalGeneration` in Hugging Face's Transformers.
+//! Names of `MarianMTModel`, `M2M100ForConditionalGeneration`, `MBartForConditionalGeneration`,
+//! `BartForConditionalGeneration` and `PegasusForConditionalGeneration` in Hugging Face's Transformers.
 
 use super::layout::{Layout, kind, name_of};
 use crate::config::{Linear, Part, Place, Positions, TransformerConfig};

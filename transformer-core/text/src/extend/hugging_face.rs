@@ -3,10 +3,7 @@
 use std::collections::HashSet;
 
 use serde_json::{Value, json};
-use tokenizers::{
-    Model, NormalizedString, Normalizer, OffsetReferential, OffsetType, PreTokenizedString,
-    PreTokenizer, Tokenizer,
-};
+use tokenizers::{Model, OffsetReferential, OffsetType, Tokenizer};
 
 use super::error::ExtendError;
 use super::merges::Merges;
@@ -15,6 +12,7 @@ use crate::TokenizerError;
 use crate::cached_tokenizer::CachedTokenizer;
 use crate::json_layout::WORD_START;
 use crate::special::{N_SPECIAL, SPECIAL_TOKENS, UNK, byte_of};
+use crate::train::pre_tokenized;
 
 /// A `tokenizer.json` with more tokens.
 pub(super) struct ExtendedFile {
@@ -71,28 +69,16 @@ pub(super) fn word_of(
     piece: &str,
     position: PiecePosition,
 ) -> Result<String, ExtendError> {
-    let mut text = NormalizedString::from(piece);
-    if let Some(normalizer) = tokenizer.get_normalizer() {
-        let normalized = normalizer.normalize(&mut text);
-        normalized.map_err(TokenizerError::Encode)?;
-    }
-    let mut text = PreTokenizedString::from(text);
-    if let Some(pre_tokenizer) = tokenizer.get_pre_tokenizer() {
-        let divided = pre_tokenizer.pre_tokenize(&mut text);
-        divided.map_err(TokenizerError::Encode)?;
-    }
+    let text = pre_tokenized(tokenizer, piece)?;
     let words = text.get_splits(OffsetReferential::Normalized, OffsetType::None);
     let words: Vec<&str> = words.into_iter().map(|(word, _, _)| word).collect();
     let bare = |word: &str| word.trim_start_matches(WORD_START).to_owned();
     match words.as_slice() {
-        [word] if bare(word).is_empty() => Err(ExtendError::Dropped {
-            piece: piece.to_owned(),
-        }),
-        [word] => Ok(match position {
+        [word] if !bare(word).is_empty() => Ok(match position {
             PiecePosition::WordStart => (*word).to_owned(),
             PiecePosition::InWord => bare(word),
         }),
-        [] => Err(ExtendError::Dropped {
+        [] | [_] => Err(ExtendError::Dropped {
             piece: piece.to_owned(),
         }),
         words => Err(ExtendError::Divided {

@@ -49,6 +49,10 @@ impl PieceVocabulary {
         let tokens = tokens.chain(added.iter().map(|it| it.token.clone()));
         let vocabulary = Self::new(model, tokens.collect(), self.special())?;
         let vocabulary = vocabulary.with_languages(self.languages().cloned())?;
+        let vocabulary = match self.has_only_pieces() {
+            true => vocabulary.with_only_pieces(),
+            false => vocabulary,
+        };
         Ok((vocabulary, added))
     }
 

@@ -27,7 +27,8 @@ const TAG: (&str, &str) = (">>", "<<");
 /// A tag (`>>deu<<`) at the start of a line is one token, even if the model would split it.
 ///
 /// The vocabulary of a multilingual model has [`LanguageTokens`] instead of tags. Text is never encoded to them, and
-/// they are left out of decoded text, as are all other tokens that are not pieces.
+/// they are left out of decoded text, as are all other tokens that are not pieces. The latter holds for any vocabulary
+/// [`with_only_pieces`](Self::with_only_pieces), too.
 ///
 /// The ids of the vocabulary are renumbered: the special tokens of this crate come first, then all other tokens in
 /// their order. [`rows`](Self::rows) maps the new ids to those of the vocabulary.
@@ -40,6 +41,7 @@ pub struct PieceVocabulary {
     /// Maps ordinary tokens to our ids.
     ids: HashMap<String, u32>,
     languages: Option<LanguageTokens>,
+    only_pieces: bool,
 }
 
 /// The ids of a vocabulary's special tokens.
@@ -72,6 +74,8 @@ struct FileModel {
     vocab: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     languages: Option<LanguageTokens>,
+    #[serde(default, skip_serializing_if = "is_false")]
+    only_pieces: bool,
     /// The model file, in Base64.
     spm: String,
 }
@@ -128,7 +132,18 @@ impl PieceVocabulary {
             rows,
             ids,
             languages: None,
+            only_pieces: false,
         })
+    }
+
+    /// Makes tokens that are not pieces of the model unreadable, as in models of Pegasus: a line begins with no tag, and
+    /// these tokens have no text.
+    #[must_use]
+    pub fn with_only_pieces(self) -> Self {
+        Self {
+            only_pieces: true,
+            ..self
+        }
     }
 
     /// Adds the languages of a multilingual model.
@@ -187,9 +202,9 @@ impl PieceVocabulary {
     }
 
     pub(crate) fn encode_spans(&self, line: &str) -> (Vec<u32>, Vec<Range<usize>>) {
-        let tag_len = match self.languages {
-            Some(_) => 0,
-            None => tag_len(line),
+        let tag_len = match self.has_only_pieces() {
+            true => 0,
+            false => tag_len(line),
         };
         let (tag, rest) = line.split_at(tag_len);
         let mut ids = Vec::new();
@@ -220,7 +235,12 @@ impl PieceVocabulary {
 
     /// Returns whether a token may be a part of a text.
     fn can_be_text(&self, token: &str) -> bool {
-        self.languages.is_none() || self.model.has_piece(token)
+        !self.has_only_pieces() || self.model.has_piece(token)
+    }
+
+    /// Returns whether tokens that are not pieces of the model have no text.
+    pub(super) fn has_only_pieces(&self) -> bool {
+        self.only_pieces || self.languages.is_some()
     }
 
     /// Returns the ids of a piece; empty if it is unknown.
@@ -282,6 +302,7 @@ impl PieceVocabulary {
                 special: self.special,
                 vocab: self.tokens.clone(),
                 languages: self.languages.clone(),
+                only_pieces: self.only_pieces,
                 spm: BASE64_STANDARD.encode(self.model.file()),
             },
         };
@@ -309,9 +330,16 @@ impl PieceVocabulary {
         let spm = BASE64_STANDARD.decode(&file.spm);
         let spm = spm.map_err(|_| SentencePieceError::Base64)?;
         let model = SentencePiece::parse(&spm).map_err(SentencePieceError::in_vocabulary)?;
-        let vocabulary = Self::new(model, file.vocab, file.special)?;
+        let vocabulary = Self {
+            only_pieces: file.only_pieces,
+            ..Self::new(model, file.vocab, file.special)?
+        };
         vocabulary.with_languages(file.languages)
     }
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 /// Returns the length in bytes of the tag at the start of a line.

@@ -53,6 +53,7 @@ pub fn marian_search(generation: &Generation, tokenizers: &Tokenizers) -> Search
             EarlyStopping::Never => StopRule::Never,
         },
         renormalize: generation.renormalizes,
+        no_repeat_ngram: generation.no_repeat_ngram,
         banned: generation.banned.iter().filter_map(ours).collect(),
         ..defaults
     }
