@@ -22,5 +22,6 @@ pub use page::{GENERATOR, SCRIPT, STYLE, TEMPLATE, page, page_data};
 #[doc(hidden)]
 pub use record::words_of;
 pub use selection::{ColorScale, Head, Kind, LayerHead, Selection, View};
+#[doc(hidden)]
 pub use transformer_core::text::Link;
 pub use weights::{Attention, Map, Token};
