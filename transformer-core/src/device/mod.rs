@@ -23,6 +23,7 @@ pub use choose::{choose, describe, has_collectives, several};
 pub(crate) use cpu_memory::{CpuBackend, CpuOp, DispatchTo, run_on_cpu};
 #[doc(hidden)]
 pub use cpu_memory::{is_cpu_memory, is_rust_cpu};
+#[doc(hidden)]
 pub use error::DeviceError;
 #[doc(hidden)]
 pub use libtorch::limit_libtorch_to_one_thread;

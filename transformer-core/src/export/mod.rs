@@ -19,6 +19,7 @@ mod state_dict;
 
 pub use bergamot::to_bergamot;
 pub use ctranslate2::to_ctranslate2;
+#[doc(hidden)]
 pub use error::ExportError;
 pub use files::to_safetensors;
 pub use marian::{to_marian, to_pegasus};

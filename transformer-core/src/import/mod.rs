@@ -27,17 +27,20 @@ mod pytorch;
 mod pytorch;
 mod state_dict_error;
 
-pub use ctranslate2::CTranslate2Error;
-pub use fit::ImportError;
 #[doc(hidden)]
-pub use fit::Misfit;
-pub use marian::{Marian, MarianError};
+pub use ctranslate2::CTranslate2Error;
+#[doc(hidden)]
+pub use fit::{ImportError, Misfit};
+pub use marian::Marian;
+#[doc(hidden)]
+pub use marian::MarianError;
 pub use names::Names;
 #[doc(hidden)]
 pub use names::PytorchNames;
 #[doc(hidden)]
 pub use state_dict::NonFinite;
 pub use state_dict::StateDict;
+#[doc(hidden)]
 pub use state_dict_error::StateDictError;
 #[doc(hidden)]
 pub use word_vectors::{WordVectors, WordVectorsError};

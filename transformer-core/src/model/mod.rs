@@ -43,6 +43,7 @@ pub use decoder::Decoder;
 pub use embedding::{MatrixParts, VocabularyMatrix};
 pub use encoder::{Encoder, EncoderLayer};
 pub use feed_forward::FeedForward;
+#[doc(hidden)]
 pub use key_values::KeyValues;
 pub use language_model::LanguageModel;
 pub use mask::{AttentionMasks, Mask};

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::hash::Hash;
 
 use super::metric::{Metric, corpus_sums};
-use super::{Case, SACREBLEU_VERSION, ngrams, python};
+use super::tokenization::split_at_spaces;
+use super::{Case, SACREBLEU_VERSION, ngrams};
 
 /// The metric chrF with its settings. The default is sacreBLEU's chrF2: characters up to order 6, no words.
 ///
@@ -101,7 +102,7 @@ struct Units<'l> {
 impl<'l> Units<'l> {
     fn of(line: &'l str) -> Self {
         Self {
-            chars: python::split(line).flat_map(str::chars).collect(),
+            chars: split_at_spaces(line).flat_map(str::chars).collect(),
             words: words(line),
         }
     }
@@ -144,7 +145,7 @@ fn order_counts<T: Eq + Hash>(
 /// otherwise its first character.
 fn words(line: &str) -> Vec<&str> {
     let mut words = Vec::new();
-    for word in python::split(line) {
+    for word in split_at_spaces(line) {
         let mut characters = word.char_indices();
         let (Some((_, first)), Some((last_at, last))) = (characters.next(), characters.next_back())
         else {

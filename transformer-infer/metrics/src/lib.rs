@@ -5,36 +5,28 @@
 //! its tests of statistical significance.
 
 mod bleu;
-mod case;
 mod chrf;
 mod edit_rate;
 mod metric;
 mod ngrams;
 mod numpy_random;
-mod python;
-mod sacrebleu;
 mod significance;
 mod ter;
-mod ter_words;
 mod tokenization;
 
 #[doc(hidden)]
 pub use bleu::Orders;
 pub use bleu::{Bleu, BleuScore, Smoothing};
-#[doc(hidden)]
-pub use case::Case;
 pub use chrf::Chrf;
 pub use metric::Metric;
 #[doc(hidden)]
-pub use metric::{CorpusCounts, add_counts};
-#[doc(hidden)]
-pub use python::is_space as is_python_space;
-#[doc(hidden)]
-pub use sacrebleu::SACREBLEU_VERSION;
+pub use metric::{Case, CorpusCounts, SACREBLEU_VERSION, add_counts};
 pub use significance::PairedTest;
 #[doc(hidden)]
 pub use significance::{Compared, PairedTestKind};
 pub use ter::Ter;
 #[doc(hidden)]
-pub use ter_words::{Normalization, Punctuation, Scripts};
+pub use ter::{Normalization, Punctuation, Scripts};
 pub use tokenization::Tokenization;
+#[doc(hidden)]
+pub use tokenization::is_python_space;

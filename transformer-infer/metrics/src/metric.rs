@@ -1,5 +1,6 @@
 //! [`Metric`]: the interface of all metrics, and the counts that their scores are made of.
 
+use std::borrow::Cow;
 use std::fmt;
 
 /// A metric with a score that is a function of sums over the sentences of a text.
@@ -115,3 +116,34 @@ pub fn add_counts(sums: &mut Vec<f64>, counts: &[f64]) {
         *sum += count;
     }
 }
+
+/// The treatment of upper and lower case by a metric.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Case {
+    /// Upper and lower case differ.
+    #[default]
+    Mixed,
+    /// Both sides are converted to lower case first.
+    Lower,
+}
+
+impl Case {
+    /// Returns the name in sacreBLEU's signatures.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Mixed => "mixed",
+            Self::Lower => "lc",
+        }
+    }
+
+    /// Returns the line in the case for comparison.
+    pub(super) fn apply(self, line: &str) -> Cow<'_, str> {
+        match self {
+            Self::Mixed => Cow::Borrowed(line),
+            Self::Lower => Cow::Owned(line.to_lowercase()),
+        }
+    }
+}
+
+/// The version of sacreBLEU that the metrics reproduce, as named in their signatures.
+pub const SACREBLEU_VERSION: &str = "2.5.1";

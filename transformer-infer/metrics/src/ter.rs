@@ -1,7 +1,11 @@
 //! TER, the translation edit rate (Snover et al. 2006, <https://aclanthology.org/2006.amta-papers.25/>).
 
+use std::sync::LazyLock;
+
+use regex::Regex;
+
 use super::metric::{Metric, corpus_sums};
-use super::ter_words::{self, Normalization, Punctuation, Scripts};
+use super::tokenization::{V13A, apply, is_python_space, pattern, split_at_spaces, unescape_marks};
 use super::{Case, SACREBLEU_VERSION, edit_rate};
 
 /// The metric TER with its settings. The default is sacreBLEU's: words between spaces, in lower case.
@@ -51,9 +55,27 @@ impl Ter {
         self.score_of(&corpus_sums(self, pairs))
     }
 
+    /// Splits a line into words: the rules of tercom's `Normalizer.java`, as in sacreBLEU.
     fn words(&self, line: &str) -> Vec<String> {
         let line = self.case.apply(line);
-        ter_words::words(&line, self.normalization, self.punctuation, self.scripts)
+        let mut line = line.trim_end_matches(is_python_space).to_owned();
+        if line.is_empty() {
+            return Vec::new();
+        }
+        if self.normalization == Normalization::Tercom {
+            line = normalize(&line);
+            if self.scripts == Scripts::Asian {
+                line = IDEOGRAPHS.replace_all(&line, " ${1} ").into_owned();
+                line = ASIAN_MARKS.replace_all(&line, " ${1} ").into_owned();
+            }
+        }
+        if self.punctuation == Punctuation::Drop {
+            line = line.replace(['.', ',', '?', ':', ';', '!', '"', '(', ')'], "");
+            if self.scripts == Scripts::Asian {
+                line = ASIAN_MARKS.replace_all(&line, "").into_owned();
+            }
+        }
+        split_at_spaces(&line).map(str::to_owned).collect()
     }
 }
 
@@ -103,6 +125,61 @@ impl Metric for Ter {
         };
         100.0 * rate
     }
+}
+
+/// TER's normalization of a line before it is split at spaces.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Normalization {
+    /// Not at all.
+    #[default]
+    None,
+    /// Punctuation becomes separate words, as with 13a for BLEU.
+    Tercom,
+}
+
+/// TER's treatment of punctuation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Punctuation {
+    /// Punctuation is kept.
+    #[default]
+    Keep,
+    /// Punctuation is removed.
+    Drop,
+}
+
+/// The scripts with punctuation that TER recognizes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Scripts {
+    /// Western ones.
+    #[default]
+    Western,
+    /// Chinese and Japanese as well; normalization makes each of their characters a word.
+    Asian,
+}
+
+/// Chinese and Japanese characters that are words by themselves. sacreBLEU's range `\u3200-\u3f22` is copied
+/// unchanged. Its rules for kana between other characters never match, because they require the beginning of the
+/// line, which is a space by then.
+static IDEOGRAPHS: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(concat!(
+        r"([\u{4e00}-\u{9fff}\u{3400}-\u{4dbf}\u{31c0}-\u{31ef}\u{2e80}-\u{2eff}\u{3300}-\u{33ff}",
+        r"\u{f900}-\u{faff}\u{fe30}-\u{fe4f}\u{3200}-\u{3f22}])",
+    ))
+});
+
+/// Punctuation of Chinese and Japanese, and full-width marks.
+static ASIAN_MARKS: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(concat!(
+        r"([\u{3001}\u{3002}\u{3008}-\u{3011}\u{3014}-\u{301f}\u{ff61}-\u{ff65}\u{30fb}",
+        r"\u{ff0e}\u{ff0c}\u{ff1f}\u{ff1a}\u{ff1b}\u{ff01}\u{ff02}\u{ff08}\u{ff09}])",
+    ))
+});
+
+/// Separates punctuation as 13a does, and the possessive `'s` as well.
+fn normalize(line: &str) -> String {
+    let line = line.replace("\n-", "").replace('\n', " ");
+    let marks = apply(&V13A[..1], format!(" {} ", unescape_marks(&line)));
+    apply(&V13A[1..], marks.replace("'s ", " 's "))
 }
 
 #[cfg(test)]

@@ -6,8 +6,6 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde::{Deserialize, Serialize};
 
-use super::python;
-
 /// A way to split a line into words, with sacreBLEU's names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -100,15 +98,15 @@ impl Tokenization {
 
     /// Splits a line into words.
     pub fn words(self, line: &str) -> Vec<String> {
-        let line = line.trim_end_matches(python::is_space);
-        let owned = |line: &str| python::split(line).map(str::to_owned).collect();
+        let line = line.trim_end_matches(is_python_space);
+        let owned = |line: &str| split_at_spaces(line).map(str::to_owned).collect();
         match self {
             Self::V13a => owned(&apply(&*V13A, format!(" {} ", unescape(line)))),
             Self::Intl => owned(&apply(&*INTL, line.to_owned())),
             Self::Zh => owned(&apply(&*V13A, with_chinese_apart(line))),
             Self::Char => line
                 .chars()
-                .filter(|&character| !python::is_space(character))
+                .filter(|&character| !is_python_space(character))
                 .map(String::from)
                 .collect(),
             Self::None => owned(line),
@@ -120,7 +118,7 @@ impl Tokenization {
 fn with_chinese_apart(line: &str) -> String {
     let is_word = |character: char| CHINESE.iter().any(|range| range.contains(&character));
     let mut apart = String::with_capacity(2 * line.len());
-    for character in line.trim_start_matches(python::is_space).chars() {
+    for character in line.trim_start_matches(is_python_space).chars() {
         match is_word(character) {
             true => apart.extend([' ', character, ' ']),
             false => apart.push(character),
@@ -148,6 +146,16 @@ pub(super) fn unescape_marks(line: &str) -> String {
         .replace("&amp;", "&")
         .replace("&lt;", "<")
         .replace("&gt;", ">")
+}
+
+/// Returns whether Python's `str.split()` splits at this character.
+pub fn is_python_space(character: char) -> bool {
+    character.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&character)
+}
+
+/// Splits a line at white space, as `line.split()` does.
+pub(super) fn split_at_spaces(line: &str) -> impl Iterator<Item = &str> {
+    line.split(is_python_space).filter(|word| !word.is_empty())
 }
 
 #[cfg(test)]
@@ -187,5 +195,16 @@ mod tests {
     #[test]
     fn escaped_characters_are_read_once() {
         assert_eq!(Tokenization::V13a.words("&amp;lt;"), ["<"]);
+    }
+}
+
+#[cfg(test)]
+mod python_tests {
+    use super::*;
+
+    #[test]
+    fn file_separators_and_no_break_spaces_are_white_space() {
+        let words: Vec<&str> = split_at_spaces(" a\u{1c}b\u{a0}\u{3000}c\u{200b}d ").collect();
+        assert_eq!(words, ["a", "b", "c\u{200b}d"]);
     }
 }

@@ -52,9 +52,9 @@ impl Chosen {
 #[derive(Debug)]
 pub(super) struct Likeliest {
     n: usize,
-    candidates: Vec<Candidate>,
+    pub(super) candidates: Vec<Candidate>,
     /// The sum of scores that a continuation has to exceed; only a few do.
-    threshold: f64,
+    pub(super) threshold: f64,
 }
 
 impl Likeliest {
@@ -64,16 +64,6 @@ impl Likeliest {
             candidates: Vec::with_capacity(n.min(MOST_RESERVED) + 1),
             threshold: f64::NEG_INFINITY,
         }
-    }
-
-    /// Returns the continuations, the likeliest first.
-    pub(super) fn into_candidates(self) -> Vec<Candidate> {
-        self.candidates
-    }
-
-    /// Returns the sum of scores that a continuation has to exceed.
-    pub(super) fn threshold(&self) -> f64 {
-        self.threshold
     }
 
     /// Inserts a continuation if it is among the likeliest, and only then looks up its log-probability.

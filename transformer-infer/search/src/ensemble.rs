@@ -1,6 +1,7 @@
 //! [`Ensemble`]: several models that predict together.
 
 use serde::{Deserialize, Serialize};
+use strum::{Display, EnumString};
 
 use super::{NextToken, SearchError};
 
@@ -8,16 +9,7 @@ use super::{NextToken, SearchError};
 ///
 /// Written as text, the kinds are `probs` and `log-probs`.
 #[derive(
-    Clone,
-    Copy,
-    Debug,
-    Default,
-    PartialEq,
-    Eq,
-    Serialize,
-    Deserialize,
-    strum::Display,
-    strum::EnumString,
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, Display, EnumString,
 )]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case", parse_err_ty = SearchError, parse_err_fn = unknown)]

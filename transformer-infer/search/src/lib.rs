@@ -5,60 +5,44 @@
 #[cfg(test)]
 extern crate self as transformer_search;
 
-mod at_limit;
-mod beam;
 mod candidates;
 mod config;
-mod coverage;
 mod ensemble;
 mod error;
-mod greedy;
 mod hypothesis;
-mod length_limit;
+mod lengths;
 mod next_token;
-mod penalty;
-mod phrase;
 mod phrase_beam;
 mod phrase_tracker;
-mod predicted;
-mod prefix_scorer;
 mod processors;
 mod recorder;
 mod request;
+mod rules;
 mod run;
 mod running;
-mod sample;
 mod sampling;
 mod sentence_beam;
 mod sequences;
-mod stop_rule;
 #[cfg(test)]
 mod tests;
 
-#[doc(hidden)]
-pub use at_limit::AtLimit;
-pub use beam::beam_search;
 pub use config::Search;
 #[doc(hidden)]
 pub use ensemble::{Ensemble, EnsembleMean};
 pub use error::SearchError;
-pub use greedy::greedy_search;
 pub use hypothesis::Hypothesis;
-pub use length_limit::LengthLimit;
+pub use lengths::{LengthLimit, LengthPenalty};
 pub use next_token::NextToken;
 #[doc(hidden)]
-pub use next_token::{NEVER_GENERATED, ScoredToken};
-pub use penalty::LengthPenalty;
-#[doc(hidden)]
-pub use phrase::{Phrase, Position, TokenEdges, Variant};
-#[doc(hidden)]
-pub use prefix_scorer::PrefixScorer;
+pub use next_token::{NEVER_GENERATED, PrefixScorer, ScoredToken};
 #[doc(hidden)]
 pub use recorder::{Recorder, SearchStep};
 #[doc(hidden)]
-pub use request::Request;
+pub use request::{Phrase, Position, Request, TokenEdges, Variant};
+#[doc(hidden)]
+pub use rules::AtLimit;
+pub use rules::StopRule;
+pub use run::{beam_search, greedy_search, sample};
 #[doc(hidden)]
 pub use running::{Found, RunningSearch};
-pub use sample::sample;
 pub use sampling::Sampling;
-pub use stop_rule::StopRule;

@@ -117,7 +117,7 @@ impl Offer<'_> {
     /// Offers EOS if all phrases are met, the tokens that begin or continue a phrase even if a rule forbids them, and
     /// text.
     fn to(&self, banks: &mut Banks, phrases: &RequiredPhrases<'_>) {
-        let is_complete = self.tracker.n_required() == 0;
+        let is_complete = self.tracker.n_required == 0;
         let eos = self.scores[EOS as usize];
         if is_complete {
             self.token(banks, 0, EOS, eos);
@@ -134,8 +134,8 @@ impl Offer<'_> {
                     self.log_probs[id as usize]
                 };
                 let grown = phrases.grow(self.tracker, id, is_allowed);
-                if let Some(grown) = grown.filter(|grown| grown.n_required() <= room) {
-                    self.token(banks, grown.n_required(), id, score);
+                if let Some(grown) = grown.filter(|grown| grown.n_required <= room) {
+                    self.token(banks, grown.n_required, id, score);
                     n_offered += 1;
                 }
             }
@@ -158,7 +158,7 @@ impl Offer<'_> {
         let possible = phrases.n_required_after_any_text(self.tracker);
         let thresholds = possible
             .filter(|n| *n <= room)
-            .map(|n| banks.bank(n).threshold());
+            .map(|n| banks.bank(n).threshold);
         let Some(threshold) = thresholds.reduce(f64::min) else {
             return;
         };
@@ -219,7 +219,7 @@ impl Banks {
 
     /// Chooses `width` prefixes, and the complete ones that end with EOS among the first `beam_size`.
     fn choose(self, beam_size: usize, width: usize) -> Chosen {
-        let mut banks = self.0.into_iter().map(Likeliest::into_candidates);
+        let mut banks = self.0.into_iter().map(|bank| bank.candidates);
         let mut complete = banks.next().unwrap_or_default();
         let is_eos = |candidate: &Candidate| candidate.step.id == EOS;
         let first = complete.iter().take(beam_size).copied();

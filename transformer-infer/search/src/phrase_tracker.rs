@@ -32,8 +32,8 @@ pub(super) struct PhraseTracker {
     readings: Vec<Reading>,
     /// The last token; `None` before the first.
     last: Option<u32>,
-    /// The smallest number of tokens that a reading needs for its unmet phrases.
-    n_required: usize,
+    /// The smallest number of tokens that a reading needs for its unmet phrases; 0 if all are met.
+    pub(super) n_required: usize,
 }
 
 /// One interpretation of a sequence of tokens.
@@ -111,7 +111,7 @@ impl<'a> RequiredPhrases<'a> {
         let room = most.saturating_sub(request.prefix.len());
         loop {
             let required = Self::new(phrases);
-            if phrases.is_empty() || required.follow(&request.prefix).n_required() <= room {
+            if phrases.is_empty() || required.follow(&request.prefix).n_required <= room {
                 return required;
             }
             phrases = &phrases[..required.phrases.len() - 1];
@@ -340,13 +340,6 @@ impl<'a> RequiredPhrases<'a> {
             last,
             n_required,
         }
-    }
-}
-
-impl PhraseTracker {
-    /// Returns the number of tokens that the unmet phrases need; 0 if all are met.
-    pub(super) fn n_required(&self) -> usize {
-        self.n_required
     }
 }
 

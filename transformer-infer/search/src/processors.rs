@@ -4,6 +4,8 @@
 //! a repetition penalty lowers them, and a forbidden token gets −∞. A forced prefix takes precedence over all of
 //! them ([`Request::prefix`]).
 
+use std::slice;
+
 use transformer_text::EOS;
 
 use super::hypothesis::Prefix;
@@ -21,7 +23,7 @@ pub(super) struct Processors<'a> {
 /// The prediction of the next token of every row.
 #[derive(Debug)]
 pub(super) struct Prediction {
-    vocab_size: usize,
+    pub(super) vocab_size: usize,
     /// The model's log-probabilities.
     log_probs: Vec<f32>,
     /// The scores that the search compares; empty if they are the log-probabilities.
@@ -207,10 +209,6 @@ impl Prediction {
     pub(super) fn attention(&self, row: usize) -> Option<&[f32]> {
         self.attention.get(row).map(Vec::as_slice)
     }
-
-    pub(super) fn vocab_size(&self) -> usize {
-        self.vocab_size
-    }
 }
 
 /// Shifts scores so that the probabilities of the allowed tokens sum to 1.
@@ -264,6 +262,36 @@ fn forbid_repeated_ngrams(scores: &mut [f32], ids: &[u32], n: usize) {
     for ngram in ids.windows(n) {
         if ngram.starts_with(last) {
             forbid(scores, ngram[n - 1]);
+        }
+    }
+}
+
+/// The prediction of one step for all rows.
+#[derive(Debug)]
+pub(super) enum Predicted {
+    /// The likeliest tokens of each row, including all that can be chosen.
+    TopK(Vec<Vec<ScoredToken>>),
+    /// Only the likeliest token of each row.
+    Best(Vec<ScoredToken>),
+    /// The scores of the whole vocabulary.
+    All(Prediction),
+}
+
+impl Predicted {
+    /// Returns the model's log-probability of each token of a row, if all were read.
+    pub(super) fn log_probs(&self, row: usize) -> &[f32] {
+        match self {
+            Self::TopK(_) | Self::Best(_) => &[],
+            Self::All(prediction) => prediction.log_probs(row),
+        }
+    }
+
+    /// Returns the likeliest tokens of a row; empty if all tokens were read.
+    pub(super) fn likeliest(&self, row: usize) -> &[ScoredToken] {
+        match self {
+            Self::TopK(top_k) => &top_k[row],
+            Self::Best(best) => slice::from_ref(&best[row]),
+            Self::All(_) => &[],
         }
     }
 }

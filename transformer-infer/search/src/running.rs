@@ -4,7 +4,7 @@ use std::mem;
 
 use super::hypothesis::Prefix;
 use super::next_token::select_rows;
-use super::predicted::Predicted;
+use super::processors::Predicted;
 use super::processors::Processors;
 use super::sentence_beam::{Beam, n_candidates};
 use super::sequences::Sequences;
@@ -233,16 +233,16 @@ impl RunningSearch {
 impl Sentence {
     fn request(&self) -> &Request {
         match &self.state {
-            State::Beam(beam) => beam.request(),
-            State::Sequences(sequences) => sequences.request(),
+            State::Beam(beam) => &beam.request,
+            State::Sequences(sequences) => &sequences.request,
         }
     }
 
     /// Returns the unfinished outputs: one for each row of the model.
     fn prefixes(&self) -> &[Prefix] {
         match &self.state {
-            State::Beam(beam) => beam.prefixes(),
-            State::Sequences(sequences) => sequences.prefixes(),
+            State::Beam(beam) => &beam.beam,
+            State::Sequences(sequences) => &sequences.prefixes,
         }
     }
 
@@ -268,7 +268,7 @@ impl Sentence {
     fn is_done(&self, search: &Search) -> bool {
         match &self.state {
             State::Beam(beam) => beam.is_done(search),
-            State::Sequences(sequences) => sequences.prefixes().is_empty(),
+            State::Sequences(sequences) => sequences.prefixes.is_empty(),
         }
     }
 

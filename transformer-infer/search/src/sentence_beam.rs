@@ -5,7 +5,7 @@ use transformer_text::EOS;
 use super::candidates::{Chosen, Likeliest};
 use super::hypothesis::{Prefix, Step};
 use super::phrase_beam::{PhraseBeam, n_phrases_met};
-use super::predicted::Predicted;
+use super::processors::Predicted;
 use super::{AtLimit, Hypothesis, Request, ScoredToken, Search, StopRule};
 
 /// Returns the number of continuations that a step ranks for each sentence.
@@ -16,13 +16,13 @@ pub(super) fn n_candidates(search: &Search) -> usize {
 /// The state of the search of one sentence.
 #[derive(Debug)]
 pub(super) struct Beam {
-    request: Request,
+    pub(super) request: Request,
     /// Maximum number of hypotheses that are returned.
     n_best: usize,
     /// Number of tokens in each prefix of the beam.
     n_tokens: usize,
-    /// The beam: unfinished prefixes, the likeliest first.
-    beam: Vec<Prefix>,
+    /// The beam: unfinished prefixes, the likeliest first; one for each row of the model.
+    pub(super) beam: Vec<Prefix>,
     /// The requirements of the phrases, if there are any.
     phrases: Option<PhraseBeam>,
     /// The best finished hypotheses, the best first; at most `beam_size`.
@@ -45,15 +45,6 @@ impl Beam {
             given_up: None,
             request,
         }
-    }
-
-    pub(super) fn request(&self) -> &Request {
-        &self.request
-    }
-
-    /// Returns the unfinished prefixes: one for each row of the model.
-    pub(super) fn prefixes(&self) -> &[Prefix] {
-        &self.beam
     }
 
     /// Appends one token to all prefixes, and returns for each new prefix the index of its parent.
@@ -127,7 +118,7 @@ impl Beam {
         let n_continuations = match predicted {
             Predicted::TopK(top_k) => top_k[rows.clone()].iter().map(Vec::len).sum(),
             Predicted::Best(_) => rows.len(),
-            Predicted::All(prediction) => prediction.vocab_size() * rows.len(),
+            Predicted::All(prediction) => prediction.vocab_size * rows.len(),
         };
         let mut best = Likeliest::new(n_candidates(search).min(n_continuations));
         for (row, (parent, prefix)) in rows.zip(self.beam.iter().enumerate()) {
@@ -141,7 +132,7 @@ impl Beam {
                 best.offer(parent, prefix, id, log_prob, || log_prob);
             }
         }
-        Chosen::of(best.into_candidates(), search.beam_size)
+        Chosen::of(best.candidates, search.beam_size)
     }
 
     /// Appends a token of the forced prefix to the only prefix of the beam.

@@ -4,16 +4,16 @@ use transformer_text::EOS;
 
 use super::hypothesis::{Prefix, Step};
 use super::next_token::best_of_row;
-use super::predicted::Predicted;
+use super::processors::Predicted;
 use super::processors::Prediction;
 use super::{Hypothesis, Request, Sampling, ScoredToken, Search};
 
 /// The sequences of one sentence: the samples, or the one that greedy search finds.
 #[derive(Debug)]
 pub(super) struct Sequences {
-    request: Request,
+    pub(super) request: Request,
     /// The unfinished sequences: one for each row of the model.
-    prefixes: Vec<Prefix>,
+    pub(super) prefixes: Vec<Prefix>,
     /// For each of them, the number of the sample, from 0.
     samples: Vec<usize>,
     /// The result of each sample.
@@ -28,14 +28,6 @@ impl Sequences {
             samples: (0..n_samples).collect(),
             found: vec![None; n_samples],
         }
-    }
-
-    pub(super) fn request(&self) -> &Request {
-        &self.request
-    }
-
-    pub(super) fn prefixes(&self) -> &[Prefix] {
-        &self.prefixes
     }
 
     /// Returns the tokens of the sequence; `None` if there are several.

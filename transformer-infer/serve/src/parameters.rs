@@ -1,7 +1,7 @@
 //! [`Parameters`]: the parameters of a request in any of its forms.
 
 use axum::body::Bytes;
-use axum::extract::{FromRequest, Multipart, Request};
+use axum::extract::{FromRequest, FromRequestParts, Multipart, Request};
 use axum::http::Uri;
 use axum::http::header::CONTENT_TYPE;
 use percent_encoding::percent_decode;
@@ -9,7 +9,8 @@ use serde::de::{DeserializeOwned, Error as _, IgnoredAny};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
-use crate::http::ApiError;
+use crate::http::{ApiError, Client, KeyPlace};
+use crate::state::{Caller, Shared};
 
 /// The names of the key in all interfaces.
 const KEYS: [&str; 3] = ["auth_key", "api_key", "key"];
@@ -26,27 +27,32 @@ pub(crate) fn key_in_query(uri: &Uri) -> Option<String> {
 /// Other servers accept all these forms, and clients use all of them. The body takes precedence over the query. The
 /// functions [`text`], [`texts`], [`list`], [`number`] and [`flag`] read a field in the notation of JSON and of forms.
 pub(crate) trait Parameters: DeserializeOwned {
-    /// Reads the parameters of a request, and admits its caller by the key among them, before anything else is checked.
-    /// The body is limited.
-    async fn admitted<C>(
-        request: Request,
-        admit: impl FnOnce(Option<&str>) -> Result<C, ApiError>,
-    ) -> Result<(C, Self), ApiError> {
-        let fields = Fields::of(request).await?;
-        let key = fields.key();
-        let parsed = fields.parse::<Self>();
-        let caller = match &parsed {
-            Ok(parsed) => admit(parsed.key()),
-            Err(_) => admit(key.as_deref()),
-        };
-        Ok((caller?, parsed?))
-    }
-
     /// Returns the key of the caller, if it is among the parameters.
     fn key(&self) -> Option<&str>;
 
     /// Takes the file of a form.
     fn set_file(&mut self, _: UploadedFile) {}
+}
+
+/// Reads the parameters of a request, and checks and counts its caller by the key among them or in the head, before
+/// anything else is checked. The body is limited.
+pub(crate) async fn admitted<P: Parameters>(
+    shared: &Shared,
+    request: Request,
+    keys: KeyPlace,
+) -> Result<(Caller, P), ApiError> {
+    let (mut parts, body) = request.into_parts();
+    let Ok(client) = Client::from_request_parts(&mut parts, &()).await;
+    let fields = Fields::of(Request::from_parts(parts, body)).await?;
+    let of_fields = fields.key();
+    let parsed = fields.parse::<P>();
+    let key = parsed.as_ref().map_or(of_fields.as_deref(), P::key);
+    let in_head = client.key.as_deref();
+    let key = match keys {
+        KeyPlace::HeadOrParameters => key.or(in_head),
+        KeyPlace::Head | KeyPlace::HeadElseParameters => in_head.or(key),
+    };
+    Ok((shared.admit(&client, key)?, parsed?))
 }
 
 /// The fields of a request, before their types are known.

@@ -43,7 +43,7 @@ impl BleuCommand {
         while let Some(row) = rows.next_row()? {
             scores.add(&row[0], &row[1..]);
         }
-        match scores.n_lines() {
+        match scores.n_lines {
             0 => Err(CommandError::NothingToScore {
                 path: self.hyp.clone(),
             }),

@@ -27,7 +27,6 @@ pub(crate) enum CommandError {
     /// The system starts too few threads.
     #[error(transparent)]
     Threads(#[from] ThreadsError),
-    /// The thread that reads standard input cannot be started.
     #[error(
         "cannot start the thread that reads standard input; raise the limit of processes (`ulimit -u`), or give the \
          text as arguments"
@@ -54,14 +53,12 @@ pub(crate) enum CommandError {
     /// The vocabulary of a model cannot be extended.
     #[error(transparent)]
     Extend(#[from] ExtendVocabularyError),
-    /// A piece cannot be added to the vocabulary.
     #[error("{origin}: {source}")]
     Piece {
         /// The place where it was given.
         origin: String,
         source: ExtendVocabularyError,
     },
-    /// More pieces are given than any vocabulary needs.
     #[error("more than {max} pieces to add; give only the most frequent ones")]
     TooManyPieces { max: usize },
     /// A Marian model cannot be imported.
@@ -73,7 +70,6 @@ pub(crate) enum CommandError {
     /// A text file or standard input cannot be read.
     #[error(transparent)]
     Lines(#[from] LineError),
-    /// Parallel files have different numbers of lines.
     #[error(
         "`{}` has {n_first} lines and `{}` has {n_other}; every line needs its {counterpart}",
         first.display(),
@@ -89,34 +85,27 @@ pub(crate) enum CommandError {
         /// The counterpart that a line lacks.
         counterpart: &'static str,
     },
-    /// Text for calibration was given with a format that needs none.
     #[error("`--calibrate` is for `--format bergamot` only; leave it out")]
     CalibrateFormat,
-    /// The model was replaced while its shortlist was learned.
     #[error("`{}` was replaced while its shortlist was learned; run the command again", path.display())]
     ModelChanged {
         /// The model.
         path: PathBuf,
     },
-    /// Standard input was given more than once.
     #[error("`-` is standard input, which can be read only once; give files for the others")]
     StandardInputTwice,
-    /// `-` was given together with text.
     #[error("`-` is standard input and cannot be combined with text; leave out one of them")]
     DashAmongText,
-    /// The text to ban cannot be tokenized.
     #[error(
         "`{text}` of `--ban` is blank or has characters that the vocabulary lacks, so it is never generated; leave it \
          out"
     )]
     Ban { text: String },
-    /// The token to ban is not in the vocabulary.
     #[error(
         "`{token}` of `--ban-token` is not in the vocabulary; ban text with `--ban`, or see tokens with `--json \
          --token-scores`"
     )]
     BanToken { token: String },
-    /// The numbers of prefixes and lines differ.
     #[error(
         "`{path}` has {n_prefixes} lines, but the text has {}; give each line a prefix, or a blank line for none",
         if *has_more { "fewer" } else { "more" }
@@ -127,12 +116,10 @@ pub(crate) enum CommandError {
         /// True if it has more lines than the text.
         has_more: bool,
     },
-    /// A value was given for a smoothing that takes none.
     #[error(
         "`--smooth-value` applies only to `--smooth floor` and `--smooth add-k`; give one of these"
     )]
     SmoothValue,
-    /// `--mbr` does not fit the other flags.
     #[error(
         "`--mbr {mbr}` chooses among {mbr} translations, with --n-best {n_best} and a beam of {beam}; choose --n-best from 1 to {mbr}, and a beam of at least {mbr}"
     )]
@@ -141,26 +128,21 @@ pub(crate) enum CommandError {
         n_best: usize,
         beam: usize,
     },
-    /// A tokenization by a model, without the model.
     #[error(
         "`--tokenize {name}` splits lines by a SentencePiece model; give its file by `--tokenize-model FILE`"
     )]
     NoTokenizeModel { name: &'static str },
-    /// A model for a tokenization that needs none.
     #[error(
         "`--tokenize-model` applies only to `--tokenize flores101` and `flores200`; give one of these"
     )]
     TokenizeModel,
-    /// The model of a tokenization does not fit.
     #[error("`{path}` is not a model for `--tokenize flores101` or `flores200`: {problem}")]
     WrongTokenizeModel { path: PathBuf, problem: String },
-    /// The file to score is empty.
     #[error("`{path}` has no line to score")]
     NothingToScore {
         /// The file without lines.
         path: PathBuf,
     },
-    /// The model cannot use a shortlist.
     #[error(
         "`{}` has `model.tying` \"none\", and a shortlist needs the target embeddings as output matrix; train a model with \
          \"decoder\" or \"all\"",
@@ -170,13 +152,11 @@ pub(crate) enum CommandError {
         /// The model.
         path: PathBuf,
     },
-    /// The text has no pair of lines that is short enough.
     #[error("`{}` has no line to learn from; give parallel text, or raise --max-len", path.display())]
     NothingToLearn {
         /// The file with the sources.
         path: PathBuf,
     },
-    /// A line of alignments has a link that is not of two words of its pair.
     #[error(
         "`{}`, line {line}: `{link}` is not a pair of word indices of both lines, counted from 0, such as `0-2`; align \
          the lines as they are",
@@ -190,24 +170,19 @@ pub(crate) enum CommandError {
         /// The link.
         link: String,
     },
-    /// Only one translation was given to compare.
     #[error("only one translation to compare; give `--hyp` at least twice")]
     OneSystem,
-    /// A file cannot be written.
     #[error("cannot write `{path}`")]
     WriteFile { path: PathBuf, source: io::Error },
-    /// Translations and scores would both go to standard output.
     #[error(
         "`--out -` would mix translations with scores; give it a file, or use `translate` and then `bleu`"
     )]
     OutIsDash,
-    /// The format of a document from standard input is unknown.
     #[error("the format of a document from standard input is unknown; give --format")]
     NoFormat,
     /// The format of a document is unknown.
     #[error(transparent)]
     Format(#[from] FormatError),
-    /// A flag for another format was given.
     #[error("`{flag}` does not apply to documents in the format {format}; leave it out")]
     FormatFlag { flag: &'static str, format: Format },
     /// The text to protect is not a valid pattern.
@@ -216,16 +191,13 @@ pub(crate) enum CommandError {
     /// A document cannot be read or translated.
     #[error(transparent)]
     Document(#[from] DocumentError),
-    /// A file cannot be opened.
     #[error("cannot open `{path}`; check the path")]
     OpenFile { path: PathBuf, source: io::Error },
-    /// A file does not hold rules for XML.
     #[error("`{path}` does not hold rules for XML; correct it at the place that the reason names")]
     Rules {
         path: PathBuf,
         source: serde_json::Error,
     },
-    /// The output file is one of the inputs.
     #[error("`{path}` is both input and output; write to another file with --out")]
     OutIsInput { path: PathBuf },
     /// The server cannot start.

@@ -7,15 +7,14 @@ use std::path::{Path, PathBuf};
 use std::slice;
 
 use clap::Args;
-use tempfile::NamedTempFile;
 use transformer_infer::metrics::Chrf;
 use transformer_infer::search::{LengthLimit, LengthPenalty, Search};
 use transformer_infer::{BatchLimits, Input, Translation, Translator, Warning};
 
 use super::{
-    CommandError, LanguageFlags, LineFlags, LineWarnings, ParallelLines, Progress, Row,
-    ScoreOptions, Scores, SpeedFlags, TermFlags, TermReport, at_least_one, check_file, on_one_line,
-    open, terms_in, unfinished,
+    CommandError, LanguageFlags, LineFlags, LineWarnings, ParallelLines, Progress, Replacement,
+    Row, ScoreOptions, Scores, SpeedFlags, TermFlags, TermReport, at_least_one, check_file,
+    on_one_line, open, terms_in,
 };
 
 /// Number of lines of similar length that are translated before progress is shown.
@@ -101,7 +100,7 @@ impl Evaluate {
             if rows.is_empty() {
                 break;
             }
-            let n_before = scores.n_lines();
+            let n_before = scores.n_lines;
             let of_row = |row: &Row| terms_in(glossary.as_ref(), &row[0]);
             let row_terms: Vec<Vec<&str>> = rows.iter().map(of_row).collect();
             let lines = Chunk {
@@ -113,10 +112,10 @@ impl Evaluate {
             for ((row, row_terms), translation) in rows.iter().zip(&row_terms).zip(&translations) {
                 let line = on_one_line(translation.text());
                 scores.add(&line, &row[1..]);
-                terms.add(scores.n_lines(), row_terms, translation);
+                terms.add(scores.n_lines, row_terms, translation);
                 let best = translation.candidates.first();
                 n_tokens += best.map_or(0, |best| best.hypothesis.ids.len() + 1);
-                warnings.extend(translation.warning.map(|it| (scores.n_lines(), it)));
+                warnings.extend(translation.warning.map(|it| (scores.n_lines, it)));
                 if let Some(out) = &mut out {
                     out.write(&line);
                 }
@@ -124,7 +123,7 @@ impl Evaluate {
         }
         let seconds = progress.elapsed().as_secs_f64();
         drop(progress);
-        if scores.n_lines() == 0 {
+        if scores.n_lines == 0 {
             return Err(self.nothing_to_score());
         }
         if !self.quiet {
@@ -132,7 +131,7 @@ impl Evaluate {
             if glossary.is_some() {
                 terms.print();
             }
-            report(scores.n_lines(), n_tokens, seconds);
+            report(scores.n_lines, n_tokens, seconds);
         }
         // The scores are printed even if the file cannot be written; if it is standard output, they follow the
         // translations.
@@ -179,7 +178,7 @@ impl Evaluate {
 
     fn check_out_is_no_input(&self) -> Result<(), CommandError> {
         let inputs = self.references.iter().chain([&self.src]);
-        let inputs = inputs.chain(self.options.tokenize_model());
+        let inputs = inputs.chain(&self.options.tokenize_model);
         let is_same = |input: &PathBuf| {
             let out = self.out.as_ref().and_then(|out| fs::canonicalize(out).ok());
             out.is_some() && fs::canonicalize(input).ok() == out
@@ -275,7 +274,7 @@ struct Out {
 
 enum Output {
     /// A temporary file, which replaces the file at the end.
-    File(BufWriter<NamedTempFile>),
+    File(Replacement),
     /// A pipe, a terminal, or the file of standard output; opened when the first line is written.
     Stream(Option<BufWriter<File>>),
 }
@@ -284,15 +283,15 @@ impl Out {
     fn create(path: &Path) -> Result<Self, CommandError> {
         let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let is_file = (!target.exists() || target.is_file()) && !is_standard_output(&target);
-        let unfinished = is_file.then(|| unfinished(&target)).transpose();
-        let unfinished = unfinished.map_err(|source| CommandError::WriteFile {
+        let file = is_file.then(|| Replacement::create(&target)).transpose();
+        let file = file.map_err(|source| CommandError::WriteFile {
             path: path.to_owned(),
             source,
         })?;
         Ok(Self {
             path: target,
-            output: match unfinished {
-                Some(file) => Output::File(BufWriter::new(file)),
+            output: match file {
+                Some(file) => Output::File(file),
                 None => Output::Stream(None),
             },
             failure: None,
@@ -308,7 +307,7 @@ impl Out {
 
     fn try_write(&mut self, line: &str) -> io::Result<()> {
         match &mut self.output {
-            Output::File(file) => writeln!(file, "{line}"),
+            Output::File(file) => writeln!(file.output, "{line}"),
             Output::Stream(stream) => {
                 let stream = match stream {
                     Some(stream) => stream,
@@ -320,25 +319,14 @@ impl Out {
     }
 
     fn finish(mut self) -> Result<(), CommandError> {
-        let written = match self.failure.take() {
-            Some(failure) => Err(failure),
-            None => Self::try_finish(self.output, &self.path),
+        let written = match (self.failure.take(), self.output) {
+            (Some(failure), _) => Err(failure),
+            (None, Output::File(file)) => file.finish(),
+            (None, Output::Stream(Some(mut stream))) => stream.flush(),
+            (None, Output::Stream(None)) => Ok(()),
         };
         let path = self.path;
         written.map_err(|source| CommandError::WriteFile { path, source })
-    }
-
-    fn try_finish(output: Output, path: &Path) -> io::Result<()> {
-        match output {
-            Output::File(file) => {
-                let file = file.into_inner()?;
-                file.as_file().sync_all()?;
-                file.persist(path)?;
-                Ok(())
-            }
-            Output::Stream(Some(mut stream)) => stream.flush(),
-            Output::Stream(None) => Ok(()),
-        }
     }
 }
 

@@ -1,43 +1,35 @@
-//! Checks of output paths, before the work.
+//! Checks of output paths, before the work; and [`Replacement`], a file that replaces another one.
 
 use std::fs;
-use std::io;
+use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 
+use tempfile::NamedTempFile;
 use transformer_core::directory::{belongs_to_a_run, check_link};
 
 /// The reason why an output path cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum OutputPathError {
-    /// The path of a folder is a file.
     #[error("`{path}` is a file; give --out a folder")]
     IsFile { path: PathBuf },
-    /// The path of a file is a folder.
     #[error("`{path}` is a folder; give --out a file")]
     IsFolder { path: PathBuf },
-    /// The folder of a file does not exist.
     #[error("the folder `{}` does not exist; create it first", folder.display())]
     NoFolder { folder: PathBuf },
-    /// The folder belongs to a training run.
     #[error("`{path}` is a folder of a training run; choose another folder")]
     Run { path: PathBuf },
-    /// The folder has files, which could be lost.
     #[error("`{path}` is not empty; choose another folder, or replace its files with --overwrite")]
     NotEmpty { path: PathBuf },
-    /// The path is a pipe or a device.
     #[error("`{path}` is not a regular file; leave --out out, and redirect standard output to it")]
     NotAFile { path: PathBuf },
-    /// The file has content, which could be lost.
     #[error("`{path}` exists; choose another name, or replace it with --overwrite")]
     Exists { path: PathBuf },
-    /// The path is a link to a missing target.
     #[error("cannot write `{path}`")]
     Link {
         path: PathBuf,
         /// The error, which names the target of the link.
         source: io::Error,
     },
-    /// The folder cannot be read.
     #[error("cannot read `{path}`")]
     Read { path: PathBuf, source: io::Error },
 }
@@ -66,7 +58,7 @@ fn refuse_dangling(path: &Path) -> Result<(), OutputPathError> {
 }
 
 /// Returns the folder of a file.
-pub(super) fn folder_of(path: &Path) -> &Path {
+fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
@@ -94,5 +86,49 @@ pub(crate) fn check_folder(path: &Path, overwrites: bool) -> Result<(), OutputPa
         },
         Err(source) if source.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(source) => Err(OutputPathError::Read { path, source }),
+    }
+}
+
+/// A file under another name beside its target, which it replaces when it is complete: if the process is killed, either
+/// the old or the new file remains.
+#[derive(Debug)]
+pub(crate) struct Replacement {
+    pub(crate) output: BufWriter<NamedTempFile>,
+    /// The target of a symbolic link is replaced, and the link stays.
+    target: PathBuf,
+}
+
+impl Replacement {
+    pub(crate) fn create(path: &Path) -> io::Result<Self> {
+        let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(".unfinished-");
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            // The usual permissions of a new file, restricted by the umask.
+            builder.permissions(fs::Permissions::from_mode(0o666));
+        }
+        let file = builder.tempfile_in(folder_of(&target))?;
+        let output = BufWriter::new(file);
+        Ok(Self { output, target })
+    }
+
+    /// Takes the permissions of the file that is replaced, if there is one.
+    pub(crate) fn keep_permissions(&self) -> io::Result<()> {
+        match fs::metadata(&self.target) {
+            Ok(replaced) => {
+                let file = self.output.get_ref().as_file();
+                file.set_permissions(replaced.permissions())
+            }
+            Err(_) => Ok(()),
+        }
+    }
+
+    pub(crate) fn finish(self) -> io::Result<()> {
+        let file = self.output.into_inner()?;
+        file.as_file().sync_all()?;
+        file.persist(self.target)?;
+        Ok(())
     }
 }

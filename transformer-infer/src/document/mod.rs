@@ -17,11 +17,12 @@ pub use model_lines::ModelLines;
 pub use model_lines::translate_lines;
 #[doc(no_inline)]
 pub use transformer_documents::format;
-pub use transformer_documents::{Attempt, Doubtful, Fault, Faults, Way};
+#[doc(hidden)]
 pub use transformer_documents::{
-    DocumentLine, DocumentRules, LineLimits, Protection, ReadError, Split, Splitter, TokenLimits,
+    Attempt, DocumentLine, DraftSentence, Fault, ProtectionError, TokenLimits, Trial, Way,
+};
+pub use transformer_documents::{
+    DocumentRules, Doubtful, Faults, LineLimits, Protection, ReadError, Split, Splitter,
     TranslatedLine, Window,
 };
-#[doc(hidden)]
-pub use transformer_documents::{DraftSentence, ProtectionError, Trial};
 pub use translate::DocumentTranslator;

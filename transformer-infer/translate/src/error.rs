@@ -292,25 +292,14 @@ impl TranslatorError {
     /// Changes the line number: `to_input` maps the number among the given lines to the number in the whole input, both
     /// from 1.
     #[must_use]
-    pub fn with_line(self, to_input: impl FnOnce(usize) -> usize) -> Self {
-        match self {
-            Self::NotANumber { line, origin } => Self::NotANumber {
-                line: to_input(line),
-                origin,
-            },
-            Self::Panic { line, message } => Self::Panic {
-                line: to_input(line),
-                message,
-            },
-            Self::Prefix { line, prefix } => Self::Prefix {
-                line: to_input(line),
-                prefix,
-            },
-            Self::LongPrefix { line, most } => Self::LongPrefix {
-                line: to_input(line),
-                most,
-            },
-            other => other,
+    pub fn with_line(mut self, to_input: impl FnOnce(usize) -> usize) -> Self {
+        if let Self::NotANumber { line, .. }
+        | Self::Panic { line, .. }
+        | Self::Prefix { line, .. }
+        | Self::LongPrefix { line, .. } = &mut self
+        {
+            *line = to_input(*line);
         }
+        self
     }
 }

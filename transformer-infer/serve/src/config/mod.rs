@@ -1,11 +1,9 @@
 //! The settings of the server, and the errors at its start.
 
 mod error;
-mod limits;
 mod network;
 mod options;
 
 pub use error::ServeError;
-pub use limits::Limits;
 pub use network::{Network, NetworkError};
-pub use options::ServeOptions;
+pub use options::{Limits, ServeOptions};

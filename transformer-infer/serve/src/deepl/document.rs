@@ -9,7 +9,7 @@ use axum::{Extension, Json};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::error::DeeplError;
+use super::request::DeeplError;
 use super::request::{Common, admitted};
 use super::usage::Usage;
 use crate::files::{FileState, Upload, download};

@@ -1,12 +1,14 @@
-//! The common parts of all requests of the interface.
+//! The common parts of all requests and refusals of the interface.
 
-use axum::extract::{FromRequestParts, Request};
-use serde::Deserialize;
+use axum::Json;
+use axum::extract::Request;
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::error::unsupported;
-use crate::http::{ApiError, Client};
-use crate::parameters::{Parameters, list, text};
+use crate::http::{ApiError, KeyPlace};
+use crate::parameters::{self, Parameters, list, text};
 use crate::state::{Caller, Shared};
 
 /// The parameters of all requests for translations.
@@ -58,10 +60,7 @@ pub(super) async fn admitted<P: Parameters>(
     shared: &Shared,
     request: Request,
 ) -> Result<(Caller, P), ApiError> {
-    let (mut parts, body) = request.into_parts();
-    let Ok(client) = Client::from_request_parts(&mut parts, &()).await;
-    let admit = |key: Option<&str>| shared.admit(&client, client.key.as_deref().or(key));
-    P::admitted(Request::from_parts(parts, body), admit).await
+    parameters::admitted(shared, request, KeyPlace::HeadElseParameters).await
 }
 
 impl Common {
@@ -102,4 +101,42 @@ impl Common {
             _ => error,
         }
     }
+}
+
+/// The body of a refusal.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = deepl::DeeplError)]
+pub(super) struct DeeplError {
+    /// The reason of the refusal.
+    message: String,
+}
+
+impl DeeplError {
+    pub(super) fn new(message: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+        }
+    }
+}
+
+/// Rewrites the reply of an error; leaves others unchanged.
+pub(super) async fn rewrite(response: Response) -> Response {
+    ApiError::rewrite(response, |error| match error {
+        // DeepL's clients expect 403 for a missing key, and do not know 401.
+        ApiError::MissingKey => {
+            let text = "this server requires an API key; send `Authorization: DeepL-Auth-Key KEY`";
+            (StatusCode::FORBIDDEN, Json(DeeplError::new(text)))
+        }
+        _ => (error.status(), Json(DeeplError::new(error.to_string()))),
+    })
+}
+
+/// Refuses requests to parts of DeepL's interface that are not supported.
+pub(super) async fn unknown() -> ApiError {
+    ApiError::NotFound
+}
+
+/// Creates the error of an unsupported value, in DeepL's words.
+pub(super) fn unsupported(name: &str) -> ApiError {
+    ApiError::request(format!("Value for '{name}' not supported."))
 }

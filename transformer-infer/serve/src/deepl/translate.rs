@@ -8,8 +8,8 @@ use axum::{Extension, Json};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::error::{DeeplError, unsupported};
 use super::request::{Common, admitted};
+use super::request::{DeeplError, unsupported};
 use super::usage::Usage;
 use crate::http::{ApiError, doubtful_headers};
 use crate::languages::{Answer, Asked, AskedFormat, answer};

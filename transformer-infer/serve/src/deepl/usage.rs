@@ -8,7 +8,7 @@ use axum::{Extension, Json};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::error::DeeplError;
+use super::request::DeeplError;
 use super::request::{KeyOnly, admitted};
 use crate::http::ApiError;
 use crate::state::{Caller, Shared};

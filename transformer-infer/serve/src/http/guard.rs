@@ -1,4 +1,5 @@
-//! [`guarded`]: limits for the requests of every interface.
+//! [`guarded`]: limits for the requests of every interface; [`guarded_body`] and [`guard_body`]: hold a value as long as
+//! a body.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex};
@@ -15,7 +16,7 @@ use futures_util::FutureExt;
 use http_body_util::BodyExt;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::{ApiError, Client, guarded_body};
+use super::{ApiError, Client};
 use crate::state::{Share, Shared};
 
 /// Maximum time to read and discard the rest of a body that is refused, so that the client sees the reply.
@@ -198,6 +199,20 @@ async fn drain(body: &mut Body, most: usize) {
     {
         n_bytes += frame.data_ref().map_or(0, Bytes::len);
     }
+}
+
+/// Holds `guard` until the body of a reply has been sent, or the client is gone.
+pub(crate) fn guarded_body<G: Send + 'static>(response: Response, guard: G) -> Response {
+    response.map(|body| guard_body(body, guard))
+}
+
+/// Holds `guard` until a body is dropped.
+pub(crate) fn guard_body<G: Send + 'static>(body: Body, guard: G) -> Body {
+    // Errors stay as they are: the closure only owns the guard.
+    Body::new(body.map_err(move |error| {
+        let _ = &guard;
+        error
+    }))
 }
 
 #[cfg(test)]

@@ -1,9 +1,12 @@
-//! The common parts of all requests of the interface.
+//! The common parts of all requests, and refusals in the words of LibreTranslate, which clients look for.
 
-use axum::extract::{FromRequestParts, Request};
+use axum::Json;
+use axum::extract::Request;
+use axum::http::StatusCode;
+use axum::response::Response;
 
-use crate::http::{ApiError, Client};
-use crate::parameters::Parameters;
+use crate::http::{ApiError, ErrorBody, KeyPlace};
+use crate::parameters::{self, Parameters};
 use crate::state::{Caller, Shared};
 
 /// Reads the parameters of a request, and checks and counts its caller.
@@ -11,10 +14,7 @@ pub(crate) async fn admitted<P: Parameters>(
     shared: &Shared,
     request: Request,
 ) -> Result<(Caller, P), ApiError> {
-    let (mut parts, body) = request.into_parts();
-    let Ok(client) = Client::from_request_parts(&mut parts, &()).await;
-    let admit = |key: Option<&str>| shared.admit(&client, key.or(client.key.as_deref()));
-    P::admitted(Request::from_parts(parts, body), admit).await
+    parameters::admitted(shared, request, KeyPlace::HeadOrParameters).await
 }
 
 /// Creates the error of a missing parameter.
@@ -30,4 +30,32 @@ pub(super) fn languages<'a>(
     let source = source.ok_or_else(|| missing("source"))?;
     let target = target.ok_or_else(|| missing("target"))?;
     Ok((Some(&**source).filter(|code| *code != "auto"), target))
+}
+
+/// Rewrites the reply of an error; leaves others unchanged.
+pub(super) async fn rewrite(response: Response) -> Response {
+    ApiError::rewrite(response, |error| {
+        let (status, error) = status_and_text(error);
+        (status, Json(ErrorBody { error }))
+    })
+}
+
+fn status_and_text(error: &ApiError) -> (StatusCode, String) {
+    let exceeds = |n: usize, limit: usize| {
+        let text = format!("Invalid request: request ({n}) exceeds text limit ({limit})");
+        (StatusCode::BAD_REQUEST, text)
+    };
+    match error {
+        ApiError::TooLong { n_chars, limit } => exceeds(*n_chars, *limit),
+        ApiError::TooManyTexts { n_texts, limit } => exceeds(*n_texts, *limit),
+        ApiError::MissingKey => (
+            StatusCode::BAD_REQUEST,
+            "Please contact the server operator to get an API key".to_owned(),
+        ),
+        ApiError::WrongKey => (StatusCode::FORBIDDEN, "Invalid API key".to_owned()),
+        ApiError::TooManyRequests { .. } | ApiError::Busy { .. } => {
+            (error.status(), format!("Slowdown: {error}"))
+        }
+        error => (error.status(), error.to_string()),
+    }
 }

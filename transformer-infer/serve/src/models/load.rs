@@ -1,17 +1,22 @@
-//! [`Loader`]: loads the models, and reloads those that changed.
+//! [`Loader`]: loads the models, and reloads those that changed; [`ModelFacts`]: facts about a model for its users.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use burn::tensor::Device;
+use serde::Serialize;
+use serde_json::Value;
 use transformer_core::ModelDirectory;
-use transformer_core::directory::DirectoryError;
-
-use super::{ModelFacts, Models, Served};
-use crate::config::{ServeError, ServeOptions};
+use transformer_core::directory::{DirectoryError, Tokenizers};
 use transformer_core::text::one_line;
+use transformer_search::Search;
 use transformer_translate::scheduler::{Scheduler, SchedulerOptions};
 use transformer_translate::{Translator, TranslatorError};
+use utoipa::ToSchema;
+
+use super::served::Threads;
+use super::{Models, Served};
+use crate::config::{ServeError, ServeOptions};
 
 /// Loads the models of the options onto a device.
 #[derive(Debug)]
@@ -55,20 +60,20 @@ impl Loader {
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         let mut has_failed = false;
-        let models = old.all().iter().map(|served| match self.changed(served) {
+        let models = old.all.iter().map(|served| match self.changed(served) {
             Ok(None) => {
-                tracing::info!(model = served.name(), "model unchanged");
+                tracing::info!(model = served.name, "model unchanged");
                 served.clone()
             }
             Ok(Some(new)) => {
-                tracing::info!(model = served.name(), "model reloaded");
+                tracing::info!(model = served.name, "model reloaded");
                 Arc::new(new)
             }
             Err(error) => {
                 has_failed = true;
                 let error = one_line(&error);
                 tracing::error!(
-                    model = served.name(),
+                    model = served.name,
                     error,
                     "cannot reload the model; the old one stays in use"
                 );
@@ -84,10 +89,10 @@ impl Loader {
 
     /// Loads a model if its directory has changed.
     fn changed(&self, old: &Served) -> Result<Option<Served>, ServeError> {
-        let directory = ModelDirectory::open(old.path())?;
-        match directory.manifest() == old.manifest() {
+        let directory = ModelDirectory::open(&old.path)?;
+        match *directory.manifest() == old.manifest {
             true => Ok(None),
-            false => self.open(old.path()).map(Some),
+            false => self.open(&old.path).map(Some),
         }
     }
 
@@ -114,17 +119,16 @@ impl Loader {
             ..SchedulerOptions::default()
         };
         let scheduler = Scheduler::new(Arc::new(translator), &scheduling)?;
-        let manifest = directory.manifest().clone();
-        let served = Served::new(
-            name_of(path, directory.path()),
-            path.to_owned(),
-            manifest,
+        Ok(Served {
+            name: name_of(path, directory.path()),
+            path: path.to_owned(),
+            manifest: directory.manifest().clone(),
             facts,
-            (scheduler, scheduling.max_queue_tokens),
-        );
-        Ok(match self.options.check {
-            true => served.checked(),
-            false => served,
+            languages: scheduler.translator().languages().clone(),
+            direction: None,
+            is_checked: self.options.check,
+            max_queue_tokens: scheduling.max_queue_tokens,
+            threads: Arc::new(Threads(Some(scheduler))),
         })
     }
 }
@@ -149,5 +153,67 @@ fn name_of(given: &Path, resolved: &Path) -> String {
 impl From<DirectoryError> for ServeError {
     fn from(error: DirectoryError) -> Self {
         TranslatorError::from(error).into()
+    }
+}
+
+/// The sizes of a model, its number format, its search, and its scores.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub(crate) struct ModelFacts {
+    /// Number of encoder layers.
+    pub(crate) n_encoder_layers: usize,
+    /// Number of decoder layers.
+    pub(crate) n_decoder_layers: usize,
+    /// Width of the model.
+    pub(crate) d_model: usize,
+    /// Width of the feed-forward layers.
+    pub(crate) d_ff: usize,
+    /// Number of heads.
+    pub(crate) n_heads: usize,
+    /// Number of parameters.
+    pub(crate) n_parameters: usize,
+    /// Number format of the matrix products, such as `f32` or `int8`; absent on devices other than CPUs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) precision: Option<String>,
+    /// Size of the source vocabulary, in tokens.
+    pub(crate) src_vocab_size: usize,
+    /// Size of the target vocabulary, in tokens.
+    pub(crate) tgt_vocab_size: usize,
+    /// True if source and target share a vocabulary.
+    pub(crate) joint_vocabulary: bool,
+    /// Number of hypotheses of beam search, unless the request has another; 1 is greedy search.
+    pub(crate) beam_size: usize,
+    /// All settings of the search.
+    #[schema(value_type = Object)]
+    pub(crate) search: Search,
+    /// BLEU on the validation data, if the manifest has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) bleu: Option<f64>,
+    /// SacreBLEU's signature of the BLEU score.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) bleu_signature: Option<String>,
+}
+
+impl ModelFacts {
+    /// Reads the facts of a model from its directory.
+    pub(super) fn of(directory: &ModelDirectory, translator: &Translator) -> Self {
+        let config = directory.config();
+        let scores: &Value = &directory.manifest().training["scores"];
+        let precision = translator.precisions().first().map(|it| it.name().into());
+        Self {
+            n_encoder_layers: config.n_encoder_layers,
+            n_decoder_layers: config.n_decoder_layers,
+            d_model: config.d_model,
+            d_ff: config.d_ff,
+            n_heads: config.n_heads,
+            n_parameters: config.parameter_count(),
+            precision,
+            src_vocab_size: directory.tokenizers().src().vocab_size(),
+            tgt_vocab_size: directory.tokenizers().tgt().vocab_size(),
+            joint_vocabulary: matches!(directory.tokenizers(), Tokenizers::Joint(_)),
+            beam_size: translator.search().beam_size,
+            search: translator.search().clone(),
+            bleu: scores["valid_bleu"].as_f64(),
+            bleu_signature: scores["valid_bleu_signature"].as_str().map(str::to_owned),
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! [`Served`]: a model of the server.
+//! [`Served`]: a model of the server; [`Route`]: the one or two models that translate between two languages.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -7,12 +7,12 @@ use std::thread;
 use transformer_core::directory::{Languages, Manifest};
 use transformer_core::text::language_codes::closest;
 use transformer_core::text::{Direction, DirectionError, LanguageCode, LanguageTokens};
-
-use super::ModelFacts;
-use crate::http::ApiError;
 use transformer_documents::Protection;
 use transformer_translate::Translator;
 use transformer_translate::scheduler::{Scheduler, SchedulerStats};
+
+use super::ModelFacts;
+use crate::http::ApiError;
 
 /// The source and the target language of a translation.
 pub(super) type Pair<'a> = (&'a LanguageCode, &'a LanguageCode);
@@ -20,53 +20,30 @@ pub(super) type Pair<'a> = (&'a LanguageCode, &'a LanguageCode);
 /// A model with its translation threads. They end with the last request that uses it.
 #[derive(Clone, Debug)]
 pub(crate) struct Served {
-    name: String,
-    path: PathBuf,
-    manifest: Manifest,
-    facts: ModelFacts,
-    threads: Arc<Threads>,
-    languages: Languages,
-    /// The languages that a request gives to a multilingual model.
-    direction: Option<Direction>,
+    /// The name, which is that of the model's folder.
+    pub(crate) name: String,
+    /// The path in the server's options.
+    pub(super) path: PathBuf,
+    /// The manifest of the loaded files.
+    pub(super) manifest: Manifest,
+    /// The facts about the model.
+    pub(crate) facts: ModelFacts,
+    pub(super) threads: Arc<Threads>,
+    /// The languages: those of the model, or those that a request gives to a multilingual model.
+    pub(crate) languages: Languages,
+    /// The tokens of the languages that a request gives to a multilingual model.
+    pub(crate) direction: Option<Direction>,
     /// True if translations are checked.
-    is_checked: bool,
+    pub(super) is_checked: bool,
     /// Maximum number of waiting tokens.
-    max_queue_tokens: usize,
+    pub(super) max_queue_tokens: usize,
 }
 
 /// The scheduler; present until this is dropped.
 #[derive(Debug)]
-struct Threads(Option<Scheduler>);
+pub(super) struct Threads(pub(super) Option<Scheduler>);
 
 impl Served {
-    pub(super) fn new(
-        name: String,
-        path: PathBuf,
-        manifest: Manifest,
-        facts: ModelFacts,
-        (scheduler, max_queue_tokens): (Scheduler, usize),
-    ) -> Self {
-        Self {
-            name,
-            path,
-            manifest,
-            facts,
-            languages: scheduler.translator().languages().clone(),
-            direction: None,
-            is_checked: false,
-            max_queue_tokens,
-            threads: Arc::new(Threads(Some(scheduler))),
-        }
-    }
-
-    /// Lets translations be checked.
-    pub(super) fn checked(self) -> Self {
-        Self {
-            is_checked: true,
-            ..self
-        }
-    }
-
     /// Returns the text that is copied, with the check of translations.
     pub(crate) fn protection(&self) -> Protection {
         let protection = Protection::placeholders();
@@ -74,36 +51,6 @@ impl Served {
             true => protection.with_check(self.languages.tgt.as_ref()),
             false => protection,
         }
-    }
-
-    /// Returns the name, which is that of the model's folder.
-    pub(crate) fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// Returns the path in the server's options.
-    pub(super) fn path(&self) -> &PathBuf {
-        &self.path
-    }
-
-    /// Returns the manifest of the loaded files.
-    pub(super) fn manifest(&self) -> &Manifest {
-        &self.manifest
-    }
-
-    /// Returns the facts about the model.
-    pub(crate) fn facts(&self) -> &ModelFacts {
-        &self.facts
-    }
-
-    /// Returns the languages: those of the model, or those that a request gives to a multilingual model.
-    pub(crate) fn languages(&self) -> &Languages {
-        &self.languages
-    }
-
-    /// Returns the tokens of the languages that a request gives to a multilingual model.
-    pub(crate) fn direction(&self) -> Option<Direction> {
-        self.direction
     }
 
     /// Returns the languages of a multilingual model.
@@ -238,5 +185,60 @@ impl Drop for Threads {
         // waits.
         let scheduler = self.0.take();
         let _ = thread::Builder::new().spawn(move || drop(scheduler));
+    }
+}
+
+/// The models that translate in turn.
+#[derive(Clone, Debug)]
+pub(crate) enum Route {
+    /// One model.
+    Direct(Arc<Served>),
+    /// Through a third language.
+    Pivot {
+        /// Translates into the third language.
+        first: Arc<Served>,
+        /// Translates from the third language.
+        second: Arc<Served>,
+    },
+}
+
+impl Route {
+    /// Returns the model that reads the source.
+    pub(crate) fn first(&self) -> &Arc<Served> {
+        match self {
+            Self::Direct(served) | Self::Pivot { first: served, .. } => served,
+        }
+    }
+
+    /// Returns the model that writes the translation.
+    pub(crate) fn last(&self) -> &Arc<Served> {
+        match self {
+            Self::Direct(served) | Self::Pivot { second: served, .. } => served,
+        }
+    }
+
+    /// Returns the language of the source, if known.
+    pub(crate) fn source(&self) -> Option<&LanguageCode> {
+        self.first().languages.src.as_ref()
+    }
+
+    /// Returns the language of the translation, if known.
+    pub(crate) fn target(&self) -> Option<&LanguageCode> {
+        self.last().languages.tgt.as_ref()
+    }
+
+    /// Returns the models, in the order in which they translate.
+    pub(crate) fn models(&self) -> impl Iterator<Item = &Arc<Served>> {
+        let (first, second) = match self {
+            Self::Direct(served) => (served, None),
+            Self::Pivot { first, second } => (first, Some(second)),
+        };
+        [first].into_iter().chain(second)
+    }
+
+    /// Returns the name of the model, or the names of both with a `+` between them.
+    pub(crate) fn name(&self) -> String {
+        let names: Vec<&str> = self.models().map(|it| it.name.as_str()).collect();
+        names.join("+")
     }
 }

@@ -2,7 +2,6 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use axum::body::Bytes;
@@ -17,9 +16,13 @@ use crate::http::ApiError;
 /// All models of the server.
 #[derive(Debug)]
 pub(crate) struct Models {
-    all: Vec<Arc<Served>>,
-    pivot: Option<LanguageCode>,
-    targets: Vec<SourceTargets>,
+    /// All models, in the order of the options.
+    pub(crate) all: Vec<Arc<Served>>,
+    /// The language of translations in two steps, if any.
+    pub(crate) pivot: Option<LanguageCode>,
+    /// The source languages, each with the languages that it can be translated into, including by pivot, in the order of
+    /// their codes.
+    pub(crate) targets: Vec<SourceTargets>,
     /// The list of languages for the clients of LibreTranslate, as JSON.
     list: OnceLock<Bytes>,
 }
@@ -74,22 +77,6 @@ impl Models {
         })
     }
 
-    /// Returns all models, in the order of the options.
-    pub(crate) fn all(&self) -> &[Arc<Served>] {
-        &self.all
-    }
-
-    /// Returns the source languages, each with the languages that it can be translated into, including by pivot, in the
-    /// order of their codes.
-    pub(crate) fn targets(&self) -> &[SourceTargets] {
-        &self.targets
-    }
-
-    /// Returns the language of translations in two steps, if any.
-    pub(crate) fn pivot(&self) -> Option<&LanguageCode> {
-        self.pivot.as_ref()
-    }
-
     /// Returns the list of languages for the clients of LibreTranslate, made once: it names all pairs.
     pub(crate) fn list(&self, make: impl FnOnce(&Self) -> Vec<u8>) -> Bytes {
         self.list.get_or_init(|| make(self).into()).clone()
@@ -123,7 +110,7 @@ impl Models {
     pub(crate) fn route(&self, selection: Selection<'_>) -> Result<Route, ApiError> {
         let source = selection.source.filter(|code| *code != "auto");
         if let Some(name) = selection.model {
-            let served = self.all.iter().find(|served| served.name() == name);
+            let served = self.all.iter().find(|served| served.name == name);
             let served = served.ok_or_else(|| ApiError::Model {
                 name: name.chars().take(100).collect(),
             })?;
@@ -282,7 +269,7 @@ fn check_languages(
     source: Option<&str>,
     target: Option<&str>,
 ) -> Result<(), ApiError> {
-    let languages = served.languages();
+    let languages = &served.languages;
     for (given, known) in [(source, &languages.src), (target, &languages.tgt)] {
         match (given, known) {
             (Some(given), Some(known)) => {
@@ -292,7 +279,7 @@ fn check_languages(
                 return Err(ApiError::request(format!(
                     "the languages of the model `{}` are not known; omit `source` and `target`, or add `src_lang` \
                      and `tgt_lang` to `training` in its manifest",
-                    served.name()
+                    served.name
                 )));
             }
             (None, _) => {}
@@ -303,12 +290,11 @@ fn check_languages(
 
 /// Checks that two models have different names and languages.
 fn check_pair(first: &Served, other: &Served) -> Result<(), ServeError> {
-    if first.name() == other.name() {
-        let path = |served: &Served| Path::to_owned(served.path());
+    if first.name == other.name {
         return Err(ServeError::SameName {
-            name: first.name().to_owned(),
-            first: path(first),
-            other: path(other),
+            name: first.name.clone(),
+            first: first.path.clone(),
+            other: other.path.clone(),
         });
     }
     // A multilingual model may have the pair of another model.
@@ -318,8 +304,8 @@ fn check_pair(first: &Served, other: &Served) -> Result<(), ServeError> {
     let [pair, same] = [first, other].map(|served| served.pairs(None, None));
     match pair.first().filter(|_| pair == same) {
         Some(pair) => Err(ServeError::SamePair {
-            first: first.name().to_owned(),
-            other: other.name().to_owned(),
+            first: first.name.clone(),
+            other: other.name.clone(),
             source_language: pair.0.to_string(),
             target: pair.1.to_string(),
         }),

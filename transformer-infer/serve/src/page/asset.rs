@@ -1,8 +1,9 @@
-//! [`Asset`]: a file of the page, and all of them.
+//! [`Asset`]: a file of the page, and all of them; [`attention_document`]: the page of the `attention` command without its
+//! data, for a frame.
 
 use std::borrow::Cow;
 
-use super::attention_frame;
+use transformer_translate::attention::{SCRIPT, STYLE, TEMPLATE};
 
 /// The policy of documents: they load only from this server, without inline scripts or styles, without HTML made of
 /// text, and without a frame around them.
@@ -97,14 +98,35 @@ pub(super) fn assets() -> Vec<Asset> {
         script!("text/links.js"),
         script!("text/pieces.js"),
         script!("text/units.js"),
-        Asset::document(
-            "/page/attention.html",
-            FRAME_POLICY,
-            attention_frame::document(),
-        ),
-        Asset::style("/page/attention-view.css", attention_frame::STYLE),
-        Asset::script("/page/attention-view.js", attention_frame::SCRIPT),
+        Asset::document("/page/attention.html", FRAME_POLICY, attention_document()),
+        Asset::style("/page/attention-view.css", STYLE),
+        Asset::script("/page/attention-view.js", SCRIPT),
     ]
+}
+
+/// Returns the document.
+///
+/// # Panics
+///
+/// Never panics: the template is constant, and a test calls this.
+pub(super) fn attention_document() -> String {
+    let (start, end) = TEMPLATE
+        .split_once("<meta http-equiv=\"Content-Security-Policy\"")
+        .expect("the template has a policy");
+    let (_, end) = end.split_once(">\n").expect("the element has an end");
+    [start, end]
+        .concat()
+        .replace(
+            "<style>\n{style}</style>",
+            "<link rel=\"stylesheet\" href=\"attention-view.css\">",
+        )
+        .replace(
+            "<script>\n{script}</script>",
+            "<script src=\"attention-frame.js\"></script>",
+        )
+        .replace("{generator}", transformer_translate::attention::GENERATOR)
+        .replace(": {title}", "")
+        .replace("{data}", "")
 }
 
 #[cfg(test)]
@@ -176,5 +198,32 @@ mod tests {
                 assert!(!text.contains(absolute), "{}: {absolute}", asset.path);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod attention_frame_tests {
+    use super::*;
+
+    #[test]
+    fn the_frame_has_no_inline_style_or_script_and_no_gaps() {
+        let document = attention_document();
+        for gap in [
+            "{style}",
+            "{script}",
+            "{title}",
+            "{data}",
+            "{generator}",
+            "<style",
+            "http-equiv",
+        ] {
+            assert!(!document.contains(gap), "{gap}");
+        }
+        let scripts = document.matches("<script").count();
+        assert_eq!(
+            scripts, 2,
+            "the element of the data, and one with an address"
+        );
+        assert!(document.contains("<script type=\"application/json\" id=\"data\"></script>"));
     }
 }

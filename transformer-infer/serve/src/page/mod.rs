@@ -4,7 +4,6 @@
 //! - [`router`]: their addresses, with headers that forbid everything else.
 
 mod asset;
-mod attention_frame;
 mod router;
 
 pub(crate) use router::router;

@@ -1,8 +1,10 @@
-//! [`serve_connection`]: the requests of one connection.
+//! [`serve_connection`]: the requests of one connection; [`refuse`]: tells a client that its connection is beyond the
+//! limit.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::pin::pin;
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
@@ -12,11 +14,13 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
+use tokio::time::timeout;
 use tower::ServiceExt;
 
-use super::idle_phase::SharedPhase;
+use super::timed_stream::SharedPhase;
 use super::timed_stream::TimedStream;
 use crate::config::Limits;
 use crate::http::{Peer, guard_body, guarded_body};
@@ -63,5 +67,45 @@ pub(super) async fn serve_connection(
                 connection.as_mut().graceful_shutdown();
             }
         }
+    }
+}
+
+/// Maximum wait for the request of such a connection.
+const TIME: Duration = Duration::from_secs(1);
+
+const REPLY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\n\
+    Content-Type: application/json\r\n\
+    Content-Length: 66\r\n\
+    Retry-After: 2\r\n\
+    Connection: close\r\n\
+    \r\n\
+    {\"error\":\"the server has too many connections; try again in 2 s\"}\n";
+
+/// Sends a refusal, and ends the connection.
+pub(super) async fn refuse(mut stream: TcpStream) {
+    let _ = timeout(TIME, async {
+        let _ = stream.write_all(REPLY).await;
+        let _ = stream.shutdown().await;
+        // Closing a connection with unread bytes would lose the reply.
+        let mut buffer = [0; 4096];
+        while matches!(stream.read(&mut buffer).await, Ok(1..)) {}
+    })
+    .await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_length_of_the_refusal_is_right() {
+        let text = std::str::from_utf8(REPLY).expect("the reply is text");
+        let (head, body) = text.split_once("\r\n\r\n").expect("there is a body");
+        assert!(
+            head.contains(&format!("Content-Length: {}\r\n", body.len())),
+            "{}",
+            body.len()
+        );
+        assert!(serde_json::from_str::<serde_json::Value>(body).is_ok());
     }
 }

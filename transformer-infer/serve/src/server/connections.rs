@@ -10,9 +10,9 @@ use tokio::net::TcpStream;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::{AbortHandle, Id, JoinSet};
 
+use super::connection::refuse;
 use super::connection::serve_connection;
-use super::idle_phase::SharedPhase;
-use super::refuse::refuse;
+use super::timed_stream::SharedPhase;
 use crate::state::{Shared, network};
 
 /// Maximum number of connections that are refused at a time, each within a second; others are closed at once.

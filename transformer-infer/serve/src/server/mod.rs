@@ -2,10 +2,7 @@
 
 mod connection;
 mod connections;
-mod idle_phase;
 mod listen;
-mod open_files;
-mod refuse;
 mod router;
 mod signals;
 mod timed_stream;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::failure::{of_scheduler, of_translator};
-use super::request::{TextTranslation, TranslateOptions};
+use super::request::TranslateOptions;
 use super::round::{Round, choose, job_line};
 use super::work::{check_room, compute_step};
 use crate::http::ApiError;
@@ -40,14 +40,14 @@ struct Work {
     caller: Caller,
 }
 
-/// Translates texts, the sentences of all at once. `read` returns the parts of each.
+/// Translates texts, the sentences of all at once. `read` returns the parts of each. Also returns the doubtful sentences.
 pub(super) async fn translate_parts_of(
     served: &Arc<Served>,
     options: &TranslateOptions,
     caller: &Caller,
     texts: Vec<String>,
     read: impl Fn(String) -> Result<Vec<Part>, ReadError> + Send + 'static,
-) -> Result<Vec<TextTranslation>, ApiError> {
+) -> Result<(Vec<String>, Doubtful), ApiError> {
     let mut document = ServedDocument::begin(served, options, caller)?;
     let read_all = move || texts.into_iter().map(read).collect();
     let parts: Vec<Vec<Part>> = document.read(read_all).await?;
@@ -55,12 +55,8 @@ pub(super) async fn translate_parts_of(
     let translated = document.translate(parts.into_iter().flatten().collect());
     let mut translated = translated.await?.into_iter();
     let texts = n_parts.into_iter();
-    let texts = texts.map(|n| TextTranslation::whole(translated.by_ref().take(n).collect()));
-    let mut texts: Vec<TextTranslation> = texts.collect();
-    if let Some(first) = texts.first_mut() {
-        first.doubtful = document.doubtful;
-    }
-    Ok(texts)
+    let texts = texts.map(|n| translated.by_ref().take(n).collect());
+    Ok((texts.collect(), document.doubtful))
 }
 
 impl ServedDocument {
@@ -214,7 +210,7 @@ async fn translations_of(mut round: Round) -> Result<Vec<Translation>, ApiError>
 
 /// Returns the splitter for a model's source language, or for English if it is unknown.
 pub(super) fn splitter(served: &Served, options: &TranslateOptions) -> Splitter {
-    let language = served.languages().src.as_ref();
+    let language = served.languages.src.as_ref();
     Splitter::new(options.split, language.map_or("en", |code| code.as_str()))
 }
 

@@ -20,13 +20,11 @@ pub(crate) async fn translate_file(
     options: &TranslateOptions,
     caller: &Caller,
 ) -> Result<Bytes, ApiError> {
-    match route {
-        Route::Direct(served) => translate(served, format, file, options, caller).await,
-        Route::Pivot { first, second } => {
-            let middle = translate(first, format, file, options, caller).await?;
-            translate(second, format, middle, options, caller).await
-        }
+    let mut file = file;
+    for served in route.models() {
+        file = translate(served, format, file, options, caller).await?;
     }
+    Ok(file)
 }
 
 async fn translate(

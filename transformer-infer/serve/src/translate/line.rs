@@ -25,7 +25,7 @@ pub(crate) async fn translate_line(
         caller: caller.id,
         lines: vec![JobLine {
             text,
-            direction: served.direction(),
+            direction: served.direction,
             ..JobLine::default()
         }],
         search,

@@ -4,16 +4,13 @@ mod document;
 mod failure;
 mod file;
 mod finish;
-mod html;
 mod line;
 mod pivot;
 mod plain;
 mod request;
 mod round;
 mod texts;
-mod turns;
 mod work;
-mod xml;
 
 pub(crate) use file::translate_file;
 pub(crate) use line::translate_line;
@@ -21,6 +18,7 @@ pub(crate) use plain::MAX_ATTENTION_TOKENS;
 pub(crate) use request::{
     SentenceEvent, SentenceTranslation, TextFormat, TextTranslation, TranslateOptions,
 };
-pub(crate) use texts::{check_texts, glossary, translate_texts, translate_texts_with};
+pub(crate) use texts::{
+    check_texts, glossary, translate_texts, translate_texts_with, translate_xml,
+};
 pub(crate) use work::{check_room, compute_step};
-pub(crate) use xml::translate_xml;

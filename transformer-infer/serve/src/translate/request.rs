@@ -3,6 +3,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use serde::Deserialize;
+use utoipa::ToSchema;
+
 use crate::config::Limits;
 use crate::http::ApiError;
 use crate::state::Share;
@@ -11,8 +14,10 @@ use transformer_documents::{Doubtful, Faults, Split};
 use transformer_search::Search;
 use transformer_translate::Glossary;
 
-/// The format of texts to translate.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// The format of a text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ToSchema)]
+#[schema(as = Format)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum TextFormat {
     /// Plain text.
     #[default]

@@ -84,7 +84,7 @@ pub(super) fn job_line(
         text: line.text.to_owned(),
         terms: required.map(str::to_owned).collect(),
         index: line.index,
-        direction: served.direction(),
+        direction: served.direction,
         ..JobLine::default()
     };
     (line.attempt.way, job_line)

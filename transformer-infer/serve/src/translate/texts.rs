@@ -1,19 +1,23 @@
-//! [`translate_texts`]: the translation function of all interfaces.
+//! [`translate_texts`]: the translation function of all interfaces; HTML and XML: tags stay, and the text between them is
+//! translated.
 
 use std::collections::BTreeMap;
+use std::io::Cursor;
 use std::sync::Arc;
 
 use tokio::sync::mpsc::UnboundedSender;
+use transformer_core::text::one_line;
+use transformer_documents::format::{HtmlOptions, XmlOptions, html_parts, xml_parts};
+use transformer_documents::{Doubtful, Part, ReadError};
+use transformer_translate::Glossary;
 
-use super::html::translate_html;
+use super::document::translate_parts_of;
 use super::pivot::through_pivot;
 use super::plain::{PlainTexts, translate_plain};
 use super::request::{SentenceEvent, TextFormat, TextTranslation, TranslateOptions};
 use crate::http::ApiError;
 use crate::models::Route;
 use crate::state::{Caller, Shared};
-use transformer_core::text::one_line;
-use transformer_translate::Glossary;
 
 /// Checks the number and the length of texts.
 pub(crate) fn check_texts<T: AsRef<str>>(
@@ -83,32 +87,8 @@ pub(crate) async fn translate_texts_with(
                 "terms in HTML are not available through a third language; omit `terms`, or translate plain text",
             ))
         }
-        (TextFormat::Html, Route::Direct(served)) => {
-            translate_html(served, texts, options, caller).await
-        }
-        (TextFormat::Html, Route::Pivot { first, second }) => {
-            let middle = translate_html(first, texts, options, caller).await?;
-            further(middle, async |texts| {
-                translate_html(second, texts, options, caller).await
-            })
-            .await
-        }
+        (TextFormat::Html, route) => translate_html(route, texts, options, caller).await,
     }
-}
-
-/// Translates texts of the third language with `translate`.
-pub(super) async fn further(
-    middle: Vec<TextTranslation>,
-    translate: impl AsyncFnOnce(Vec<String>) -> Result<Vec<TextTranslation>, ApiError>,
-) -> Result<Vec<TextTranslation>, ApiError> {
-    let before = middle.first().map(|it| it.doubtful).unwrap_or_default();
-    let texts = middle.into_iter().map(|it| it.text).collect();
-    let mut translated = translate(texts).await?;
-    if let Some(first) = translated.first_mut() {
-        first.doubtful.n += before.n;
-        first.doubtful.faults = first.doubtful.faults.and(before.faults);
-    }
-    Ok(translated)
 }
 
 /// Makes a glossary of the terms of a request.
@@ -124,4 +104,57 @@ pub(crate) fn glossary(
     let glossary = Glossary::from_pairs("`terms`", pairs);
     let glossary = glossary.map_err(|error| ApiError::request(one_line(&error)))?;
     Ok(Some(Arc::new(glossary)))
+}
+
+/// Translates fragments or pages of HTML, the sentences of all at once.
+pub(super) async fn translate_html(
+    route: &Route,
+    texts: Vec<String>,
+    options: &TranslateOptions,
+    caller: &Caller,
+) -> Result<Vec<TextTranslation>, ApiError> {
+    let read = |text| {
+        let name = "the text".to_owned();
+        html_parts(name, Cursor::new(text), HtmlOptions::default())
+    };
+    translate(route, texts, options, caller, read).await
+}
+
+/// Translates texts with the tags of XML, the sentences of all at once.
+pub(crate) async fn translate_xml(
+    route: &Route,
+    texts: Vec<String>,
+    xml: &Arc<XmlOptions>,
+    options: &TranslateOptions,
+    caller: &Caller,
+) -> Result<Vec<TextTranslation>, ApiError> {
+    let xml = xml.clone();
+    let read = move |text: String| Ok(xml_parts(&text, &xml));
+    translate(route, texts, options, caller, read).await
+}
+
+/// Translates texts by each model of a route. `read` returns the parts of a text.
+async fn translate(
+    route: &Route,
+    mut texts: Vec<String>,
+    options: &TranslateOptions,
+    caller: &Caller,
+    read: impl Fn(String) -> Result<Vec<Part>, ReadError> + Clone + Send + 'static,
+) -> Result<Vec<TextTranslation>, ApiError> {
+    let mut all = Doubtful::default();
+    for served in route.models() {
+        let doubtful;
+        (texts, doubtful) =
+            translate_parts_of(served, options, caller, texts, read.clone()).await?;
+        all = Doubtful {
+            n: all.n + doubtful.n,
+            faults: all.faults.and(doubtful.faults),
+            first: doubtful.first,
+        };
+    }
+    let mut texts: Vec<TextTranslation> = texts.into_iter().map(TextTranslation::whole).collect();
+    if let Some(first) = texts.first_mut() {
+        first.doubtful = all;
+    }
+    Ok(texts)
 }

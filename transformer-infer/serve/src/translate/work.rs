@@ -1,12 +1,13 @@
 //! [`prepare`] and [`compute`]: a limited number of threads for blocking work.
 
-use std::sync::{Arc, LazyLock};
+use std::collections::VecDeque;
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::thread::available_parallelism;
 
+use tokio::sync::oneshot::{Sender, channel};
 use tokio::task::spawn_blocking;
 
 use super::failure::busy;
-use super::turns::{Turn, Turns};
 use crate::http::ApiError;
 use crate::models::Served;
 
@@ -72,5 +73,129 @@ pub(crate) fn check_room(served: &Served, caller: u64, n_bytes: usize) -> Result
     match served.scheduler().has_room(caller, n_tokens) {
         true => Ok(()),
         false => Err(busy(served, caller, n_tokens)),
+    }
+}
+
+/// A number of permits. Callers that wait for one take turns, however many each waits for.
+#[derive(Debug)]
+pub(super) struct Turns(Mutex<Waiting>);
+
+#[derive(Debug)]
+struct Waiting {
+    n_free: usize,
+    /// The waiting callers; the next permit is for the first one.
+    callers: VecDeque<(u64, VecDeque<Sender<Turn>>)>,
+}
+
+/// A permit. When it is dropped, the next caller gets it.
+#[derive(Debug)]
+pub(super) struct Turn(Option<Arc<Turns>>);
+
+impl Turns {
+    pub(super) fn new(n_permits: usize) -> Arc<Self> {
+        Arc::new(Self(Mutex::new(Waiting {
+            n_free: n_permits,
+            callers: VecDeque::new(),
+        })))
+    }
+
+    /// Waits for a permit.
+    pub(super) async fn take(self: &Arc<Self>, caller: u64) -> Turn {
+        let turn = {
+            let mut waiting = self.lock();
+            if waiting.n_free > 0 {
+                waiting.n_free -= 1;
+                return Turn(Some(self.clone()));
+            }
+            let (sender, turn) = channel();
+            let mut callers = waiting.callers.iter_mut();
+            match callers.find(|(other, _)| *other == caller) {
+                Some((_, senders)) => senders.push_back(sender),
+                None => waiting.callers.push_back((caller, [sender].into())),
+            }
+            turn
+        };
+        turn.await
+            .expect("the sender lives as long as these turns, which this future holds")
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        let Some(turns) = self.0.take() else {
+            return;
+        };
+        let mut waiting = turns.lock();
+        while let Some((caller, mut senders)) = waiting.callers.pop_front() {
+            let next = senders.pop_front();
+            if !senders.is_empty() {
+                waiting.callers.push_back((caller, senders));
+            }
+            let Some(Err(mut unsent)) = next.map(|next| next.send(Self(Some(turns.clone()))))
+            else {
+                return;
+            };
+            unsent.0 = None; // that request has ended
+        }
+        waiting.n_free += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::task::{Context, Poll, Waker};
+
+    use futures_util::FutureExt;
+
+    use super::*;
+
+    fn poll<T>(future: &mut (impl Future<Output = T> + Unpin)) -> Option<T> {
+        match future.poll_unpin(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(value) => Some(value),
+            Poll::Pending => None,
+        }
+    }
+
+    #[test]
+    fn callers_take_turns_however_many_permits_each_waits_for() {
+        let turns = Turns::new(1);
+        let take = |caller| Box::pin(turns.take(caller));
+        let mut turn = poll(&mut take(1));
+        let callers = [1, 1, 1, 2, 3, 2];
+        let mut waiting = Vec::from(callers.map(|caller| (caller, take(caller))));
+        for (_, future) in &mut waiting {
+            assert!(poll(future).is_none());
+        }
+        let mut order = Vec::new();
+        while !waiting.is_empty() {
+            drop(turn.take());
+            let found = (0..waiting.len()).find(|index| {
+                turn = poll(&mut waiting[*index].1);
+                turn.is_some()
+            });
+            order.push(waiting.remove(found.expect("a caller has the permit")).0);
+        }
+        assert_eq!(order, [1, 2, 3, 1, 2, 1]);
+    }
+
+    #[test]
+    fn a_permit_passes_requests_that_have_ended() {
+        let turns = Turns::new(1);
+        let turn = poll(&mut Box::pin(turns.take(1)));
+        let [mut ended, mut next, mut last] = [2, 2, 3].map(|caller| Box::pin(turns.take(caller)));
+        for future in [&mut ended, &mut next, &mut last] {
+            assert!(poll(future).is_none());
+        }
+        drop(ended);
+        drop(turn);
+        let last = poll(&mut last).expect("the other request of caller 2 comes after it");
+        drop(last);
+        // The permit was sent to it, and is never received.
+        drop(next);
+        assert_eq!(turns.lock().n_free, 1);
     }
 }

@@ -13,7 +13,7 @@ use transformer_translate::TranslatorError;
 use transformer_translate::attention::{Attention, Selection, page, page_data};
 use utoipa::{IntoParams, ToSchema};
 
-use super::json_body::JsonBody;
+use super::request::JsonBody;
 use crate::http::{ApiError, Client, ErrorBody, guarded_body};
 use crate::models::{self, Route, Served};
 use crate::state::Shared;
@@ -105,9 +105,7 @@ pub(super) async fn attention(
         let best = translation.as_ref();
         let best = best.and_then(|it| Some((it.direction, it.candidates.first()?)));
         let attention = match (&target, best) {
-            (Some(target), _) => {
-                translator.forced_attention_in(served.direction(), &source, target)
-            }
+            (Some(target), _) => translator.forced_attention_in(served.direction, &source, target),
             (None, Some((direction, best))) => {
                 translator.attention_in(direction, &source, &best.hypothesis)
             }

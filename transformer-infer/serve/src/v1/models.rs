@@ -93,11 +93,11 @@ pub(super) async fn models(
     let languages = languages.filter_map(|code| code.parse().ok());
     Ok(Json(ModelsReply {
         languages: languages.map(|code| language(&code)).collect(),
-        models: models.all().iter().map(|served| model(served)).collect(),
-        pivot: models.pivot().map(ToString::to_string),
+        models: models.all.iter().map(|served| model(served)).collect(),
+        pivot: models.pivot.as_ref().map(ToString::to_string),
         object: "list",
         data: models
-            .all()
+            .all
             .iter()
             .map(|served| openai_model(served))
             .collect(),
@@ -106,7 +106,7 @@ pub(super) async fn models(
 
 fn openai_model(served: &Served) -> OpenAiModel {
     OpenAiModel {
-        id: served.name().to_owned(),
+        id: served.name.clone(),
         object: "model",
         created: 0,
         owned_by: "transformer-infer",
@@ -114,15 +114,15 @@ fn openai_model(served: &Served) -> OpenAiModel {
 }
 
 fn model(served: &Served) -> ModelReply {
-    let languages = served.languages();
+    let languages = &served.languages;
     let codes = |all: Vec<&LanguageCode>| all.into_iter().map(ToString::to_string).collect();
     ModelReply {
-        name: served.name().to_owned(),
+        name: served.name.clone(),
         source: languages.src.as_ref().map(language),
         target: languages.tgt.as_ref().map(language),
         source_languages: codes(served.sources(None)),
         target_languages: codes(served.targets(None)),
-        facts: served.facts().clone(),
+        facts: served.facts.clone(),
     }
 }
 

@@ -1,18 +1,22 @@
-//! [`TranslateRequest`]: the body of `POST /v1/translate`.
+//! [`TranslateRequest`]: the body of `POST /v1/translate`; [`JsonBody`]: a JSON body with errors that name the fault.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use serde::de::{SeqAccess, Visitor};
+use axum::body::Bytes;
+use axum::extract::{FromRequest, Request};
+use axum::http::header::CONTENT_TYPE;
+use serde::de::value::SeqAccessDeserializer;
+use serde::de::{DeserializeOwned, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
+use transformer_documents::Split;
 use utoipa::ToSchema;
 
 use crate::http::ApiError;
 use crate::models::Selection;
 use crate::state::Share;
 use crate::translate::{TextFormat, TranslateOptions, glossary};
-use transformer_documents::Split;
 
 /// The body of `POST /v1/translate`. All fields except `text` are optional.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -33,7 +37,7 @@ pub(crate) struct TranslateRequest {
     pub(crate) model: Option<String>,
     /// Format of the text. Default: `text`.
     #[serde(default)]
-    pub(crate) format: Format,
+    pub(crate) format: TextFormat,
     /// If true, texts are split into sentences. Default: true.
     #[serde(default = "default_split")]
     pub(crate) split: bool,
@@ -63,17 +67,6 @@ pub(crate) struct TranslateRequest {
 #[derive(Debug)]
 pub(crate) struct Texts(pub(crate) Vec<String>);
 
-/// The format of a text.
-#[derive(Clone, Copy, Debug, Default, Deserialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Format {
-    /// Plain text.
-    #[default]
-    Text,
-    /// HTML, a page or a fragment.
-    Html,
-}
-
 fn default_split() -> bool {
     true
 }
@@ -89,13 +82,6 @@ impl TranslateRequest {
             model: self.model.as_deref(),
             source: self.source.as_deref(),
             target: self.target.as_deref(),
-        }
-    }
-
-    pub(super) fn format(&self) -> TextFormat {
-        match self.format {
-            Format::Text => TextFormat::Text,
-            Format::Html => TextFormat::Html,
         }
     }
 
@@ -137,15 +123,31 @@ impl<'de> Visitor<'de> for TextsVisitor {
         Ok(Texts(vec![text.to_owned()]))
     }
 
-    fn visit_string<E>(self, text: String) -> Result<Texts, E> {
-        Ok(Texts(vec![text]))
+    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Texts, A::Error> {
+        Vec::deserialize(SeqAccessDeserializer::new(list)).map(Texts)
     }
+}
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Texts, A::Error> {
-        let mut texts = Vec::new();
-        while let Some(text) = list.next_element()? {
-            texts.push(text);
+/// A body of JSON. Other types of bodies are refused: browsers let every page send those.
+#[derive(Debug)]
+pub(crate) struct JsonBody<T>(pub(crate) T);
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for JsonBody<T> {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
+        let media_type = request.headers().get(CONTENT_TYPE);
+        let media_type = media_type
+            .and_then(|it| it.to_str().ok())
+            .unwrap_or_default();
+        let media_type = media_type.split(';').next().unwrap_or_default().trim();
+        if !media_type.eq_ignore_ascii_case("application/json") {
+            return Err(ApiError::MediaType);
         }
-        Ok(Texts(texts))
+        let body = Bytes::from_request(request, state).await;
+        let body = body.map_err(|_| ApiError::BrokenBody)?;
+        let parsed = serde_json::from_slice(&body);
+        let parsed = parsed.map_err(|error| ApiError::request(format!("invalid body: {error}")))?;
+        Ok(Self(parsed))
     }
 }

@@ -10,18 +10,17 @@ use transformer_infer::metrics::Chrf;
 use transformer_infer::search::{Search, SearchError};
 use transformer_infer::{BatchLimits, Candidate, Glossary, Input, Translation, Translator};
 
-use super::alignment_flags::AlignmentFlags;
 use super::check_flags::{CheckFlags, print_doubtful};
 use super::checked_lines::CheckedLines;
 use super::document::{Document, Means};
 use super::document_flags::DocumentFlags;
-use super::line_rate::LineRate;
 use super::line_stream::{Group, LineStream};
+use super::output::AlignmentFlags;
 use super::output::{Answer, OutputFlags};
 use super::search_flags::SearchFlags;
 use crate::commands::{
-    CommandError, LanguageFlags, LineFlags, LineWarnings, Lines, SpeedFlags, TermFlags, TermReport,
-    at_least_one, next_lines, open, terms_in,
+    CommandError, LanguageFlags, LineFlags, LineRate, LineWarnings, Lines, SpeedFlags, TermFlags,
+    TermReport, at_least_one, next_lines, open, terms_in,
 };
 
 /// Maximum number of lines that are translated before they are written.

@@ -14,8 +14,9 @@ use transformer_infer::{Glossary, Translator};
 
 use super::check_flags::{CheckFlags, print_doubtful};
 use super::document_flags::DocumentFlags;
-use super::line_rate::LineRate;
-use crate::commands::{CommandError, OutputPathError, check_file, print_terms, unfinished};
+use crate::commands::{
+    CommandError, LineRate, OutputPathError, Replacement, check_file, print_terms,
+};
 
 /// Maximum number of warnings that are printed.
 const MAX_WARNINGS: usize = 10;
@@ -97,21 +98,10 @@ impl<'a> Document<'a> {
             path: path.to_owned(),
             source,
         };
-        // The target of a symbolic link is replaced, and the link stays.
-        let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        let mut file = unfinished(&target).map_err(failed)?;
-        let mut output = BufWriter::new(file.as_file_mut());
-        self.write(means, parts, &mut output)?;
-        drop(output);
-        if let Ok(replaced) = fs::metadata(&target) {
-            let permissions = replaced.permissions();
-            file.as_file()
-                .set_permissions(permissions)
-                .map_err(failed)?;
-        }
-        file.as_file().sync_all().map_err(failed)?;
-        file.persist(&target).map_err(|error| failed(error.error))?;
-        Ok(())
+        let mut file = Replacement::create(path).map_err(failed)?;
+        self.write(means, parts, &mut file.output)?;
+        let kept = file.keep_permissions();
+        kept.and_then(|()| file.finish()).map_err(failed)
     }
 
     fn parts(&self) -> Result<PartReader, CommandError> {

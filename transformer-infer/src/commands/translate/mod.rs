@@ -1,12 +1,10 @@
 //! `transformer-infer translate`: translates text line by line.
 
-mod alignment_flags;
 mod check_flags;
 mod checked_lines;
 mod command;
 mod document;
 mod document_flags;
-mod line_rate;
 mod line_stream;
 mod output;
 mod search_flags;

@@ -3,8 +3,8 @@
 use transformer_core::text::escape_xml;
 use unicode_width::UnicodeWidthStr;
 
-use super::drawing::{Drawing, GAP, MARGIN, ROW};
-use super::{Attention, ColorScale, Head, Kind, Map, Selection, Token, View, colors};
+use super::drawing::{Drawing, GAP, MARGIN, ROW, color_of_head, color_of_weight};
+use super::{Attention, ColorScale, Head, Kind, Map, Selection, Token, View};
 use crate::TranslatorError;
 
 /// Estimated width of a character, in pixels; a little wide, because the reader's font is unknown.
@@ -59,7 +59,7 @@ pub fn figure(attention: &Attention, selection: Selection) -> Result<String, Tra
                 Head::Mean => true,
                 Head::One(one) => *head == one,
             });
-            let color = |head: usize| colors::of_head(head, heads.len());
+            let color = |head: usize| color_of_head(head, heads.len());
             let maps: Vec<_> = shown.map(|(head, map)| (map, color(head))).collect();
             let mut drawing = draw_lines(&maps, &sides);
             if layer_head.head == Head::Mean {
@@ -151,7 +151,7 @@ fn draw_map(map: &Map, sides: &Sides, scale: ColorScale) -> Drawing {
     for (row, weights) in map.iter().enumerate() {
         for (column, weight) in weights.iter().enumerate() {
             let (x, y) = (left + ROW * column as f32, top + ROW * row as f32);
-            drawing.cell(x, y, &colors::of_weight(*weight, scale));
+            drawing.cell(x, y, &color_of_weight(*weight, scale));
         }
     }
     let note = match scale {
@@ -161,7 +161,7 @@ fn draw_map(map: &Map, sides: &Sides, scale: ColorScale) -> Drawing {
     drawing.text(left, bottom + 20.0, "start", note);
     for (index, weight) in scale.marks().into_iter().enumerate() {
         let (x, y) = (left + ENTRY * index as f32, bottom + 34.0);
-        drawing.cell(x, y, &colors::of_weight(weight, scale));
+        drawing.cell(x, y, &color_of_weight(weight, scale));
         drawing.text(x + ROW + 3.0, y + ROW / 2.0, "start", &weight.to_string());
     }
     drawing
@@ -208,15 +208,15 @@ fn draw_lines(maps: &[(&Map, String)], sides: &Sides) -> Drawing {
 /// Draws the legend of all heads below the lines.
 fn draw_heads(drawing: &mut Drawing, maps: &[(&Map, String)]) {
     const WIDTH: f32 = 84.0;
-    let per_row = ((drawing.width() - 2.0 * MARGIN) / WIDTH).floor().max(1.0) as usize;
-    let top = drawing.height() + GAP;
+    let per_row = ((drawing.width - 2.0 * MARGIN) / WIDTH).floor().max(1.0) as usize;
+    let top = drawing.height + GAP;
     for (index, (_, color)) in maps.iter().enumerate() {
         let x = MARGIN + WIDTH * (index % per_row) as f32;
         let y = top + ROW * ((index / per_row) as f32 + 0.5);
         drawing.line([x, y], [x + 18.0, y], color, 1.0);
         drawing.text(x + 24.0, y, "start", &format!("head {}", index + 1));
     }
-    drawing.extend_to(top + ROW * maps.len().div_ceil(per_row) as f32);
+    drawing.height = top + ROW * maps.len().div_ceil(per_row) as f32;
 }
 
 #[cfg(test)]
@@ -306,7 +306,7 @@ mod tests {
         let svg = drawn(&attention, View::HeadLines);
         for (head, n_lines) in [(1, 2), (2, 1)] {
             // One line more is in the legend.
-            let stroke = format!("stroke=\"{}\"", colors::of_head(head, 2));
+            let stroke = format!("stroke=\"{}\"", color_of_head(head, 2));
             assert_eq!(svg.matches(&stroke).count(), n_lines + 1, "{svg}");
         }
         assert!(svg.contains("all 2 heads"), "{svg}");

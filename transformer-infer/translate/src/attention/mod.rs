@@ -9,11 +9,8 @@
 
 mod align_lines;
 mod alignment;
-mod colors;
 mod drawing;
 mod figure;
-mod kind;
-mod layer_head;
 mod page;
 mod record;
 mod selection;
@@ -21,11 +18,10 @@ mod weights;
 
 pub use alignment::Alignment;
 pub use figure::figure;
-pub use kind::{Head, Kind};
-pub use layer_head::LayerHead;
 pub use page::{GENERATOR, SCRIPT, STYLE, TEMPLATE, page, page_data};
 #[doc(hidden)]
 pub use record::words_of;
-pub use selection::{ColorScale, Selection, View};
+pub use selection::{ColorScale, Head, Kind, LayerHead, Selection, View};
+#[doc(hidden)]
 pub use transformer_core::text::Link;
 pub use weights::{Attention, Map, Token};

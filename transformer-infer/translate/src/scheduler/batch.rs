@@ -1,4 +1,5 @@
-//! [`RunningBatch`]: the lines that one thread translates, step by step.
+//! [`RunningBatch`]: the lines that one thread translates, step by step; [`WholeBatch`]: lines that are translated together
+//! from beginning to end, on devices other than CPUs.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -6,11 +7,37 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use transformer_search::Search;
 
-use super::group::Group;
-use super::line::{Ended, Grown, Line};
+use super::group::{Ended, Group, Grown, Line, LineResult};
 use super::model::{BatchModel, Workspaces};
 use super::state::Load;
 use crate::TranslatorError;
+use crate::batch::Source;
+use crate::translator::Translator;
+
+/// The lines that a thread translates.
+pub(super) trait Batch: Send {
+    /// Adds lines.
+    fn add(&mut self, lines: Vec<Line>, workspaces: &mut Workspaces);
+
+    /// Takes a step, and returns the lines that ended, and those with results that were known before. Lines of cancelled
+    /// jobs are removed first.
+    fn step(&mut self, workspaces: &mut Workspaces) -> Vec<Ended>;
+
+    /// Returns the tokens after the last step of the lines that did not end in it, if their jobs ask for them. For a
+    /// line that started over, tokens that were returned before are left out.
+    fn grown(&mut self) -> Vec<Grown> {
+        Vec::new()
+    }
+
+    fn is_empty(&self) -> bool;
+
+    fn load(&self) -> Load;
+
+    /// Returns the number of rows of the next step.
+    fn n_rows(&self) -> usize {
+        self.load().n_rows
+    }
+}
 
 /// Makes a model without rows for a search.
 pub(super) type NewModel<'m> = dyn Fn(&Search) -> Box<dyn BatchModel + 'm> + Sync + 'm;
@@ -38,8 +65,66 @@ impl<'m> RunningBatch<'m> {
         }
     }
 
+    fn new_group(&self, line: &Line, is_retry: bool) -> Result<Group<'m>, String> {
+        let search = &line.job.shared_search;
+        let model = catching(|| (self.new_model)(search))?;
+        Ok(Group::like(line, is_retry, model))
+    }
+
+    fn join(&mut self, group: usize, lines: Vec<Line>, workspaces: &mut Workspaces) {
+        let joined = catching(|| self.groups[group].join(lines, workspaces));
+        if let Err(message) = joined {
+            self.dissolve(group, message);
+        }
+    }
+
+    /// Removes a group after its model panicked, and lets its lines start over.
+    fn dissolve(&mut self, group: usize, message: String) {
+        let group = self.groups.remove(group);
+        let mut lines: Vec<Line> = group.lines.into_values().collect();
+        match (group.is_retry || lines.len() == 1, lines.pop()) {
+            (true, Some(line)) => self.fail(line, message),
+            (_, last) => self.retries.extend(lines.into_iter().chain(last)),
+        }
+    }
+
+    fn fail(&mut self, line: Line, message: String) {
+        let result = Err(TranslatorError::Panic {
+            line: line.index + 1,
+            message,
+        });
+        self.ended.push(Ended { line, result });
+    }
+
+    fn remove_cancelled(&mut self) {
+        for group in &mut self.groups {
+            group.remove_cancelled();
+        }
+        self.groups.retain(|group| !group.is_empty());
+        self.retries.retain(|line| !line.is_cancelled());
+    }
+
+    /// Begins the next line that is translated alone.
+    fn begin_retry(&mut self, workspaces: &mut Workspaces) {
+        if self.groups.iter().any(|group| group.is_retry) {
+            return;
+        }
+        let Some(line) = self.retries.pop_front() else {
+            return;
+        };
+        match self.new_group(&line, true) {
+            Ok(group) => {
+                self.groups.push(group);
+                self.join(self.groups.len() - 1, vec![line], workspaces);
+            }
+            Err(message) => self.fail(line, message),
+        }
+    }
+}
+
+impl Batch for RunningBatch<'_> {
     /// Encodes lines, and adds them to the groups of their searches.
-    pub(super) fn add(&mut self, lines: Vec<Line>, workspaces: &mut Workspaces) {
+    fn add(&mut self, lines: Vec<Line>, workspaces: &mut Workspaces) {
         let mut lines = VecDeque::from(lines);
         while let Some(mut line) = lines.pop_front() {
             if let Some(result) = line.known.take() {
@@ -66,41 +151,8 @@ impl<'m> RunningBatch<'m> {
         }
     }
 
-    fn new_group(&self, line: &Line, is_retry: bool) -> Result<Group<'m>, String> {
-        let search = &line.job.shared_search;
-        let model = catching(|| (self.new_model)(search))?;
-        Ok(Group::like(line, is_retry, model))
-    }
-
-    fn join(&mut self, group: usize, lines: Vec<Line>, workspaces: &mut Workspaces) {
-        let joined = catching(|| self.groups[group].join(lines, workspaces));
-        if let Err(message) = joined {
-            self.dissolve(group, message);
-        }
-    }
-
-    /// Removes a group after its model panicked, and lets its lines start over.
-    fn dissolve(&mut self, group: usize, message: String) {
-        let group = self.groups.remove(group);
-        let is_retry = group.is_retry();
-        let mut lines: Vec<Line> = group.into_lines().collect();
-        match (is_retry || lines.len() == 1, lines.pop()) {
-            (true, Some(line)) => self.fail(line, message),
-            (_, last) => self.retries.extend(lines.into_iter().chain(last)),
-        }
-    }
-
-    fn fail(&mut self, line: Line, message: String) {
-        let result = Err(TranslatorError::Panic {
-            line: line.index + 1,
-            message,
-        });
-        self.ended.push(Ended { line, result });
-    }
-
-    /// Decodes one token of each row, and returns the lines that ended, and those with results that were known before.
-    /// Lines of cancelled jobs are removed first.
-    pub(super) fn step(&mut self, workspaces: &mut Workspaces) -> Vec<Ended> {
+    /// Decodes one token of each row.
+    fn step(&mut self, workspaces: &mut Workspaces) -> Vec<Ended> {
         self.remove_cancelled();
         self.begin_retry(workspaces);
         let mut group = 0;
@@ -117,48 +169,20 @@ impl<'m> RunningBatch<'m> {
         mem::take(&mut self.ended)
     }
 
-    /// Returns the tokens after the last step of the lines that did not end in it, if their jobs ask for them. For a
-    /// line that started over, tokens that were returned before are left out.
-    pub(super) fn grown(&mut self) -> Vec<Grown> {
+    fn grown(&mut self) -> Vec<Grown> {
         self.groups.iter_mut().flat_map(Group::grown).collect()
     }
 
-    fn remove_cancelled(&mut self) {
-        for group in &mut self.groups {
-            group.remove_cancelled();
-        }
-        self.groups.retain(|group| !group.is_empty());
-        self.retries.retain(|line| !line.is_cancelled());
-    }
-
-    /// Begins the next line that is translated alone.
-    fn begin_retry(&mut self, workspaces: &mut Workspaces) {
-        if self.groups.iter().any(Group::is_retry) {
-            return;
-        }
-        let Some(line) = self.retries.pop_front() else {
-            return;
-        };
-        match self.new_group(&line, true) {
-            Ok(group) => {
-                self.groups.push(group);
-                self.join(self.groups.len() - 1, vec![line], workspaces);
-            }
-            Err(message) => self.fail(line, message),
-        }
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
+    fn is_empty(&self) -> bool {
         self.groups.is_empty() && self.retries.is_empty() && self.ended.is_empty()
     }
 
-    /// Returns the number of rows of the next step.
-    pub(super) fn n_rows(&self) -> usize {
+    fn n_rows(&self) -> usize {
         self.groups.iter().map(Group::n_rows).sum()
     }
 
-    pub(super) fn load(&self) -> Load {
-        let lines = self.groups.iter().flat_map(Group::lines);
+    fn load(&self) -> Load {
+        let lines = self.groups.iter().flat_map(|group| group.lines.values());
         let (mut n_lines, mut n_rows) = (0, 0);
         for line in lines.chain(&self.retries) {
             n_lines += 1;
@@ -186,4 +210,93 @@ pub(super) fn catching<R>(compute: impl FnOnce() -> R) -> Result<R, String> {
             .collect::<Vec<_>>()
             .join("; ")
     })
+}
+
+/// Lines for a device other than a CPU. Its models accept no sentences between two steps, so lines that wait at the
+/// same time and have equal searches are translated together.
+///
+/// If the model panics, each line is translated alone, and only the faulty one ends with an error.
+pub(super) struct WholeBatch<'m> {
+    translator: &'m Translator,
+    lines: VecDeque<Line>,
+}
+
+impl<'m> WholeBatch<'m> {
+    pub(super) fn new(translator: &'m Translator) -> Self {
+        Self {
+            translator,
+            lines: VecDeque::new(),
+        }
+    }
+
+    /// Translates lines together; `None` if that panics or fails.
+    fn translate(&self, lines: &[Line]) -> Option<Vec<LineResult>> {
+        let sources: Vec<Source<'_>> = lines.iter().map(source).collect();
+        let search = &lines.first()?.job.search;
+        let translator = self.translator;
+        let translate = || translator.translate_sources(&sources, search, &mut |_| ());
+        let found = catching(translate).ok()?.ok()?;
+        Some(found.into_iter().map(Ok).collect())
+    }
+
+    fn translate_alone(&self, line: &Line) -> LineResult {
+        let (translator, search) = (self.translator, &line.job.search);
+        let translate = || translator.translate_sources(&[source(line)], search, &mut |_| ());
+        let found = catching(translate).map_err(|message| {
+            let line = line.index + 1;
+            TranslatorError::Panic { line, message }
+        })?;
+        found.map(|found| found.into_iter().flatten().collect())
+    }
+}
+
+impl Batch for WholeBatch<'_> {
+    fn add(&mut self, lines: Vec<Line>, _: &mut Workspaces) {
+        self.lines.extend(lines);
+    }
+
+    /// Translates the first line, and all others with the same search.
+    fn step(&mut self, _: &mut Workspaces) -> Vec<Ended> {
+        self.lines.retain(|line| !line.is_cancelled());
+        let Some(mut first) = self.lines.pop_front() else {
+            return Vec::new();
+        };
+        if let Some(result) = first.known.take() {
+            let line = first;
+            return vec![Ended { line, result }];
+        }
+        let takes = |line: &Line| line.known.is_none() && line.job.search == first.job.search;
+        let (alike, others) = self.lines.drain(..).partition(takes);
+        self.lines = others;
+        let alike: VecDeque<Line> = alike;
+        let lines: Vec<Line> = [first].into_iter().chain(alike).collect();
+        let results = self.translate(&lines).unwrap_or_else(|| {
+            let alone = lines.iter().map(|line| self.translate_alone(line));
+            alone.collect()
+        });
+        let ended = lines.into_iter().zip(results);
+        ended.map(|(line, result)| Ended { line, result }).collect()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.lines.is_empty()
+    }
+
+    fn load(&self) -> Load {
+        Load {
+            n_lines: self.lines.len(),
+            n_rows: self.lines.iter().map(Line::n_rows).sum(),
+            longest: self.lines.iter().map(Line::n_tokens).max().unwrap_or(0),
+        }
+    }
+}
+
+fn source(line: &Line) -> Source<'_> {
+    Source {
+        ids: &line.ids,
+        prefix: &line.request.prefix,
+        n_free: line.request.n_free,
+        phrases: &line.request.phrases,
+        index: line.request.index,
+    }
 }

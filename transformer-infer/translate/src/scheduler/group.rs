@@ -1,12 +1,16 @@
-//! [`Group`]: lines of equal searches, which are decoded together.
+//! [`Group`]: lines of equal searches, which are decoded together; [`Line`]: a waiting or running line of a job, as
+//! tokens.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::line::{Ended, Grown, Line};
+use transformer_core::text::Direction;
+use transformer_search::{Found, Hypothesis, Request, RunningSearch, Search};
+
+use super::job::JobState;
 use super::model::{BatchModel, Workspaces};
+use crate::TranslatorError;
 use crate::scorer::is_limited;
-use transformer_search::{Found, RunningSearch, Search};
 
 /// Lines of equal searches. Their rows are the rows of one model, and grow by one token in each step.
 pub(super) struct Group<'m> {
@@ -14,11 +18,11 @@ pub(super) struct Group<'m> {
     /// Lines with phrases need all scores at each step, and are not mixed with others.
     has_phrases: bool,
     /// True for a line that is translated again because its batch panicked.
-    is_retry: bool,
+    pub(super) is_retry: bool,
     running: RunningSearch,
     model: Box<dyn BatchModel + 'm>,
     /// The lines by their keys in the search.
-    lines: BTreeMap<usize, Line>,
+    pub(super) lines: BTreeMap<usize, Line>,
     next_key: usize,
 }
 
@@ -102,20 +106,8 @@ impl<'m> Group<'m> {
         })
     }
 
-    pub(super) fn into_lines(self) -> impl Iterator<Item = Line> {
-        self.lines.into_values()
-    }
-
-    pub(super) fn lines(&self) -> impl Iterator<Item = &Line> {
-        self.lines.values()
-    }
-
     pub(super) fn is_empty(&self) -> bool {
         self.lines.is_empty()
-    }
-
-    pub(super) fn is_retry(&self) -> bool {
-        self.is_retry
     }
 
     /// Returns the number of rows of the next step.
@@ -125,7 +117,82 @@ impl<'m> Group<'m> {
 
     /// Returns the number of tokens of the longest row: source and translation so far.
     pub(super) fn longest(&self) -> usize {
-        let longest = self.lines().map(Line::n_tokens).max().unwrap_or(0);
+        let longest = self.lines.values().map(Line::n_tokens).max().unwrap_or(0);
         longest + self.model.n_steps()
+    }
+}
+
+/// The hypotheses of a line, or the error.
+pub(super) type LineResult = Result<Vec<Hypothesis>, TranslatorError>;
+
+/// A waiting or running line of a job.
+#[derive(Debug)]
+pub(super) struct Line {
+    pub(super) job: Arc<JobState>,
+    /// Its index in the job.
+    pub(super) index: usize,
+    /// The source tokens to translate, without EOS.
+    pub(super) ids: Vec<u32>,
+    pub(super) request: Request,
+    /// Number of tokens of the source before it was cut.
+    pub(super) n_src_tokens: usize,
+    /// The tokens of the languages.
+    pub(super) direction: Direction,
+    pub(super) terms: Vec<String>,
+    /// Maximum number of rows that its search needs.
+    pub(super) n_rows: usize,
+    /// The result, if known without a search.
+    pub(super) known: Option<LineResult>,
+    /// The number of tokens reported last. If its batch panics, it starts over, and they are not reported again.
+    pub(super) n_reported: usize,
+}
+
+/// A line with a finished translation.
+#[derive(Debug)]
+pub(super) struct Ended {
+    pub(super) line: Line,
+    pub(super) result: LineResult,
+}
+
+/// A line with one more token in its translation.
+#[derive(Debug)]
+pub(super) struct Grown {
+    pub(super) job: Arc<JobState>,
+    /// The index of the line in the job.
+    pub(super) index: usize,
+    /// The tokens so far.
+    pub(super) ids: Vec<u32>,
+}
+
+impl Line {
+    /// Returns the number of source tokens, EOS included.
+    pub(super) fn n_tokens(&self) -> usize {
+        self.ids.len() + 1
+    }
+
+    /// Returns the number of its tokens that count towards the limit of waiting tokens.
+    pub(super) fn n_limited_tokens(&self) -> usize {
+        if self.job.is_limited {
+            self.n_tokens()
+        } else {
+            0
+        }
+    }
+
+    /// Returns the number of rows that it needs in a batch.
+    pub(super) fn n_rows(&self) -> usize {
+        match self.known {
+            Some(_) => 0,
+            None => self.n_rows,
+        }
+    }
+
+    /// Returns the cost of its translation, in tokens of all rows.
+    pub(super) fn cost(&self) -> usize {
+        self.n_tokens().saturating_mul(self.n_rows().max(1))
+    }
+
+    pub(super) fn is_cancelled(&self) -> bool {
+        self.job.progress.is_cancelled()
     }
 }

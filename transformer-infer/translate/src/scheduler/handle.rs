@@ -6,8 +6,8 @@ use std::thread::{self, JoinHandle};
 
 use transformer_search::{Hypothesis, Search};
 
-use super::job::{Callback, Job, JobLine, JobState};
-use super::line::Line;
+use super::group::Line;
+use super::job::{Callback, Job, JobLine, JobState, for_results};
 use super::state::{Capacity, State};
 use super::worker::{Shared, work};
 use super::{JobEvent, SchedulerOptions, SchedulerStats, Ticket};
@@ -124,7 +124,7 @@ impl Scheduler {
         on_done: impl FnMut(usize, Result<Translation, TranslatorError>) + Send + 'static,
     ) -> Result<Ticket, TranslatorError> {
         let limit = Some(self.max_queue_tokens);
-        self.accept(job, Callback::Results(Box::new(on_done)), limit)
+        self.accept(job, for_results(on_done), limit, false)
     }
 
     /// Like [`submit`](Self::submit), for a job that the caller has already accepted: the limit of waiting tokens
@@ -138,7 +138,7 @@ impl Scheduler {
         job: Job,
         on_done: impl FnMut(usize, Result<Translation, TranslatorError>) + Send + 'static,
     ) -> Result<Ticket, TranslatorError> {
-        self.accept(job, Callback::Results(Box::new(on_done)), None)
+        self.accept(job, for_results(on_done), None, false)
     }
 
     /// Like [`submit`](Self::submit), and also calls `on_event` after each token of a greedy search, not only when a
@@ -156,7 +156,7 @@ impl Scheduler {
         on_event: impl FnMut(JobEvent) + Send + 'static,
     ) -> Result<Ticket, TranslatorError> {
         let limit = Some(self.max_queue_tokens);
-        self.accept(job, Callback::Events(Box::new(on_event)), limit)
+        self.accept(job, Box::new(on_event), limit, true)
     }
 
     /// Returns whether a caller's job of `n_tokens` tokens would be accepted now. A job that is too large for an empty
@@ -172,12 +172,14 @@ impl Scheduler {
         .is_ok()
     }
 
-    /// Accepts a job. Without a `limit` of waiting tokens, it does not count towards the limit of other jobs.
+    /// Accepts a job. Without a `limit` of waiting tokens, it does not count towards the limit of other jobs. Each token
+    /// is an event if `is_streamed`.
     fn accept(
         &self,
         job: Job,
         callback: Callback,
         limit: Option<usize>,
+        is_streamed: bool,
     ) -> Result<Ticket, TranslatorError> {
         // Before the work of tokenizing.
         check_room(&self.shared.lock(), job.caller, job.lines.len(), limit)?;
@@ -188,7 +190,7 @@ impl Scheduler {
         } = job;
         let prepared = self.prepare(&lines, &search)?;
         let mut state = JobState::new(caller, search, lines.len(), callback);
-        state.is_limited = limit.is_some();
+        (state.is_limited, state.is_streamed) = (limit.is_some(), is_streamed);
         let job = Arc::new(state);
         let lines = lines.into_iter().zip(prepared).enumerate();
         let lines = lines.map(|(index, (line, prepared))| self.line(&job, index, line, prepared));
@@ -268,8 +270,8 @@ impl Scheduler {
         let state = self.shared.lock();
         let (n_running_lines, n_running_rows) = state.n_running();
         SchedulerStats {
-            n_queued_lines: state.queue.n_lines(),
-            n_queued_tokens: state.queue.n_tokens(),
+            n_queued_lines: state.queue.sums.n_lines,
+            n_queued_tokens: state.queue.sums.n_tokens,
             n_running_lines,
             n_running_rows,
             totals: self.shared.totals(),
@@ -325,7 +327,7 @@ fn check_room(
     if n_tokens > limit {
         return Err(TranslatorError::JobTooLarge { n_tokens, limit });
     }
-    let n_queued_tokens = state.queue.n_limited_tokens();
+    let n_queued_tokens = state.queue.sums.n_limited_tokens;
     if n_queued_tokens.saturating_add(n_tokens) > limit
         && !state.queue.is_within_share(caller, n_tokens, limit)
     {

@@ -1,14 +1,15 @@
-//! [`Job`]: lines to translate for one caller; and [`JobState`], shared by its lines.
+//! [`Job`]: lines to translate for one caller; [`JobEvent`] and [`Ticket`]: their events, and the right to them; and
+//! [`JobState`], shared by the lines.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::{fmt, mem};
 
 use transformer_core::text::Direction;
 use transformer_search::Search;
 
-use super::event::JobEvent;
+use super::worker::Shared;
 use crate::TranslatorError;
 use crate::translator::Translation;
 
@@ -38,18 +39,18 @@ pub struct JobLine {
     pub direction: Option<Direction>,
 }
 
-/// The callback for the index and the result of each line.
-pub(super) type OnDone = Box<dyn FnMut(usize, Result<Translation, TranslatorError>) + Send>;
+/// The callback of a job, for each event.
+pub(super) type Callback = Box<dyn FnMut(JobEvent) + Send>;
 
-/// The callback for each event.
-pub(super) type OnEvent = Box<dyn FnMut(JobEvent) + Send>;
-
-/// The callback of a job.
-pub(super) enum Callback {
-    /// Only when a line is done.
-    Results(OnDone),
-    /// Also after each token.
-    Events(OnEvent),
+/// Returns a callback for the index and the result of each line.
+pub(super) fn for_results(
+    mut on_done: impl FnMut(usize, Result<Translation, TranslatorError>) + Send + 'static,
+) -> Callback {
+    Box::new(move |event| {
+        if let JobEvent::Done { line, result } = event {
+            on_done(line, result);
+        }
+    })
 }
 
 /// The state that the lines of a job share. Its callback is dropped with the last line, however that ends.
@@ -103,7 +104,7 @@ impl JobState {
                 is_cancelled: AtomicBool::new(false),
                 n_left: AtomicUsize::new(n_lines),
             }),
-            is_streamed: matches!(callback, Callback::Events(_)),
+            is_streamed: false,
             is_limited: true,
             callback: Mutex::new(Some(callback)),
         }
@@ -125,17 +126,10 @@ impl JobState {
             drop_callback(callback);
             return;
         }
-        if let Some(callback) = slot.as_mut() {
-            let is_caught = catches(|| match (callback, event) {
-                (Callback::Events(on_event), event) => on_event(event),
-                (Callback::Results(on_done), JobEvent::Done { line, result }) => {
-                    on_done(line, result);
-                }
-                (Callback::Results(_), JobEvent::Growing { .. }) => {}
-            });
-            if is_caught {
-                self.progress.cancel();
-            }
+        if let Some(callback) = slot.as_mut()
+            && catches(|| callback(event))
+        {
+            self.progress.cancel();
         }
         let is_last = is_result && self.progress.n_left.fetch_sub(1, Ordering::Relaxed) == 1;
         let ended = (is_last || self.progress.is_cancelled())
@@ -178,5 +172,73 @@ impl fmt::Debug for JobState {
             .field("caller", &self.caller)
             .field("progress", &self.progress)
             .finish_non_exhaustive()
+    }
+}
+
+/// An event of a line of a job that is [streamed](super::Scheduler::submit_streaming).
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum JobEvent {
+    /// The translation of a line has more tokens: one more, or several in a [`JobStream`](super::JobStream) that is
+    /// read more slowly. The number of tokens of a line only grows.
+    ///
+    /// Reported for greedy search, and for sampling with [`n_best`](transformer_search::Search::n_best) 1: with a beam,
+    /// no token is certain before its end. Lines with terms, and models that are not on a CPU, report only their ends.
+    Growing {
+        /// Index of the line in the job.
+        line: usize,
+        /// Number of tokens so far.
+        n_tokens: usize,
+        /// The text of these tokens. The next text begins with it, unless a character consists of several tokens.
+        text: String,
+    },
+    /// A line is done; it has no further events.
+    Done {
+        /// Index of the line in the job.
+        line: usize,
+        /// Its translation, or the error.
+        result: Result<Translation, TranslatorError>,
+    },
+}
+
+/// The right to the results of a job. Dropping it cancels unfinished lines: waiting lines leave the queue at once, and
+/// running ones leave their batch before its next step.
+///
+/// The callback of the job is not called for them, and is dropped with the last of them. It may be running on another
+/// thread while the ticket is dropped.
+#[derive(Debug)]
+#[must_use = "dropping a ticket cancels its job"]
+#[doc(hidden)]
+pub struct Ticket {
+    caller: u64,
+    /// Not the job itself, because that owns the callback.
+    job: Arc<Progress>,
+    scheduler: Weak<Shared>,
+}
+
+impl Ticket {
+    pub(super) fn new(job: &JobState, scheduler: Weak<Shared>) -> Self {
+        Self {
+            caller: job.caller,
+            job: Arc::clone(&job.progress),
+            scheduler,
+        }
+    }
+
+    /// Returns whether each line of the job is done.
+    pub fn is_done(&self) -> bool {
+        self.job.is_done()
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        if self.job.is_done() {
+            return;
+        }
+        self.job.cancel();
+        if let Some(scheduler) = self.scheduler.upgrade() {
+            scheduler.remove(self.caller, &self.job);
+        }
     }
 }

@@ -11,27 +11,18 @@
 //! - [`SchedulerStats`]: the numbers of running and waiting lines, and totals.
 
 mod batch;
-mod event;
 mod group;
 mod handle;
 mod job;
-mod line;
 mod model;
-mod options;
 mod queue;
 mod state;
-mod stats;
 mod stream;
 #[cfg(test)]
 mod tests;
-mod ticket;
-mod whole_batch;
 mod worker;
 
-pub use event::JobEvent;
 pub use handle::Scheduler;
-pub use job::{Job, JobLine};
-pub use options::SchedulerOptions;
-pub use stats::{ROW_BORDERS, SchedulerStats, SchedulerTotals};
+pub use job::{Job, JobEvent, JobLine, Ticket};
+pub use state::{ROW_BORDERS, SchedulerOptions, SchedulerStats, SchedulerTotals};
 pub use stream::JobStream;
-pub use ticket::Ticket;

@@ -4,8 +4,8 @@ use std::collections::{HashMap, VecDeque};
 use std::mem;
 use std::sync::Arc;
 
+use super::group::Line;
 use super::job::Progress;
-use super::line::Line;
 
 /// Number of tokens, times rows, that a caller may translate in its turn: a few sentences.
 const TOKENS_PER_TURN: usize = 256;
@@ -21,41 +21,61 @@ pub(super) struct FairQueue {
     callers: HashMap<u64, Waiting>,
     /// The callers with lines; it is the first one's turn.
     turns: VecDeque<u64>,
-    n_lines: usize,
-    n_tokens: usize,
-    n_limited_tokens: usize,
-    n_rows: usize,
+    /// The sums over the lines of all callers.
+    pub(super) sums: Sums,
+}
+
+/// Sums over waiting lines.
+#[derive(Debug, Default)]
+pub(super) struct Sums {
+    pub(super) n_lines: usize,
+    /// Number of source tokens, EOS included.
+    pub(super) n_tokens: usize,
+    /// Number of those that the limit of the queue applies to.
+    pub(super) n_limited_tokens: usize,
+    /// Number of rows that the lines need.
+    pub(super) n_rows: usize,
+}
+
+impl Sums {
+    fn add(&mut self, line: &Line) {
+        self.n_lines += 1;
+        self.n_tokens += line.n_tokens();
+        self.n_limited_tokens += line.n_limited_tokens();
+        self.n_rows += line.n_rows();
+    }
+
+    fn remove(&mut self, line: &Line) {
+        self.n_lines -= 1;
+        self.n_tokens -= line.n_tokens();
+        self.n_limited_tokens -= line.n_limited_tokens();
+        self.n_rows -= line.n_rows();
+    }
 }
 
 /// The lines of one caller.
 #[derive(Debug)]
 struct Waiting {
     lines: VecDeque<Line>,
-    n_tokens: usize,
-    n_limited_tokens: usize,
+    sums: Sums,
     /// Number of tokens that the caller may still translate in this round.
     credit: usize,
 }
 
 impl FairQueue {
     pub(super) fn push(&mut self, line: Line) {
-        self.n_lines += 1;
-        self.n_tokens += line.n_tokens();
-        self.n_limited_tokens += line.n_limited_tokens();
-        self.n_rows += line.n_rows();
+        self.sums.add(&line);
         let caller = line.job.caller;
         let turns = &mut self.turns;
         let waiting = self.callers.entry(caller).or_insert_with(|| {
             turns.push_back(caller);
             Waiting {
                 lines: VecDeque::new(),
-                n_tokens: 0,
-                n_limited_tokens: 0,
+                sums: Sums::default(),
                 credit: TOKENS_PER_TURN,
             }
         });
-        waiting.n_tokens += line.n_tokens();
-        waiting.n_limited_tokens += line.n_limited_tokens();
+        waiting.sums.add(&line);
         waiting.lines.push_back(line);
     }
 
@@ -65,12 +85,12 @@ impl FairQueue {
         let waiting = self.callers.get_mut(&caller)?;
         let line = waiting.lines.pop_front_if(|line| test(line))?;
         waiting.credit = waiting.credit.saturating_sub(charge(&line));
-        waiting.forget(&line);
+        waiting.sums.remove(&line);
         if waiting.lines.is_empty() {
             self.callers.remove(&caller);
             self.turns.pop_front();
         }
-        self.forget(&line);
+        self.sums.remove(&line);
         Some(line)
     }
 
@@ -97,14 +117,12 @@ impl FairQueue {
             .partition(|line| Arc::ptr_eq(&line.job.progress, job));
         waiting.lines = kept;
         for line in &removed {
-            waiting.forget(line);
+            waiting.sums.remove(line);
+            self.sums.remove(line);
         }
         if waiting.lines.is_empty() {
             self.callers.remove(&caller);
             self.turns.retain(|other| *other != caller);
-        }
-        for line in &removed {
-            self.forget(line);
         }
         removed.into()
     }
@@ -115,29 +133,8 @@ impl FairQueue {
         callers.into_values().flat_map(|it| it.lines).collect()
     }
 
-    fn forget(&mut self, line: &Line) {
-        self.n_lines -= 1;
-        self.n_tokens -= line.n_tokens();
-        self.n_limited_tokens -= line.n_limited_tokens();
-        self.n_rows -= line.n_rows();
-    }
-
     pub(super) fn is_empty(&self) -> bool {
-        self.n_lines == 0
-    }
-
-    pub(super) fn n_lines(&self) -> usize {
-        self.n_lines
-    }
-
-    /// Returns the number of source tokens of all lines, EOS included.
-    pub(super) fn n_tokens(&self) -> usize {
-        self.n_tokens
-    }
-
-    /// Returns the number of waiting source tokens that the limit of the queue applies to.
-    pub(super) fn n_limited_tokens(&self) -> usize {
-        self.n_limited_tokens
+        self.sums.n_lines == 0
     }
 
     /// Returns whether a caller has no more than an equal part of a limit for all callers, if it adds a number of tokens
@@ -145,30 +142,18 @@ impl FairQueue {
     pub(super) fn is_within_share(&self, caller: u64, n_tokens: usize, limit: usize) -> bool {
         let waiting = self.callers.get(&caller);
         let n_callers = self.callers.len() + usize::from(waiting.is_none());
-        let of_caller = waiting.map_or(0, |waiting| waiting.n_limited_tokens);
+        let of_caller = waiting.map_or(0, |waiting| waiting.sums.n_limited_tokens);
         of_caller.saturating_add(n_tokens) <= limit / n_callers
     }
 
     /// Returns the number of tokens that are taken until a caller has all its own and `n_tokens` more: as many of each
     /// other caller, if it has so many.
     pub(super) fn n_tokens_before(&self, caller: u64, n_tokens: usize) -> usize {
-        let own = self.callers.get(&caller).map_or(0, |own| own.n_tokens);
+        let own = self.callers.get(&caller).map_or(0, |own| own.sums.n_tokens);
         let own = own.saturating_add(n_tokens);
         let others = self.callers.iter().filter(|(id, _)| **id != caller);
-        let others: usize = others.map(|(_, other)| other.n_tokens.min(own)).sum();
+        let others: usize = others.map(|(_, other)| other.sums.n_tokens.min(own)).sum();
         own.saturating_add(others)
-    }
-
-    /// Returns the number of rows that all lines need.
-    pub(super) fn n_rows(&self) -> usize {
-        self.n_rows
-    }
-}
-
-impl Waiting {
-    fn forget(&mut self, line: &Line) {
-        self.n_tokens -= line.n_tokens();
-        self.n_limited_tokens -= line.n_limited_tokens();
     }
 }
 

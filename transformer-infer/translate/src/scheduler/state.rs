@@ -1,6 +1,10 @@
-//! [`State`]: the waiting lines, the load of each thread, and the lines that a thread takes next.
+//! [`State`]: the waiting lines, the load of each thread, and the lines that a thread takes next; [`SchedulerOptions`]; and
+//! [`SchedulerStats`]: the numbers of running and waiting lines, and the totals so far.
 
-use super::line::Line;
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+use super::group::Line;
 use super::queue::FairQueue;
 use crate::batch::FEWEST_ROWS;
 
@@ -61,7 +65,8 @@ impl State {
     /// with a nearly full batch waits for more room.
     pub(super) fn take(&mut self, thread: usize, load: Load) -> Vec<Line> {
         self.loads[thread] = load;
-        let n_rows = self.queue.n_rows() + self.loads.iter().map(|load| load.n_rows).sum::<usize>();
+        let n_rows =
+            self.queue.sums.n_rows + self.loads.iter().map(|load| load.n_rows).sum::<usize>();
         let n_threads = (n_rows / FEWEST_ROWS).clamp(1, self.loads.len());
         let n_active = self.loads.iter().filter(|load| load.n_rows > 0).count();
         if load.n_rows == 0 && n_active >= n_threads {
@@ -70,7 +75,7 @@ impl State {
         let share = n_rows.div_ceil(n_threads);
         let share = share.clamp(FEWEST_ROWS.min(self.capacity.n_rows), self.capacity.n_rows);
         let room = share.saturating_sub(load.n_rows);
-        if load.n_rows > 0 && room < self.queue.n_rows().min(share / REFILL) {
+        if load.n_rows > 0 && room < self.queue.sums.n_rows.min(share / REFILL) {
             return Vec::new();
         }
         let mut taken = Vec::new();
@@ -104,5 +109,105 @@ impl State {
     pub(super) fn n_running(&self) -> (usize, usize) {
         let sum = |of: fn(&Load) -> usize| self.loads.iter().map(of).sum();
         (sum(|load| load.n_lines), sum(|load| load.n_rows))
+    }
+}
+
+/// The number of threads, and the limits of running and waiting tokens. No translation depends on them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SchedulerOptions {
+    /// Number of threads that translate. Default: as many as the translator was opened with, which is one per core. On
+    /// a device other than a CPU there is always one.
+    pub n_threads: Option<NonZeroUsize>,
+    /// Maximum number of tokens that one thread translates at once, which bounds its memory: the rows of its batch
+    /// times the longest of them, source with EOS and translation so far. Default 8192. A single line may exceed it.
+    pub batch_tokens: usize,
+    /// Maximum number of waiting source tokens, including an EOS for each line. Default 1,000,000.
+    pub max_queue_tokens: usize,
+}
+
+impl Default for SchedulerOptions {
+    fn default() -> Self {
+        Self {
+            n_threads: None,
+            batch_tokens: 8192,
+            max_queue_tokens: 1_000_000,
+        }
+    }
+}
+
+/// Upper bounds of the counters of [`SchedulerTotals::steps_by_rows`]: each counts the steps with at most that many
+/// rows, and more than the previous bound; one more counter has the steps with more rows.
+pub const ROW_BORDERS: [u64; 9] = [1, 2, 4, 8, 16, 32, 64, 128, 256];
+
+/// The current state of a scheduler, and its totals so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+#[doc(hidden)]
+pub struct SchedulerStats {
+    /// Number of waiting lines.
+    pub n_queued_lines: usize,
+    /// Number of their source tokens, EOS included.
+    pub n_queued_tokens: usize,
+    /// Number of lines that are being translated.
+    pub n_running_lines: usize,
+    /// Maximum number of rows that these need: one for each hypothesis of a beam, or for each sample.
+    pub n_running_rows: usize,
+    /// The totals since the scheduler was created.
+    pub totals: SchedulerTotals,
+}
+
+/// The totals of a scheduler since it was created.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+#[doc(hidden)]
+pub struct SchedulerTotals {
+    /// Number of lines translated.
+    pub n_translated: u64,
+    /// Number of lines that ended with an error.
+    pub n_failed: u64,
+    /// Number of source tokens of the lines translated, EOS included.
+    pub n_src_tokens: u64,
+    /// Number of tokens of their best translations, EOS included.
+    pub n_tgt_tokens: u64,
+    /// Number of decoding steps of all threads.
+    pub n_steps: u64,
+    /// Number of rows of all steps: divided by the steps, the mean size of a batch.
+    pub n_row_steps: u64,
+    /// Number of steps by the number of their rows: a histogram with the borders [`ROW_BORDERS`].
+    pub steps_by_rows: [u64; ROW_BORDERS.len() + 1],
+    /// Total time that all threads spent encoding.
+    pub encoding: Duration,
+    /// Total time that all threads spent decoding.
+    pub decoding: Duration,
+}
+
+impl SchedulerTotals {
+    /// Returns the totals of one decoding step.
+    pub(super) fn of_step(n_rows: usize, decoding: Duration) -> Self {
+        let n_row_steps = n_rows as u64;
+        let mut steps_by_rows = [0; ROW_BORDERS.len() + 1];
+        steps_by_rows[ROW_BORDERS.partition_point(|border| *border < n_row_steps)] = 1;
+        Self {
+            n_steps: 1,
+            n_row_steps,
+            steps_by_rows,
+            decoding,
+            ..Self::default()
+        }
+    }
+
+    /// Adds the totals of a further period.
+    pub(super) fn add(&mut self, other: &Self) {
+        self.n_translated += other.n_translated;
+        self.n_failed += other.n_failed;
+        self.n_src_tokens += other.n_src_tokens;
+        self.n_tgt_tokens += other.n_tgt_tokens;
+        self.n_steps += other.n_steps;
+        self.n_row_steps += other.n_row_steps;
+        for (sum, n) in self.steps_by_rows.iter_mut().zip(other.steps_by_rows) {
+            *sum += n;
+        }
+        self.encoding += other.encoding;
+        self.decoding += other.decoding;
     }
 }

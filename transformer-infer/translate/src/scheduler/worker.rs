@@ -7,14 +7,14 @@ use std::time::Instant;
 
 use transformer_search::{Hypothesis, Search};
 
-use super::batch::{RunningBatch, catching};
-use super::event::JobEvent;
+use super::batch::WholeBatch;
+use super::batch::{Batch, RunningBatch, catching};
+use super::group::{Ended, Grown, Line};
+use super::job::JobEvent;
 use super::job::Progress;
-use super::line::{Ended, Grown, Line};
 use super::model::{BatchModel, PackedModels, Workspaces};
+use super::state::SchedulerTotals;
 use super::state::{Load, State};
-use super::stats::SchedulerTotals;
-use super::whole_batch::WholeBatch;
 use crate::TranslatorError;
 use crate::batch::in_pool;
 use crate::translator::Translator;
@@ -194,56 +194,6 @@ impl Shared {
     }
 }
 
-/// The batch of a thread.
-enum Batch<'m> {
-    Running(RunningBatch<'m>),
-    Whole(WholeBatch<'m>),
-}
-
-impl Batch<'_> {
-    fn add(&mut self, lines: Vec<Line>, workspaces: &mut Workspaces) {
-        match self {
-            Self::Running(batch) => batch.add(lines, workspaces),
-            Self::Whole(batch) => batch.add(lines),
-        }
-    }
-
-    fn step(&mut self, workspaces: &mut Workspaces) -> Vec<Ended> {
-        match self {
-            Self::Running(batch) => batch.step(workspaces),
-            Self::Whole(batch) => batch.step(),
-        }
-    }
-
-    fn grown(&mut self) -> Vec<Grown> {
-        match self {
-            Self::Running(batch) => batch.grown(),
-            Self::Whole(_) => Vec::new(),
-        }
-    }
-
-    fn is_empty(&self) -> bool {
-        match self {
-            Self::Running(batch) => batch.is_empty(),
-            Self::Whole(batch) => batch.is_empty(),
-        }
-    }
-
-    fn load(&self) -> Load {
-        match self {
-            Self::Running(batch) => batch.load(),
-            Self::Whole(batch) => batch.load(),
-        }
-    }
-
-    fn n_rows(&self) -> usize {
-        match self {
-            Self::Running(batch) => batch.n_rows(),
-            Self::Whole(batch) => batch.load().n_rows,
-        }
-    }
-}
-
 /// Translates until the scheduler ends.
 pub(super) fn work(shared: &Shared, thread: usize) {
     let _worker = shared.enter();
@@ -254,9 +204,9 @@ pub(super) fn work(shared: &Shared, thread: usize) {
             search,
         ))
     };
-    let mut batch = match &models {
-        Some(_) => Batch::Running(RunningBatch::new(&new_model)),
-        None => Batch::Whole(WholeBatch::new(&shared.translator)),
+    let mut batch: Box<dyn Batch + '_> = match &models {
+        Some(_) => Box::new(RunningBatch::new(&new_model)),
+        None => Box::new(WholeBatch::new(&shared.translator)),
     };
     while let Next::Lines(mut lines) = shared.next(thread) {
         while !(lines.is_empty() && batch.is_empty()) {
@@ -266,7 +216,7 @@ pub(super) fn work(shared: &Shared, thread: usize) {
             let new = mem::take(&mut lines);
             let mut rest = None;
             in_pool(n_threads, || {
-                rest = steps(shared, thread, &mut batch, new, is_alone);
+                rest = steps(shared, thread, &mut *batch, new, is_alone);
             });
             match rest {
                 Some(rest) => lines = rest,
@@ -281,7 +231,7 @@ pub(super) fn work(shared: &Shared, thread: usize) {
 fn steps(
     shared: &Shared,
     thread: usize,
-    batch: &mut Batch<'_>,
+    batch: &mut dyn Batch,
     mut lines: Vec<Line>,
     is_alone: bool,
 ) -> Option<Vec<Line>> {
@@ -317,7 +267,7 @@ fn steps(
 }
 
 /// Adds lines to a batch.
-fn add(shared: &Shared, batch: &mut Batch<'_>, lines: Vec<Line>, workspaces: &mut Workspaces) {
+fn add(shared: &Shared, batch: &mut dyn Batch, lines: Vec<Line>, workspaces: &mut Workspaces) {
     if lines.is_empty() {
         return;
     }

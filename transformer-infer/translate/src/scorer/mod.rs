@@ -1,14 +1,12 @@
 //! The Transformer as a [`NextToken`](transformer_search::NextToken) model: one decoder state per row, which grows by
 //! one token at each step.
 
-mod cpu;
 mod device;
-mod inference;
 mod packed;
 mod top_k;
 mod transformer;
 
-pub(crate) use inference::{assert_in_vocabulary, without_autodiff};
 pub use packed::PackedScorer;
 pub(crate) use packed::{ended, is_limited};
 pub use transformer::Scorer;
+pub(crate) use transformer::{assert_in_vocabulary, without_autodiff};

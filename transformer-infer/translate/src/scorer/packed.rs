@@ -6,7 +6,7 @@ use transformer_core::TransformerConfig;
 use transformer_core::cpu as kernels;
 use transformer_core::packed::{PackedState, PackedTransformer, Workspace};
 
-use super::cpu;
+use super::top_k::top_k_of_rows;
 use transformer_search::{NextToken, Request, ScoredToken};
 
 /// Scores next tokens with a [`PackedTransformer`]; each row is the translation of one source.
@@ -62,14 +62,14 @@ impl<'a> PackedScorer<'a> {
         let vocab_size = model.config().tgt_vocab_size;
         let mut rest = &*model.step_limited(state, last_tokens, workspace);
         if (0..state.n_rows()).all(|row| state.candidates(row).is_none()) {
-            return cpu::top_k(rest, vocab_size, k);
+            return top_k_of_rows(rest, vocab_size, k);
         }
         let top_k = (0..state.n_rows()).map(|row| {
             let ids = state.candidates(row);
             let (logits, others) = rest.split_at(ids.map_or(vocab_size, <[u32]>::len));
             rest = others;
             // Special tokens are the first candidates, so their indices are their ids.
-            let mut best = cpu::top_k(logits, logits.len(), k).swap_remove(0);
+            let mut best = top_k_of_rows(logits, logits.len(), k).swap_remove(0);
             for token in &mut best {
                 token.id = ids.map_or(token.id, |ids| ids[token.id as usize]);
             }

@@ -1,6 +1,6 @@
-//! The likeliest tokens of a row of logits.
+//! The likeliest tokens of rows of logits in CPU memory.
 
-use transformer_core::cpu::LogitSummary;
+use transformer_core::cpu::{LogitSummary, summarize_logits};
 use transformer_search::{NEVER_GENERATED, ScoredToken};
 
 /// Returns the `k` likeliest tokens of a row in the order of
@@ -27,6 +27,23 @@ pub(crate) fn top_k_of_row(logits: &[f32], summary: &LogitSummary, k: usize) -> 
         }
     }
     best
+}
+
+/// Returns the `k` likeliest tokens of each row, the likeliest first.
+pub(super) fn top_k_of_rows(logits: &[f32], vocab_size: usize, k: usize) -> Vec<Vec<ScoredToken>> {
+    let summaries = summarize_logits(logits, vocab_size);
+    logits
+        .chunks(vocab_size)
+        .zip(&summaries)
+        .map(|(row, summary)| top_k_of_row(row, summary, k))
+        .collect()
+}
+
+/// Returns the likeliest token of each row.
+pub(super) fn best_of_rows(logits: &[f32], vocab_size: usize) -> Vec<ScoredToken> {
+    let best = top_k_of_rows(logits, vocab_size, 1).into_iter();
+    best.map(|row| row.first().copied().unwrap_or(ScoredToken::NONE))
+        .collect()
 }
 
 #[cfg(test)]

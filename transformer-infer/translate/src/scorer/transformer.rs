@@ -1,16 +1,17 @@
-//! [`Scorer`]: scores next tokens with a Transformer.
+//! [`Scorer`]: scores next tokens with a Transformer; and the preparation for every pass of a model.
 
 use std::fmt;
 
+use burn::module::Module;
 use burn::tensor::{Device, FloatDType, Int, Tensor, TensorData, Transaction, activation};
 use transformer_core::device::is_cpu_memory;
 use transformer_core::{
     AttentionMaps, AttentionMasks, DecoderState, Padded, Transformer, cpu as kernels,
 };
+use transformer_search::{NextToken, ScoredToken};
 
 use super::device::{DeviceTopK, MAX_TOP_K, read_values};
-use super::{assert_in_vocabulary, cpu};
-use transformer_search::{NextToken, ScoredToken};
+use super::top_k::{best_of_rows, top_k_of_rows};
 
 /// The message if a scorer has no state: only `select` takes it, and puts another in its place.
 const HAS_STATE: &str = "an earlier selection of rows panicked";
@@ -164,7 +165,7 @@ impl NextToken for Scorer<'_> {
     fn best(&mut self, last_tokens: &[u32]) -> Vec<ScoredToken> {
         let logits = self.decode_step(last_tokens, None);
         match &self.selection {
-            TokenSelection::Cpu => cpu::best(&read_values(logits.into_data()), self.vocab_size),
+            TokenSelection::Cpu => best_of_rows(&read_values(logits.into_data()), self.vocab_size),
             TokenSelection::Device(top_k) => top_k.best(logits),
         }
     }
@@ -175,7 +176,9 @@ impl NextToken for Scorer<'_> {
         }
         let logits = self.decode_step(last_tokens, None);
         Some(match &self.selection {
-            TokenSelection::Cpu => cpu::top_k(&read_values(logits.into_data()), self.vocab_size, k),
+            TokenSelection::Cpu => {
+                top_k_of_rows(&read_values(logits.into_data()), self.vocab_size, k)
+            }
             TokenSelection::Device(top_k) => top_k.top_k(logits, k),
         })
     }
@@ -203,6 +206,27 @@ impl fmt::Debug for Scorer<'_> {
             f,
             "Scorer {{ n_rows: {n_rows}, vocab_size: {vocab_size}, n_decoded: {n_decoded} }}"
         )
+    }
+}
+
+/// Returns the model in the form for inference. On a device that records gradients, dropout would be active and the
+/// autodiff graph would grow.
+pub(crate) fn without_autodiff(model: &Transformer) -> Transformer {
+    if model.device().is_autodiff() {
+        model.valid()
+    } else {
+        model.clone()
+    }
+}
+
+/// Checks on the CPU that all ids are in a vocabulary: a GPU would read the memory after the embedding matrix.
+///
+/// # Panics
+///
+/// Panics if an id is not in the vocabulary; `side` is `source` or `target`.
+pub(crate) fn assert_in_vocabulary(side: &str, ids: &[u32], vocab_size: usize) {
+    if let Some(id) = ids.iter().find(|id| **id as usize >= vocab_size) {
+        panic!("the {side} has the id {id}, which is not in its vocabulary of {vocab_size} tokens");
     }
 }
 

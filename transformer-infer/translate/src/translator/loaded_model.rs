@@ -1,5 +1,6 @@
-//! [`LoadedModel`]: a model in one or both of the forms that it is used in.
+//! [`LoadedModel`]: a model in one or both of the forms that it is used in; [`OpenOptions`]: the options for opening it.
 
+use std::num::NonZeroUsize;
 use std::sync::{Arc, OnceLock};
 
 use burn::tensor::Device;
@@ -9,7 +10,6 @@ use transformer_core::{
     ComputePrecision, LoadError, PackedTransformer, Shortlist, Transformer, TransformerConfig,
 };
 
-use super::OpenOptions;
 use crate::TranslatorError;
 use crate::scorer::without_autodiff;
 
@@ -17,7 +17,7 @@ use crate::scorer::without_autodiff;
 /// other on first use.
 #[derive(Debug)]
 pub(crate) struct LoadedModel {
-    config: TransformerConfig,
+    pub(super) config: TransformerConfig,
     packed: OnceLock<PackedTransformer>,
     tensors: OnceLock<Transformer>,
     /// The source of the weights, and the device of the tensors; absent for a model in memory.
@@ -101,10 +101,6 @@ impl LoadedModel {
         Ok((directory, model))
     }
 
-    pub(super) fn config(&self) -> &TransformerConfig {
-        &self.config
-    }
-
     /// Returns the number format of the packed model; `None` if the tensors are not in CPU memory.
     pub(super) fn precision(&self) -> Option<ComputePrecision> {
         let is_elsewhere = |model: &Transformer| !is_cpu_memory(&model.device());
@@ -137,4 +133,18 @@ impl LoadedModel {
         let model = directory.load(device)?;
         Ok(self.tensors.get_or_init(|| model))
     }
+}
+
+/// The options for opening models.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OpenOptions {
+    /// The number format of matrix products on CPUs. Default: integers for a model that is stored in them, otherwise
+    /// floats.
+    pub precision: Option<ComputePrecision>,
+    /// If true, all target tokens are candidates, even if the model has a shortlist.
+    pub without_shortlist: bool,
+    /// If true, loads modules, for scores and attention; they are packed only at the first translation.
+    pub as_module: bool,
+    /// Maximum number of threads that translate at the same time, on CPUs. Default: one per core.
+    pub n_threads: Option<NonZeroUsize>,
 }

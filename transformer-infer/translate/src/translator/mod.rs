@@ -2,19 +2,17 @@
 
 mod loaded_model;
 mod marian;
-mod options;
 mod pair_score;
 mod prepare;
-mod prepared_line;
 mod term_tokenizer;
 mod terms;
 mod translate;
 mod translation;
 
+pub use loaded_model::OpenOptions;
 pub use marian::{marian_search, write_marian};
-pub use options::OpenOptions;
 pub use pair_score::{PairScore, TotalScore, score_ids};
-pub(crate) use prepared_line::PreparedLine;
+pub(crate) use prepare::PreparedLine;
 pub use terms::{Glossary, Term};
 pub use translate::Translator;
 pub use translation::{Candidate, Input, Translation, Warning};

@@ -1,12 +1,12 @@
-//! From lines to tokens, and from hypotheses back to translations.
+//! From lines to tokens ([`PreparedLine`]), and from hypotheses back to translations.
 
 use transformer_core::text::{Direction, DirectionError, Tokenizer, UNK};
 use transformer_search::{Hypothesis, Phrase, Request, Search, SearchError};
 
-use super::prepared_line::PreparedLine;
 use super::term_tokenizer::{TermTokenizer, unmet};
 use super::{Candidate, Input, Translation, Translator, Warning};
 use crate::TranslatorError;
+use crate::batch::Source;
 
 /// Number of characters of a prefix that an error shows.
 const MAX_SHOWN_CHARS: usize = 200;
@@ -164,4 +164,30 @@ fn encode(tokenizer: &Tokenizer, lines: &[&str], n_tokens: usize) -> Vec<Vec<u32
         }
     }
     encoded
+}
+
+/// A line as tokens.
+#[derive(Debug, Default)]
+pub(crate) struct PreparedLine {
+    /// The tokens of the line and its language, without EOS; for a long line more than the limit, but not all.
+    pub(crate) ids: Vec<u32>,
+    /// The tokens that the translation begins with, that of its language included.
+    pub(super) prefix: Vec<u32>,
+    /// The tokens of the languages.
+    pub(crate) direction: Direction,
+    /// The phrases that the translation must contain.
+    pub(super) phrases: Vec<Phrase>,
+}
+
+impl PreparedLine {
+    /// Returns the line as the source of a search.
+    pub(crate) fn source(&self, index: u64) -> Source<'_> {
+        Source {
+            ids: &self.ids,
+            prefix: &self.prefix,
+            n_free: usize::from(self.direction.first().is_some()),
+            phrases: &self.phrases,
+            index,
+        }
+    }
 }

@@ -12,7 +12,7 @@ use transformer_core::{
 use transformer_search::{Hypothesis, Search};
 
 use super::loaded_model::LoadedModel;
-use super::prepared_line::PreparedLine;
+use super::prepare::PreparedLine;
 use super::term_tokenizer::TermTokenizer;
 use super::{Input, OpenOptions, Translation};
 use crate::batch::{BatchLimits, Source, default_threads, translate_packed, translate_sources};
@@ -75,7 +75,7 @@ impl Translator {
     }
 
     pub(super) fn of(model: LoadedModel, tokenizers: Tokenizers) -> Result<Self, TranslatorError> {
-        let config = model.config();
+        let config = &model.config;
         let sides = [
             ("src_vocab_size", config.src_vocab_size, tokenizers.src()),
             ("tgt_vocab_size", config.tgt_vocab_size, tokenizers.tgt()),
@@ -159,7 +159,7 @@ impl Translator {
     /// Sets the limits of batches and lengths, lowered to the maxima of the models.
     #[must_use]
     pub fn with_limits(self, limits: BatchLimits) -> Self {
-        let configs = self.models.iter().map(LoadedModel::config);
+        let configs = self.models.iter().map(|model| &model.config);
         let limits = configs.fold(limits, BatchLimits::within);
         Self { limits, ..self }
     }
@@ -291,7 +291,7 @@ impl Translator {
 
     /// Returns the config of the model, or of the first one of an ensemble.
     pub fn config(&self) -> &TransformerConfig {
-        self.models[0].config()
+        &self.models[0].config
     }
 
     /// Translates lines with the model's own [`search`](Self::search), and returns one translation per line in the same

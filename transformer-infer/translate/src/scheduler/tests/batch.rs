@@ -11,8 +11,9 @@ use super::doubles::{
     line_of_length, search, streamed_job, with_batch,
 };
 use crate::TranslatorError;
+use crate::scheduler::batch::Batch;
+use crate::scheduler::group::Line;
 use crate::scheduler::job::JobState;
-use crate::scheduler::line::Line;
 use crate::scheduler::model::Workspaces;
 
 /// Returns jobs of every kind of search.

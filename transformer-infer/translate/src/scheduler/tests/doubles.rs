@@ -3,9 +3,9 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 
-use crate::scheduler::batch::RunningBatch;
-use crate::scheduler::job::{Callback, JobState};
-use crate::scheduler::line::{Ended, Line};
+use crate::scheduler::batch::{Batch, RunningBatch};
+use crate::scheduler::group::{Ended, Line};
+use crate::scheduler::job::{Callback, JobState, for_results};
 use crate::scheduler::model::{BatchModel, Workspaces};
 use transformer_core::text::Direction;
 use transformer_search::{Found, Hypothesis, NextToken, Request, RunningSearch, Search};
@@ -81,14 +81,15 @@ pub(super) fn job(caller: u64, search: Search) -> Arc<JobState> {
         caller,
         search,
         usize::MAX,
-        Callback::Results(Box::new(|_, _| ())),
+        for_results(|_, _| ()),
     ))
 }
 
 /// Returns a job of one caller that reports each token.
 pub(super) fn streamed_job(search: Search) -> Arc<JobState> {
-    let on_event = Callback::Events(Box::new(|_| ()));
-    Arc::new(JobState::new(1, search, usize::MAX, on_event))
+    let mut job = JobState::new(1, search, usize::MAX, Box::new(|_| ()));
+    job.is_streamed = true;
+    Arc::new(job)
 }
 
 /// Returns a callback that owns a value that panics when dropped.
@@ -102,17 +103,17 @@ pub(super) fn callback_that_panics_when_dropped() -> Callback {
     }
 
     let value = Panics;
-    Callback::Results(Box::new(move |_, _| {
+    for_results(move |_, _| {
         let _ = &value;
-    }))
+    })
 }
 
 /// Returns a job, and a receiver that ends when its callback is dropped.
 pub(super) fn job_with_receiver(search: Search) -> (Arc<JobState>, mpsc::Receiver<usize>) {
     let (sender, receiver) = mpsc::channel();
-    let on_done = Callback::Results(Box::new(move |index, _| {
+    let on_done = for_results(move |index, _| {
         let _ = sender.send(index);
-    }));
+    });
     (Arc::new(JobState::new(0, search, 9, on_done)), receiver)
 }
 

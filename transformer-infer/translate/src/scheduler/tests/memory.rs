@@ -4,7 +4,7 @@ use transformer_core::config::Mixing;
 use transformer_core::{ComputePrecision, PackedTransformer, TransformerConfig, device};
 
 use super::doubles::{job, line, search};
-use crate::scheduler::batch::RunningBatch;
+use crate::scheduler::batch::{Batch, RunningBatch};
 use crate::scheduler::model::{BatchModel, PackedModels, Workspaces};
 use crate::scheduler::state::{Capacity, Load, State};
 use crate::weights::random_model;

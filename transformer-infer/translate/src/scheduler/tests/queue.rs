@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::doubles::{job, line, line_of_length, search, with_batch};
-use crate::scheduler::line::Line;
+use crate::scheduler::batch::Batch;
+use crate::scheduler::group::Line;
 use crate::scheduler::model::Workspaces;
 use crate::scheduler::queue::FairQueue;
 use crate::scheduler::state::{Capacity, Load, State};
@@ -103,15 +104,15 @@ proptest! {
             queue.remove(removed, &job.progress);
         }
         let rest = lines.iter().filter(|(caller, ..)| !is_removed(*caller));
-        prop_assert_eq!(queue.n_lines(), rest.clone().count());
-        prop_assert_eq!(queue.n_tokens(), rest.clone().map(|(_, len, _)| len + 1).sum::<usize>());
-        prop_assert_eq!(queue.n_rows(), rest.clone().map(|(.., n_rows)| n_rows).sum::<usize>());
+        prop_assert_eq!(queue.sums.n_lines, rest.clone().count());
+        prop_assert_eq!(queue.sums.n_tokens, rest.clone().map(|(_, len, _)| len + 1).sum::<usize>());
+        prop_assert_eq!(queue.sums.n_rows, rest.clone().map(|(.., n_rows)| n_rows).sum::<usize>());
         let mut costs: Vec<_> = rest.map(|(caller, len, n_rows)| (*caller, (len + 1) * n_rows)).collect();
         let mut taken = drain(&mut queue);
         costs.sort_unstable();
         taken.sort_unstable();
         prop_assert_eq!(taken, costs);
-        prop_assert!(queue.is_empty() && queue.n_tokens() == 0 && queue.n_rows() == 0);
+        prop_assert!(queue.is_empty() && queue.sums.n_tokens == 0 && queue.sums.n_rows == 0);
     }
 }
 

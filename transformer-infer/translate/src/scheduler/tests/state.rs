@@ -1,7 +1,7 @@
 //! Tests of [`State`]: which lines a thread takes.
 
 use super::doubles::{job, line, search};
-use crate::scheduler::line::Line;
+use crate::scheduler::group::Line;
 use crate::scheduler::state::{Capacity, Load, State};
 
 fn state(n_threads: usize) -> State {

@@ -1,4 +1,4 @@
-//! Tests of [`WholeBatch`](crate::scheduler::whole_batch::WholeBatch), which is for devices other than CPUs.
+//! Tests of [`WholeBatch`](crate::scheduler::batch::WholeBatch), which is for devices other than CPUs.
 
 use transformer_core::directory::Tokenizers;
 use transformer_core::text::{Tokenizer, TokenizerConfig};
@@ -7,8 +7,10 @@ use transformer_search::Search;
 
 use super::doubles::{job, line};
 use crate::TranslatorError;
-use crate::scheduler::line::Line;
-use crate::scheduler::whole_batch::WholeBatch;
+use crate::scheduler::batch::Batch;
+use crate::scheduler::batch::WholeBatch;
+use crate::scheduler::group::Line;
+use crate::scheduler::model::Workspaces;
 use crate::translator::Translator;
 use crate::weights::random_model;
 
@@ -33,10 +35,10 @@ fn translator() -> Translator {
 /// Returns the number of the lines that ended with each step, and of those that failed.
 fn steps(translator: &Translator, lines: Vec<Line>) -> Vec<(usize, usize)> {
     let mut batch = WholeBatch::new(translator);
-    batch.add(lines);
+    batch.add(lines, &mut Workspaces::new());
     let mut steps = Vec::new();
     while !batch.is_empty() {
-        let ended = batch.step();
+        let ended = batch.step(&mut Workspaces::new());
         let is_panic = |result: &_| matches!(result, Err(TranslatorError::Panic { .. }));
         let n_failed = ended.iter().filter(|it| is_panic(&it.result)).count();
         steps.push((ended.len(), n_failed));

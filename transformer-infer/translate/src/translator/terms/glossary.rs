@@ -8,7 +8,7 @@ use std::path::Path;
 use transformer_core::lines::LineReader;
 
 use super::contained::capitalized;
-use super::pieces::{Piece, continues_word, pieces};
+use super::contained::{Piece, continues_word, pieces};
 use crate::TranslatorError;
 
 /// Terms of the source, each with the term that its translation must contain.

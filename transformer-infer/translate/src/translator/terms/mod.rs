@@ -2,8 +2,6 @@
 
 mod contained;
 mod glossary;
-mod pieces;
 
-pub(super) use contained::{capitalized, unmet_terms};
+pub(super) use contained::{capitalized, continues_word, unmet_terms};
 pub use glossary::{Glossary, Term};
-pub(super) use pieces::continues_word;

@@ -1,32 +1,51 @@
-//! `POST /v1/chat/completions`.
+//! OpenAI's interface, for programs that know no other: the last message of the user is translated.
 
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use axum::Json;
 use axum::extract::State;
+use axum::http::StatusCode;
+use axum::middleware::map_response;
 use axum::response::sse::Event;
 use axum::response::{IntoResponse, Response, Sse};
+use axum::routing::post;
+use axum::{Json, Router};
 use futures_util::stream;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use utoipa::ToSchema;
+use transformer_documents::Split;
+use utoipa::{OpenApi, ToSchema};
 
-use super::model::languages;
 use crate::config::Limits;
-use crate::http::{ApiError, Client};
+use crate::http::{ApiError, Client, KeyPlace, guarded};
 use crate::languages::{Asked, AskedFormat, answer};
-use crate::models::Selection;
+use crate::models::{Models, Selection};
 use crate::state::{Caller, Shared};
 use crate::translate::{TextFormat, TranslateOptions, translate_texts};
 use crate::v1::JsonBody;
-use transformer_documents::Split;
+
+#[derive(OpenApi)]
+#[openapi(paths(complete))]
+struct Paths;
+
+/// Returns the paths of the interface, with its limits and its errors.
+pub(crate) fn router(shared: &Arc<Shared>) -> Router<Arc<Shared>> {
+    let router = Router::new()
+        .route("/v1/chat/completions", post(complete))
+        .method_not_allowed_fallback(async || ApiError::Method);
+    guarded(router, shared, KeyPlace::Head).layer(map_response(rewrite))
+}
+
+/// Returns the description of the interface.
+pub(crate) fn openapi() -> utoipa::openapi::OpenApi {
+    Paths::openapi()
+}
 
 /// A request for a translation. Other fields, such as `temperature`, are accepted and have no effect.
 #[derive(Debug, Deserialize, ToSchema)]
 #[schema(as = openai::ChatRequest)]
-pub(super) struct ChatRequest {
+struct ChatRequest {
     /// The name of a model, or the codes of two languages, such as `en-de` or `auto-de`, or that of the target alone.
     model: String,
     /// The conversation. The last message of the role `user` is translated, whatever the others say.
@@ -90,7 +109,7 @@ struct ChatReply {
         (status = 429, description = "Too many requests; see Retry-After"),
     )
 )]
-pub(super) async fn complete(
+async fn complete(
     State(shared): State<Arc<Shared>>,
     client: Client,
     body: JsonBody<ChatRequest>,
@@ -162,7 +181,7 @@ async fn translations(
     n_best: usize,
 ) -> Result<Vec<String>, ApiError> {
     let models = shared.models()?;
-    let is_name = models.all().iter().any(|served| served.name() == model);
+    let is_name = models.all.iter().any(|served| served.name == model);
     if !is_name && let Some((source, target)) = languages(&models, model) {
         let asked = Asked {
             texts: &[text],
@@ -192,4 +211,47 @@ async fn translations(
     Ok(translations
         .flat_map(|it| (0..n_best).map_while(|n| it.alternative(n)))
         .collect())
+}
+
+/// Returns the source language, unless it is to be detected, and the target language that a name of a model stands for:
+/// both codes with a `-` between them, such as `en-pt-BR` or `auto-de`, or that of the target alone.
+fn languages<'a>(models: &Models, name: &'a str) -> Option<(Option<&'a str>, &'a str)> {
+    let is_known = |code: &str| models.language(code).is_ok();
+    // `de-AT` is the German of Austria, not German into another language.
+    let is_region = |code: &str| match code.len() {
+        2 => code.bytes().all(|it| it.is_ascii_uppercase()),
+        3 => code.bytes().all(|it| it.is_ascii_digit()),
+        _ => false,
+    };
+    let is_target = |code: &str| !is_region(code) && is_known(code);
+    let hyphens = name.match_indices('-');
+    let mut pairs = hyphens.map(|(at, _)| (&name[..at], &name[at + 1..]));
+    let pair =
+        pairs.find(|(source, target)| (*source == "auto" || is_known(source)) && is_target(target));
+    match pair {
+        Some(("auto", target)) => Some((None, target)),
+        Some((source, target)) => Some((Some(source), target)),
+        None => is_known(name).then_some((None, name)),
+    }
+}
+
+/// Rewrites the reply of an error; leaves others unchanged.
+async fn rewrite(response: Response) -> Response {
+    ApiError::rewrite(response, |error| {
+        let (status, code) = match error {
+            ApiError::MissingKey | ApiError::WrongKey => {
+                (StatusCode::UNAUTHORIZED, Some("invalid_api_key"))
+            }
+            ApiError::Model { .. } => (StatusCode::NOT_FOUND, Some("model_not_found")),
+            error => (error.status(), None),
+        };
+        let kind = match status {
+            StatusCode::TOO_MANY_REQUESTS => "rate_limit_error",
+            status if status.is_server_error() => "server_error",
+            _ => "invalid_request_error",
+        };
+        let text = error.to_string();
+        let error = json!({ "message": text, "type": kind, "param": null, "code": code });
+        (status, Json(json!({ "error": error })))
+    })
 }
