@@ -14,7 +14,7 @@ use clap::{Args, ValueEnum};
 use serde_json::Value;
 
 use crate::bench_backends::{self, Peers, Plan, Preset, faults, name, troubles};
-use crate::process::{Environment, call, cargo, run_until, target_folder};
+use crate::process::{Environment, call, cargo, empty, run_until, target_folder};
 
 /// The parts that are run, and the folder of the results.
 #[derive(Args, Debug)]
@@ -203,12 +203,10 @@ fn test_program(
     environment: &Environment,
 ) -> Result<PathBuf> {
     let arguments = format!("test -p {package} --features {backends} {target} --no-run");
-    let mut build = cargo(root);
-    build
-        .args(arguments.split(' '))
-        .envs(environment.iter().cloned());
+    let mut build = cargo(root, &arguments);
     build
         .arg("--message-format=json-render-diagnostics")
+        .envs(environment.iter().cloned())
         .stderr(Stdio::inherit());
     let built = build.output().context("cargo cannot be started")?;
     ensure!(
@@ -241,13 +239,11 @@ fn n_passed(output: &str) -> u64 {
 fn pack(root: &Path, backends: &str, archive: &Path) -> Result<()> {
     let target = target_folder(root)?;
     let folder = target.join("gpu-archive");
-    if folder.exists() {
-        fs::remove_dir_all(&folder)?;
-    }
-    fs::create_dir_all(folder.join("programs"))?;
+    empty(&folder)?;
+    fs::create_dir(folder.join("programs"))?;
     let build = format!("build -p examples --example bench_backend --features {backends}");
-    call(cargo(root).args(build.split(' ')))?;
-    call(cargo(root).args(["build", "-p", "xtask"]))?;
+    call(&mut cargo(root, &build))?;
+    call(&mut cargo(root, "build -p xtask"))?;
     let mut programs = vec![
         (
             "bench_backend".to_owned(),
