@@ -92,11 +92,7 @@ pub(crate) fn run(root: &Path, flags: &Flags) -> Result<()> {
         let backends: Vec<String> = plan.backends.iter().map(name).collect();
         return pack(root, &backends.join(","), archive);
     }
-    let out = match &plan.out {
-        Some(folder) => folder.clone(),
-        None => target_folder(root)?.join("gpu"),
-    };
-    fs::create_dir_all(&out).with_context(|| format!("cannot make `{}`", out.display()))?;
+    let out = plan.folder(root, "gpu")?;
     // Report what is impossible before the first build.
     if let Some(python) = &plan.peers {
         Peers::check(root, python)?;
