@@ -98,19 +98,19 @@ pub fn many_heads(d_model: usize, n_heads: usize) -> Picture {
     let mut drawing = Picture::new(640.0, 400.0, "Multi-head attention");
     let d_k = d_model / n_heads;
     for (x, name) in [(120.0, "queries"), (320.0, "keys"), (520.0, "values")] {
-        drawing.text(x, 375.0, "middle head", &format!("{name}: [len, {d_model}]"));
+        drawing.text(x, 375.0, "middle head", format!("{name}: [len, {d_model}]"));
         drawing.arrow(&[(x, 358.0), (x, 342.0)]);
         let matrix =
             name.chars().next().map_or_else(String::new, |it| it.to_uppercase().to_string());
         drawing.block(x, 340.0, 150.0, &format!("W{matrix}: linear"));
         drawing.arrow(&[(x, 310.0), (x, 252.0)]);
-        drawing.text(x + 8.0, 288.0, "small", &format!("split into {n_heads} × {d_k}"));
+        drawing.text(x + 8.0, 288.0, "small", format!("split into {n_heads} × {d_k}"));
     }
     for step in (0..3).rev() {
         let shift = 9.0 * f64::from(step);
         drawing.main_block(320.0 + shift, 250.0 - shift, 570.0, "scaled dot-product attention");
     }
-    drawing.text(622.0, 194.0, "small end", &format!("{n_heads} heads side by side"));
+    drawing.text(622.0, 194.0, "small end", format!("{n_heads} heads side by side"));
     drawing.arrow(&[(320.0, 200.0), (320.0, 172.0)]);
     drawing.block(320.0, 170.0, 260.0, &format!("concatenate: [len, {n_heads} × {d_k}]"));
     drawing.arrow(&[(320.0, 140.0), (320.0, 112.0)]);
