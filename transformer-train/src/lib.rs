@@ -37,13 +37,12 @@
 #[doc(hidden)]
 pub mod batching;
 pub mod config;
-#[doc(hidden)]
-pub mod corpus;
 pub mod optim;
 pub mod step;
 pub mod tasks;
 
 mod checkpoint;
+mod corpus;
 mod error;
 mod progress;
 mod report;
@@ -59,7 +58,7 @@ pub use batching::{Batch, BatchSize, IntervalTiming, ShardSpec, Update};
 #[doc(hidden)]
 pub use checkpoint::Misfit;
 #[doc(hidden)]
-pub use corpus::SentencePair;
+pub use corpus::{CorpusError, CorpusSummary, SentencePair};
 pub use error::TrainError;
 pub use progress::Interrupt;
 #[doc(hidden)]

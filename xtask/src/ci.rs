@@ -13,35 +13,28 @@ type Step = (&'static str, fn(&Path) -> Result<()>);
 
 /// The checks, the quickest first: a small mistake is reported soon.
 const STEPS: [Step; 8] = [
-    ("format", |root| {
-        call(cargo(root).args(["fmt", "--all", "--check"]))
-    }),
+    ("format", |root| call(&mut cargo(root, "fmt --all --check"))),
     ("tidy", tidy::run),
     ("notices", notices::check),
-    ("lint", |root| {
-        clippy(root, &["--workspace", "--all-targets"])
-    }),
+    ("lint", |root| clippy(root, "--workspace --all-targets")),
     ("packages", package::run),
     ("documentation", |root| {
-        let mut doc = cargo(root);
-        doc.args(["doc", "--locked", "--workspace", "--no-deps"]);
+        let mut doc = cargo(root, "doc --locked --workspace --no-deps");
         call(doc.env("RUSTDOCFLAGS", "-D warnings"))
     }),
     // As libraries alone: also without the features `pytorch`, `cli`, `documents` and `serve`. Other features mean
     // that Burn is checked once more: a minute the first time, then seconds. The test of such a build,
     // no_pytorch.rs, is not run: it would compile Burn once more.
     ("without a backend", |root| {
-        let packages = ["-p", "transformer-infer", "-p", "transformer-core"];
-        ["", "documents", "cli"]
+        ["", "--features documents", "--features cli"]
             .into_iter()
             .try_for_each(|features| {
-                let features = ["--no-default-features", "--features", features];
-                clippy(root, &[features.as_slice(), &packages].concat())
+                let packages = "--no-default-features -p transformer-infer -p transformer-core";
+                clippy(root, &format!("{packages} {features}"))
             })
     }),
     ("attacks", |root| {
-        let mut attacks = cargo(root);
-        attacks.args(["test", "--locked", "-p", "xtask", "--test", "attacks"]);
+        let mut attacks = cargo(root, "test --locked -p xtask --test attacks");
         // Other seeds are for runs by hand: a check of a commit must not depend on luck.
         call(
             attacks
@@ -51,10 +44,9 @@ const STEPS: [Step; 8] = [
     }),
 ];
 
-fn clippy(root: &Path, arguments: &[&str]) -> Result<()> {
-    let mut clippy = cargo(root);
-    clippy.args(["clippy", "--locked"]).args(arguments);
-    call(clippy.args(["--", "-D", "warnings"]))
+fn clippy(root: &Path, arguments: &str) -> Result<()> {
+    let arguments = format!("clippy --locked {arguments} -- -D warnings");
+    call(&mut cargo(root, &arguments))
 }
 
 /// Runs the checks one after the other and stops at the first that fails.

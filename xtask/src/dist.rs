@@ -8,8 +8,8 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use serde_json::json;
 
-use crate::process::{call, cargo, output, target_folder};
-use crate::wheel::EXPERIMENT;
+use crate::process::{call, cargo, empty, output, program_with, target_folder};
+use crate::wheel::train;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 const NAME: &str = "transformer-burn";
@@ -65,10 +65,7 @@ pub(crate) fn run(root: &Path, flags: &Flags) -> Result<()> {
     );
     let target = target_folder(root)?;
     let folder = target.join("dist");
-    if folder.exists() {
-        fs::remove_dir_all(&folder).context("the old packages cannot be removed")?;
-    }
-    fs::create_dir_all(&folder)?;
+    empty(&folder)?;
     let programs = build(root, &target, &flags.profile)?;
     let work = tempfile::tempdir()?;
     let work = work.path();
@@ -85,10 +82,8 @@ pub(crate) fn run(root: &Path, flags: &Flags) -> Result<()> {
     }
     if flags.web {
         crate::web::run(root, &crate::web::Flags { test: false })?;
-        let mut pack = Command::new("npm");
-        pack.args(["pack", "--silent", "--pack-destination"])
-            .arg(&folder);
-        output(pack.current_dir(target.join("web/pkg")))?;
+        let mut pack = program_with("npm", "pack --silent --pack-destination");
+        output(pack.arg(&folder).current_dir(target.join("web/pkg")))?;
     }
     let sums = output(
         Command::new("sh")
@@ -112,15 +107,8 @@ pub(crate) fn run(root: &Path, flags: &Flags) -> Result<()> {
 /// Builds the programs without shared libraries, and returns their folder.
 fn build(root: &Path, target: &Path, profile: &str) -> Result<PathBuf> {
     let triple = format!("{ARCH}-unknown-linux-gnu");
-    let mut build = cargo(root);
-    build.args([
-        "build",
-        "--locked",
-        "--profile",
-        profile,
-        "--target",
-        &triple,
-    ]);
+    let arguments = format!("build --locked --profile {profile} --target {triple}");
+    let mut build = cargo(root, &arguments);
     build.args(PROGRAMS.iter().flat_map(|name| ["-p", name]));
     let variable = format!(
         "CARGO_TARGET_{}_RUSTFLAGS",
@@ -168,19 +156,15 @@ fn install(root: &Path, programs: &Path, folder: &Path) -> Result<()> {
 
 /// Lets all users read a folder, whatever the permissions of new files are.
 fn open(folder: &Path) -> Result<()> {
-    let mut chmod = Command::new("chmod");
-    call(chmod.args(["-R", "u=rwX,go=rX"]).arg(folder))
+    call(program_with("chmod", "-R u=rwX,go=rX").arg(folder))
 }
 
 /// Packs a file or a folder of a folder. All of it belongs to root and dates from 1970, so that equal programs make equal
 /// archives.
 fn pack(folder: &Path, name: &str, archive: &Path, flags: &[&str]) -> Result<()> {
-    let mut pack = Command::new("tar");
-    pack.args(["--sort=name", "--owner=0", "--group=0", "--numeric-owner"]);
-    pack.args(["--mtime=@0"])
-        .args(flags)
-        .arg("-cf")
-        .arg(archive);
+    let same = "--sort=name --owner=0 --group=0 --numeric-owner --mtime=@0";
+    let mut pack = program_with("tar", same);
+    pack.args(flags).arg("-cf").arg(archive);
     call(pack.arg("-C").arg(folder).arg(name))
 }
 
@@ -216,11 +200,8 @@ fn debian(root: &Path, programs: &Path, work: &Path, folder: &Path) -> Result<()
     fs::create_dir_all(tree.join("DEBIAN"))?;
     fs::write(tree.join("DEBIAN/control"), control)?;
     open(&tree)?;
-    let mut build = Command::new("dpkg-deb");
-    build.env("SOURCE_DATE_EPOCH", "0");
-    build
-        .args(["--root-owner-group", "-Zxz", "--build"])
-        .arg(&tree);
+    let mut build = program_with("dpkg-deb", "--root-owner-group -Zxz --build");
+    build.env("SOURCE_DATE_EPOCH", "0").arg(&tree);
     let package = format!("{NAME}_{VERSION}_{architecture}.deb");
     output(build.arg(folder.join(package))).map(drop)
 }
@@ -275,29 +256,17 @@ fn test(folder: &Path, work: &Path) -> Result<()> {
     }
     let archive = folder.join(format!("{NAME}-{VERSION}-{ARCH}-linux.tar.gz"));
     unpack(&archive, &at("archive"), "--strip-components=1")?;
-    fs::write(at("experiment.toml"), EXPERIMENT)?;
-    let mut train = Command::new(at("archive/bin/transformer-train"));
-    train.args([
-        "--task",
-        "numbers",
-        "--updates",
-        "400",
-        "--plain",
-        "--config",
-    ]);
-    train
-        .arg(at("experiment.toml"))
-        .arg("--out")
-        .arg(at("model"));
-    call(train.env_clear())?;
+    let mut program = Command::new(at("archive/bin/transformer-train"));
+    program.env_clear();
+    let model = train(program, &at(""))?;
     let mut program = Command::new(at("archive/bin/transformer-infer"));
-    let expected = translate(&mut program, &at("model"))?;
+    let expected = translate(&mut program, &model)?;
     ensure!(!expected.trim().is_empty(), "the model translates nothing");
     let package = folder.join(format!("{NAME}_{VERSION}_{architecture}.deb"));
     let mut extract = Command::new("dpkg-deb");
     call(extract.arg("-x").arg(&package).arg(at("debian")))?;
     let mut program = Command::new(at("debian/usr/bin/transformer-infer"));
-    let found = translate(&mut program, &at("model"))?;
+    let found = translate(&mut program, &model)?;
     ensure!(
         found == expected,
         "the Debian package's program translates otherwise: {found}"
@@ -308,12 +277,12 @@ fn test(folder: &Path, work: &Path) -> Result<()> {
     if output(Command::new("id").arg("-u"))?.trim() == "0" {
         // With another root folder the program has what the image has.
         let mut copy = Command::new("cp");
-        call(copy.arg("-r").arg(at("model")).arg(at("root/models/")))?;
+        call(copy.arg("-r").arg(&model).arg(at("root/models/")))?;
         open(&at("root/models"))?;
         let mut program = Command::new("chroot");
         program.arg(format!("--userspec={USER}")).arg(at("root"));
         let program = program.arg("/usr/bin/transformer-infer");
-        let found = translate(program, Path::new("/models/model"))?;
+        let found = translate(program, Path::new("/models/run"))?;
         ensure!(
             found == expected,
             "the image's program translates otherwise: {found}"
@@ -326,15 +295,8 @@ fn test(folder: &Path, work: &Path) -> Result<()> {
 }
 
 fn unpack(archive: &Path, folder: &Path, flag: &str) -> Result<()> {
-    let mut unpack = Command::new("tar");
-    call(
-        unpack
-            .arg("-xf")
-            .arg(archive)
-            .arg("-C")
-            .arg(folder)
-            .arg(flag),
-    )
+    let mut unpack = program_with("tar", "-xf");
+    call(unpack.arg(archive).arg("-C").arg(folder).arg(flag))
 }
 
 /// Translates a number with a program, in an empty environment.

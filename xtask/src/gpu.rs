@@ -14,7 +14,7 @@ use clap::{Args, ValueEnum};
 use serde_json::Value;
 
 use crate::bench_backends::{self, Peers, Plan, Preset, faults, name, troubles};
-use crate::process::{Environment, call, cargo, run_until, target_folder};
+use crate::process::{Environment, call, cargo, empty, run_until, target_folder};
 
 /// The parts that are run, and the folder of the results.
 #[derive(Args, Debug)]
@@ -92,11 +92,7 @@ pub(crate) fn run(root: &Path, flags: &Flags) -> Result<()> {
         let backends: Vec<String> = plan.backends.iter().map(name).collect();
         return pack(root, &backends.join(","), archive);
     }
-    let out = match &plan.out {
-        Some(folder) => folder.clone(),
-        None => target_folder(root)?.join("gpu"),
-    };
-    fs::create_dir_all(&out).with_context(|| format!("cannot make `{}`", out.display()))?;
+    let out = plan.folder(root, "gpu")?;
     // Report what is impossible before the first build.
     if let Some(python) = &plan.peers {
         Peers::check(root, python)?;
@@ -203,12 +199,10 @@ fn test_program(
     environment: &Environment,
 ) -> Result<PathBuf> {
     let arguments = format!("test -p {package} --features {backends} {target} --no-run");
-    let mut build = cargo(root);
-    build
-        .args(arguments.split(' '))
-        .envs(environment.iter().cloned());
+    let mut build = cargo(root, &arguments);
     build
         .arg("--message-format=json-render-diagnostics")
+        .envs(environment.iter().cloned())
         .stderr(Stdio::inherit());
     let built = build.output().context("cargo cannot be started")?;
     ensure!(
@@ -241,13 +235,11 @@ fn n_passed(output: &str) -> u64 {
 fn pack(root: &Path, backends: &str, archive: &Path) -> Result<()> {
     let target = target_folder(root)?;
     let folder = target.join("gpu-archive");
-    if folder.exists() {
-        fs::remove_dir_all(&folder)?;
-    }
-    fs::create_dir_all(folder.join("programs"))?;
+    empty(&folder)?;
+    fs::create_dir(folder.join("programs"))?;
     let build = format!("build -p examples --example bench_backend --features {backends}");
-    call(cargo(root).args(build.split(' ')))?;
-    call(cargo(root).args(["build", "-p", "xtask"]))?;
+    call(&mut cargo(root, &build))?;
+    call(&mut cargo(root, "build -p xtask"))?;
     let mut programs = vec![
         (
             "bench_backend".to_owned(),

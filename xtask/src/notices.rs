@@ -87,8 +87,8 @@ fn wrapped(names: &[String]) -> Vec<String> {
 /// Returns the crates from registries that the programs are linked from.
 fn crates(root: &Path) -> Result<BTreeSet<Crate>> {
     let programs = "tree --locked -p transformer-train -p transformer-infer -p transformer-python --prefix none";
-    let mut tree = cargo(root);
-    tree.args(programs.split(' ')).args(["--target", TARGET]);
+    let mut tree = cargo(root, programs);
+    tree.args(["--target", TARGET]);
     tree.args(["-e", "normal,no-proc-macro", "-f", "{p}|{l}"]);
     Ok(parse(&output(&mut tree)?))
 }
@@ -110,8 +110,7 @@ fn parse(tree: &str) -> BTreeSet<Crate> {
 
 /// Returns the folder of each package's sources, by name and version.
 fn folders(root: &Path) -> Result<BTreeMap<(String, String), PathBuf>> {
-    let mut metadata = cargo(root);
-    metadata.args(["metadata", "--locked", "--format-version=1"]);
+    let mut metadata = cargo(root, "metadata --locked --format-version=1");
     metadata.args(["--filter-platform", TARGET]);
     let metadata: serde_json::Value = serde_json::from_str(&output(&mut metadata)?)?;
     let packages = metadata["packages"].as_array();

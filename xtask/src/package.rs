@@ -10,7 +10,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use crate::process::{call, cargo, target_folder};
+use crate::process::{call, cargo, empty, target_folder};
 
 /// The crates that can be published, in the order in which they depend on each other.
 const PACKAGES: [&str; 10] = [
@@ -32,20 +32,15 @@ const OUTSIDE: &str = "outside";
 /// Packages the crates, unpacks them side by side, compiles them there, and runs a program that depends on them.
 pub(crate) fn run(root: &Path) -> Result<()> {
     let target = target_folder(root)?;
-    let mut package = cargo(root);
     // The sources are checked before they are committed. Without lock files in the packages, cargo does not look
     // for one crate in the registry of another, which it refuses for crates with `publish = false`.
     let flags = "package --locked --exclude-lockfile --no-verify --allow-dirty --quiet";
-    package
-        .args(flags.split(' '))
-        .args(PACKAGES.iter().flat_map(|it| ["-p", it]));
+    let mut package = cargo(root, flags);
+    package.args(PACKAGES.iter().flat_map(|it| ["-p", it]));
     call(package.arg("--target-dir").arg(&target))?;
 
     let folder = target.join("package/unpacked");
-    if folder.exists() {
-        fs::remove_dir_all(&folder)?;
-    }
-    fs::create_dir_all(&folder)?;
+    empty(&folder)?;
     let version = env!("CARGO_PKG_VERSION");
     for name in PACKAGES {
         let archive = target.join(format!("package/{name}-{version}.crate"));
@@ -59,12 +54,11 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     fs::write(folder.join("Cargo.toml"), workspace(&manifest, version)?)?;
     fs::copy(root.join("Cargo.lock"), folder.join("Cargo.lock"))?;
     // Not `--locked`: this lock file loses the members that are not packaged. But nothing is downloaded.
-    let mut check = cargo(&folder);
-    check.args(["check", "--offline", "--workspace", "--target-dir"]);
-    call(check.arg(&target))?;
-    let mut run = cargo(&folder);
-    run.args(["run", "--offline", "--quiet", "-p", OUTSIDE, "--target-dir"]);
-    call(run.arg(&target))
+    for work in ["check --workspace", &format!("run --quiet -p {OUTSIDE}")] {
+        let mut cargo = cargo(&folder, work);
+        call(cargo.args(["--offline", "--target-dir"]).arg(&target))?;
+    }
+    Ok(())
 }
 
 /// Copies the program outside of the workspace next to the packages.

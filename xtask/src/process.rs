@@ -1,8 +1,8 @@
 //! Calls of cargo and of other programs.
 
 use std::env;
-use std::ffi::OsString;
-use std::fs::File;
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
@@ -17,12 +17,31 @@ pub(crate) type Environment = Vec<(&'static str, OsString)>;
 /// The interval at which the end of a program is polled.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Returns a call, in a folder, of the cargo that called this program, or else of the one that built it.
-pub(crate) fn cargo(folder: &Path) -> Command {
+/// Returns a call, in a folder, of the cargo that called this program, or else of the one that built it. The arguments
+/// are words between spaces.
+pub(crate) fn cargo(folder: &Path, arguments: &str) -> Command {
     let program = env::var_os("CARGO").unwrap_or_else(|| env!("CARGO").into());
+    let mut cargo = program_with(program, arguments);
+    cargo.current_dir(folder);
+    cargo
+}
+
+/// Returns a call of a program. The arguments are words between spaces.
+pub(crate) fn program_with(program: impl AsRef<OsStr>, arguments: &str) -> Command {
     let mut command = Command::new(program);
-    command.current_dir(folder).stdin(Stdio::null());
     command
+        .args(arguments.split_whitespace())
+        .stdin(Stdio::null());
+    command
+}
+
+/// Empties a folder, or makes one.
+pub(crate) fn empty(folder: &Path) -> Result<()> {
+    if folder.exists() {
+        fs::remove_dir_all(folder)
+            .with_context(|| format!("`{}` cannot be removed", folder.display()))?;
+    }
+    Ok(fs::create_dir_all(folder)?)
 }
 
 /// Runs a program to its end, and fails if it fails.
@@ -84,7 +103,7 @@ fn name(command: &Command) -> String {
 
 /// Returns the folder into which cargo builds.
 pub(crate) fn target_folder(root: &Path) -> Result<PathBuf> {
-    let text = output(cargo(root).args(["metadata", "--no-deps", "--format-version=1"]))?;
+    let text = output(&mut cargo(root, "metadata --no-deps --format-version=1"))?;
     let metadata: serde_json::Value = serde_json::from_str(&text)?;
     let folder = metadata["target_directory"].as_str();
     Ok(PathBuf::from(

@@ -8,7 +8,7 @@ use std::process::Command;
 use anyhow::{Context, Result};
 use serde::Deserialize;
 
-use crate::process::{call, cargo, output, target_folder};
+use crate::process::{call, cargo, output, program_with, target_folder};
 use crate::tidy;
 
 /// The commit that the change is counted from.
@@ -45,17 +45,14 @@ struct Target {
 
 /// Checks the format and the documents, and the packages that a change affects: lints and unit tests.
 pub(crate) fn run(root: &Path, flags: &Flags) -> Result<()> {
-    let git = |arguments: &str| {
-        let mut git = Command::new("git");
-        output(git.args(arguments.split(' ')).current_dir(root))
-    };
+    let git = |arguments: &str| output(program_with("git", arguments).current_dir(root));
     let changed = git(&format!("diff --name-only --no-renames {}", flags.base))?;
     let changed = changed + &git("ls-files --others --exclude-standard")?;
     let changed: Vec<&str> = changed.lines().collect();
-    call(cargo(root).args(["fmt", "--all", "--check"]))?;
+    call(&mut cargo(root, "fmt --all --check"))?;
     tidy::run(root)?;
 
-    let metadata = output(cargo(root).args(["metadata", "--no-deps", "--format-version=1"]))?;
+    let metadata = output(&mut cargo(root, "metadata --no-deps --format-version=1"))?;
     let Metadata { packages } = serde_json::from_str(&metadata)?;
     let affected = affected(&packages, root, &changed);
     println!("==> packages that the change affects: {affected:?}");
@@ -76,8 +73,8 @@ pub(crate) fn run(root: &Path, flags: &Flags) -> Result<()> {
         (tested(false), "test --bins", ""),
     ] {
         if !names.is_empty() {
-            let mut checks = cargo(root);
-            checks.args(before.split(' ')).arg("--locked");
+            let mut checks = cargo(root, before);
+            checks.arg("--locked");
             checks.args(names.iter().flat_map(|it| ["-p", it]));
             call(checks.args(after.split_whitespace()))?;
         }
@@ -88,7 +85,7 @@ pub(crate) fn run(root: &Path, flags: &Flags) -> Result<()> {
     let pages: Vec<&&str> = changed.iter().filter(is_run).collect();
     if !pages.is_empty() {
         let build = "build --locked --bins -p transformer-train -p transformer-infer";
-        call(cargo(root).args(build.split(' ')))?;
+        call(&mut cargo(root, build))?;
         let mut docs = Command::new(root.join(".ci/docs"));
         call(docs.arg(target_folder(root)?.join("debug")).args(pages))?;
     }

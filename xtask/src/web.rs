@@ -8,7 +8,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::json;
 
-use crate::process::{Environment, call, cargo, output, target_folder};
+use crate::process::{Environment, call, cargo, empty, output, program_with, target_folder};
 
 const TARGET: &str = "wasm32-unknown-unknown";
 const PROFILE: &str = "small";
@@ -40,18 +40,10 @@ pub(crate) fn run(root: &Path, flags: &Flags) -> Result<()> {
     let package = target.join("web/pkg");
     let bindgen = bindgen(root)?;
     let module = build(root, &target)?;
-    if package.exists() {
-        fs::remove_dir_all(&package).context("the old package cannot be removed")?;
-    }
-    let mut bind = Command::new(bindgen);
-    bind.args([
-        "--target",
-        "web",
-        "--no-typescript",
-        "--remove-name-section",
-    ]);
-    bind.args(["--remove-producers-section", "--out-dir"]);
-    call(bind.arg(&package).arg(module))?;
+    empty(&package)?;
+    let arguments =
+        "--target web --no-typescript --remove-name-section --remove-producers-section --out-dir";
+    call(program_with(bindgen, arguments).arg(&package).arg(module))?;
     let wasm = package.join(format!("{NAME}_bg.wasm"));
     copy_sources(root, &package)?;
     // The demonstration, which has the package beside it.
@@ -65,11 +57,11 @@ pub(crate) fn run(root: &Path, flags: &Flags) -> Result<()> {
         Err(error) => println!("sizes are not printed: {error:#}"),
     }
     if flags.test {
-        call(cargo(root).args(["build", "--locked", "-p", "transformer-infer"]))?;
-        let mut test = Command::new("node");
-        test.args(["--test", "transformer-infer/web/tests/translator.test.js"])
-            .current_dir(root);
-        test.env("TRANSFORMER_WEB", package.join("index.js"));
+        call(&mut cargo(root, "build --locked -p transformer-infer"))?;
+        let test = "--test transformer-infer/web/tests/translator.test.js";
+        let mut test = program_with("node", test);
+        test.current_dir(root)
+            .env("TRANSFORMER_WEB", package.join("index.js"));
         call(test.env("TRANSFORMER_INFER", target.join("debug/transformer-infer")))?;
     }
     Ok(())
@@ -80,37 +72,24 @@ fn build(root: &Path, target: &Path) -> Result<PathBuf> {
     let mut build = match env::var_os(TOOLCHAIN) {
         Some(folder) => {
             let folder = PathBuf::from(folder);
-            let mut build = Command::new(folder.join("usr/bin/cargo"));
-            build
-                .current_dir(root)
-                .args(["build", "-Z", "build-std=std,panic_abort"]);
-            build.envs(toolchain(&folder)?);
+            let cargo = folder.join("usr/bin/cargo");
+            let mut build = program_with(cargo, "build -Z build-std=std,panic_abort");
+            build.current_dir(root).envs(toolchain(&folder)?);
             build
         }
         None => {
-            let mut libraries = Command::new("rustc");
-            libraries.args(["--print", "target-libdir", "--target", TARGET]);
-            let libraries = output(libraries.current_dir(root))?;
+            let libraries = format!("--print target-libdir --target {TARGET}");
+            let libraries = output(program_with("rustc", &libraries).current_dir(root))?;
             ensure!(
                 Path::new(libraries.trim()).exists(),
                 "Rust's standard library for {TARGET} is missing; run `rustup target add {TARGET}`, or set \
                  {TOOLCHAIN} to the folder of a compiler that builds it (docs/browser.md)"
             );
-            let mut build = cargo(root);
-            build.arg("build");
-            build
+            cargo(root, "build")
         }
     };
-    build.args([
-        "--locked",
-        "--target",
-        TARGET,
-        "--profile",
-        PROFILE,
-        "-p",
-        "transformer-web",
-    ]);
-    build.env(
+    build.args(["--target", TARGET, "--profile", PROFILE]);
+    build.args(["--locked", "-p", "transformer-web"]).env(
         "CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS",
         "-C target-feature=+simd128",
     );

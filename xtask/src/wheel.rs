@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::process::{call, cargo, target_folder};
+use crate::process::{call, cargo, empty, program_with, target_folder};
 
 /// The program that builds wheels, from PyPI.
 const MATURIN: &str = "maturin==1.16.0";
@@ -15,7 +15,7 @@ const MATURIN: &str = "maturin==1.16.0";
 const OF_TESTS: [&str; 2] = ["pytest==9.1.0", "numpy"];
 
 /// The model of tests of packages. Training takes seconds.
-pub(crate) const EXPERIMENT: &str = "
+const EXPERIMENT: &str = "
 [data]
 task_pairs = 2000
 valid_pairs = 20
@@ -51,9 +51,7 @@ pub(crate) struct Flags {
 pub(crate) fn run(root: &Path, flags: &Flags) -> Result<()> {
     let target = target_folder(root)?;
     let wheels = target.join("wheel/dist");
-    if wheels.exists() {
-        fs::remove_dir_all(&wheels).context("the old wheel cannot be removed")?;
-    }
+    empty(&wheels)?;
     build(root, &target, &flags.profile, &wheels)?;
     let mut files = fs::read_dir(&wheels)?;
     let wheel = files.next().context("maturin wrote no wheel")??;
@@ -68,9 +66,10 @@ pub(crate) fn run(root: &Path, flags: &Flags) -> Result<()> {
 /// Builds the wheel into a folder.
 pub(crate) fn build(root: &Path, target: &Path, profile: &str, folder: &Path) -> Result<()> {
     let tools = environment(&target.join("wheel/tools"), &[MATURIN])?;
-    let mut build = Command::new(tools.join("bin/maturin"));
-    build.args(["build", "--locked", "--strip", "--profile", profile]);
-    build.args(["--manifest-path", "transformer-infer/python/Cargo.toml"]);
+    let arguments = format!(
+        "build --locked --strip --profile {profile} --manifest-path transformer-infer/python/Cargo.toml"
+    );
+    let mut build = program_with(tools.join("bin/maturin"), &arguments);
     build.arg("--out").arg(folder).current_dir(root);
     call(build.env("CARGO_TARGET_DIR", target))
 }
@@ -78,49 +77,19 @@ pub(crate) fn build(root: &Path, target: &Path, profile: &str, folder: &Path) ->
 /// Installs the wheel in an empty environment, and runs its tests.
 fn test(root: &Path, target: &Path, wheel: &Path) -> Result<()> {
     let folder = target.join("wheel");
-    let old = folder.join("tested");
-    if old.exists() {
-        fs::remove_dir_all(&old).context("the old environment cannot be removed")?;
-    }
-    let environment = environment(&old, &[])?;
+    empty(&folder.join("tested"))?;
+    let environment = environment(&folder.join("tested"), &[])?;
     let python = environment.join("bin/python");
-    let mut install = Command::new(&python);
-    install.args(["-m", "pip", "install", "-q", "--disable-pip-version-check"]);
+    let mut install = program_with(&python, "-m pip install -q --disable-pip-version-check");
     call(install.arg(wheel).args(OF_TESTS))?;
-    let mut build = cargo(root);
-    build.args([
-        "build",
-        "--locked",
-        "-p",
-        "transformer-infer",
-        "-p",
-        "transformer-train",
-    ]);
-    call(&mut build)?;
-    let experiment = folder.join("experiment.toml");
-    let model = folder.join("run");
-    fs::write(&experiment, EXPERIMENT)?;
+    call(&mut cargo(
+        root,
+        "build --locked -p transformer-infer -p transformer-train",
+    ))?;
     let programs = target.join("debug");
-    let mut train = Command::new(programs.join("transformer-train"));
-    train.args([
-        "--task",
-        "numbers",
-        "--updates",
-        "400",
-        "--plain",
-        "--overwrite",
-        "--config",
-    ]);
-    call(train.arg(&experiment).arg("--out").arg(&model))?;
-    let mut tests = Command::new(python);
-    tests.args([
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        "transformer-infer/python/tests",
-    ]);
+    let model = train(Command::new(programs.join("transformer-train")), &folder)?;
+    let tests = "-m pytest -q -p no:cacheprovider transformer-infer/python/tests";
+    let mut tests = program_with(python, tests);
     tests
         .env("TRANSFORMER_MODEL", model)
         .env("PYTHONDONTWRITEBYTECODE", "1");
@@ -128,20 +97,26 @@ fn test(root: &Path, target: &Path, wheel: &Path) -> Result<()> {
     call(tests.current_dir(root))
 }
 
+/// Trains the model of tests of packages with a program, and returns the folder of the run.
+pub(crate) fn train(mut program: Command, folder: &Path) -> Result<PathBuf> {
+    let (experiment, model) = (folder.join("experiment.toml"), folder.join("run"));
+    fs::write(&experiment, EXPERIMENT)?;
+    let flags = "--task numbers --updates 400 --plain --overwrite --config";
+    program.args(flags.split(' ')).arg(&experiment);
+    call(program.arg("--out").arg(&model))?;
+    Ok(model)
+}
+
 /// Makes a virtual environment with packages of PyPI, unless it is there, and returns its folder.
 fn environment(folder: &Path, packages: &[&str]) -> Result<PathBuf> {
     if !folder.join("bin/pip").exists() {
-        let mut create = Command::new("python3");
-        call(create.args(["-m", "venv"]).arg(folder))
+        call(program_with("python3", "-m venv").arg(folder))
             .context("python3 with the module venv is needed")?;
     }
     if !packages.is_empty() {
-        let mut install = Command::new(folder.join("bin/pip"));
-        call(
-            install
-                .args(["install", "-q", "--disable-pip-version-check"])
-                .args(packages),
-        )?;
+        let pip = folder.join("bin/pip");
+        let mut install = program_with(pip, "install -q --disable-pip-version-check");
+        call(install.args(packages))?;
     }
     ensure!(
         folder.join("bin/python").exists(),

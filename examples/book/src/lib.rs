@@ -8,7 +8,7 @@ mod output;
 mod print;
 mod search_tree;
 
-pub use drawing::{BarChart, Chart, Diagram, HeatMap, Picture, Scale, Tree, figures};
+pub use drawing::{BarChart, Chart, HeatMap, Picture, Scale, figures};
 pub use output::save_data;
 pub use print::{show, table, values};
 pub use search_tree::SearchTree;

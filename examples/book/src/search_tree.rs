@@ -5,8 +5,14 @@ use serde_json::json;
 use transformer_core::text::EOS;
 use transformer_infer::search::{Hypothesis, NEVER_GENERATED, SearchStep};
 
-use crate::drawing::Tree;
-use crate::save_data;
+use crate::{Picture, save_data};
+
+// Of the picture, in pixels.
+const LEFT: f64 = 30.0;
+const TOP: f64 = 60.0;
+const COLUMN: f64 = 165.0;
+const ROW: f64 = 46.0;
+const WIDTH: f64 = 116.0;
 
 /// The continuations that a beam search of one sentence ranked at each step, and their fates.
 #[derive(Clone, Debug)]
@@ -105,14 +111,59 @@ impl SearchTree {
     ///
     /// Returns an error if the file cannot be written.
     pub fn save(&self, name: &str) -> Result<()> {
-        let mut tree = Tree::new(&self.title, &self.nodes[0].text);
-        let best = self.found.first().map(|(node, _)| *node);
+        self.draw().save(name)
+    }
+
+    /// Draws boxes of two lines, from left to right in the order of the steps; grey ones were dropped.
+    fn draw(&self) -> Picture {
+        let mut rows = vec![0.0; self.nodes.len()];
+        let n_leaves = self.layout(0, &mut rows, 0);
+        let depth = self.nodes.iter().map(|node| node.step).max().unwrap_or(0) as f64;
+        let width =
+            (LEFT + COLUMN * depth + WIDTH + 30.0).max(10.0 * self.title.chars().count() as f64);
+        let mut picture = Picture::new(width, TOP + ROW * n_leaves as f64 + 15.0, &self.title);
+        let at =
+            |index: usize| (LEFT + COLUMN * self.nodes[index].step as f64, TOP + ROW * rows[index]);
         for (index, node) in self.nodes.iter().enumerate().skip(1) {
-            let mark = if best == Some(index) { "best: " } else { "" };
-            let probability = format!("{mark}{:.3}", node.log_prob.exp());
-            tree.node(node.parent, &node.text, &probability, node.fate != Fate::Dropped);
+            let ((from_x, from_y), (x, y)) = (at(node.parent), at(index));
+            let class = if node.fate == Fate::Dropped { "grid" } else { "line s0" };
+            picture.line(&[(from_x + WIDTH, from_y + 17.0), (x, y + 17.0)], class);
         }
-        tree.save(name)
+        let best = self.found.first().map(|(node, _)| *node);
+        for (index, node) in self.nodes.iter().enumerate() {
+            let (x, y) = at(index);
+            let class = if node.fate == Fate::Dropped { "off" } else { "on" };
+            picture.rectangle([x, y, WIDTH, 34.0], class);
+            let middle = x + WIDTH / 2.0;
+            let (height, probability) = match index {
+                0 => (22.0, String::new()),
+                _ => {
+                    let mark = if best == Some(index) { "best: " } else { "" };
+                    (15.0, format!("{mark}{:.3}", node.log_prob.exp()))
+                }
+            };
+            picture.text(middle, y + height, "middle", &node.text);
+            picture.text(middle, y + 29.0, "small middle", probability);
+        }
+        picture
+    }
+
+    /// Sets the row of a node and of those that continue it: leaves one below the other, others in the middle of their
+    /// children. Takes and returns the number of leaves so far.
+    fn layout(&self, index: usize, rows: &mut [f64], mut n_leaves: usize) -> usize {
+        let children: Vec<usize> =
+            (1..self.nodes.len()).filter(|child| self.nodes[*child].parent == index).collect();
+        for &child in &children {
+            n_leaves = self.layout(child, rows, n_leaves);
+        }
+        match (children.first(), children.last()) {
+            (Some(&first), Some(&last)) => rows[index] = f64::midpoint(rows[first], rows[last]),
+            _ => {
+                rows[index] = n_leaves as f64;
+                n_leaves += 1;
+            }
+        }
+        n_leaves
     }
 
     /// Writes the data of the interactive tree like [`save_data`].

@@ -20,7 +20,7 @@ use crate::corpus::{CorpusError, TrainingText};
 ///
 /// Created for a single device; [`slice`](DataLoader::slice) returns the loader of one of several
 /// devices, which yields that device's micro-batches of every update.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct TrainLoader {
     text: Arc<TrainingText>,
     plan: Arc<Mutex<Plan>>,

@@ -154,16 +154,6 @@ impl Plan {
         self.pass.batch(index as usize)
     }
 
-    /// Returns the number of tokens that the decoder predicts in batch `k`: target tokens and end
-    /// tokens, without padding.
-    pub fn target_tokens(&mut self, k: u64) -> u64 {
-        let lengths = Arc::clone(&self.lengths);
-        self.batch(k)
-            .iter()
-            .map(|&sentence| lengths_with_eos(lengths[sentence as usize]).1)
-            .sum()
-    }
-
     /// Returns the number of batches in pass `pass`, counted from 0.
     pub fn batches_per_pass(&mut self, pass: u64) -> u64 {
         self.plan_until(pass + 1);
@@ -197,11 +187,6 @@ impl Plan {
     /// Returns the fraction of padding in source and target tensors of the most recently planned pass, from 0 to 1.
     pub fn padding_fraction(&self) -> f64 {
         self.pass.padding_fraction()
-    }
-
-    /// Returns the number of sentences.
-    pub fn n_sentences(&self) -> usize {
-        self.lengths.len()
     }
 
     /// Plans passes until the first batch of `pass` is known.

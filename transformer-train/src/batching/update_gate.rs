@@ -18,15 +18,6 @@ pub(crate) struct UpdateGate {
     interrupter: Interrupter,
 }
 
-impl std::fmt::Debug for UpdateGate {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("UpdateGate")
-            .field("is_closed", &self.is_closed)
-            .field("n_begun", &self.n_begun)
-            .finish_non_exhaustive()
-    }
-}
-
 impl UpdateGate {
     pub(crate) fn new(interrupter: &Interrupter) -> Self {
         Self {

@@ -8,10 +8,11 @@ use burn_train::{EarlyStoppingStrategy, Interrupter};
 use crate::config::TrainingSettings;
 use crate::progress::Interrupt;
 use crate::step::WeightCheck;
-use crate::step::ranks::Ranks;
 use crate::validation::{History, is_out_of_patience, wait_for_validation};
 
 /// Burn's strategy that ends the training after an interval, once its checkpoint is written.
+///
+/// All processes decide together, and only rank 0 knows the history.
 #[derive(Clone)]
 pub(crate) struct EarlyStop {
     pub(crate) interrupt: Interrupt,
@@ -39,19 +40,5 @@ impl EarlyStoppingStrategy for EarlyStop {
             *decided = (interval, self.weights.ranks().any(is_end));
         }
         decided.1
-    }
-}
-
-/// Burn's strategy of processes other than rank 0, which alone knows the history.
-#[derive(Clone)]
-pub(crate) struct FollowStop {
-    pub(crate) interrupt: Interrupt,
-    pub(crate) ranks: Ranks,
-}
-
-impl EarlyStoppingStrategy for FollowStop {
-    /// Returns the decision of rank 0; an interrupt on this process enters that decision too.
-    fn should_stop(&mut self, _interval: usize, _store: &EventStoreClient) -> bool {
-        self.ranks.any(self.interrupt.is_requested())
     }
 }

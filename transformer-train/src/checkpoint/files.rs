@@ -33,7 +33,7 @@ pub(super) fn state_path(checkpoints: &Path, n_updates: u64) -> PathBuf {
 }
 
 /// Returns the number of updates of the checkpoint that a file belongs to.
-pub(super) fn updates_of(name: &str) -> Option<u64> {
+pub(crate) fn updates_of(name: &str) -> Option<u64> {
     let (part, rest) = name.split_once('-')?;
     let n_updates = match part {
         STATE => rest.strip_suffix(".json")?,

@@ -84,31 +84,17 @@ fn check_moments<M: Module>(module: &M, path: &Path) -> Result<(), TrainError> {
     let reader = Reader::from_bytes(read(path)?).map_err(not_a_record(path))?;
     let times: BTreeSet<String> = reader.scalars().keys().cloned().collect();
     let stored = shapes(reader).map_err(not_a_record(path))?;
-    let mut misfits = parameters(module)
-        .into_iter()
-        .filter(|parameter| parameter.is_trained)
-        .filter_map(
-            |Parameter {
-                 name, shape, id, ..
-             }| {
-                let field = |field: &str| format!("{id}.{field}");
-                if !times.contains(&field(TIME)) {
-                    return Some(Misfit::NoMoments { tensor: name });
-                }
-                MOMENTS.iter().find_map(|moment| {
-                    let tensor = name.clone();
-                    match stored.get(&field(moment)) {
-                        None => Some(Misfit::NoMoments { tensor }),
-                        Some(found) if *found != shape => Some(Misfit::Shape {
-                            tensor,
-                            found: found.clone(),
-                            expected: shape.clone(),
-                        }),
-                        Some(_) => None,
-                    }
-                })
-            },
-        );
+    let parameters = parameters(module).into_iter();
+    let trained = parameters.filter(|parameter| parameter.is_trained);
+    let mut misfits = trained.filter_map(|parameter| {
+        let field = |field: &str| format!("{}.{field}", parameter.id);
+        let missing = |tensor| Misfit::NoMoments { tensor };
+        if !times.contains(&field(TIME)) {
+            return Some(missing(parameter.name));
+        }
+        let mut moments = MOMENTS.iter();
+        moments.find_map(|moment| parameter.misfit(stored.get(&field(moment)), missing))
+    });
     misfits.next().map_or(Ok(()), |misfit| {
         Err(TrainError::Misfit {
             path: path.to_owned(),
@@ -120,20 +106,10 @@ fn check_moments<M: Module>(module: &M, path: &Path) -> Result<(), TrainError> {
 /// Returns the first difference between the parameters of a module and the tensors of a record.
 fn model_misfit<M: Module>(module: &M, stored: &Shapes) -> Option<Misfit> {
     let parameters = parameters(module);
+    let missing = |tensor| Misfit::Missing { tensor };
     let mut differing = parameters
         .iter()
-        .filter_map(|Parameter { name, shape, .. }| {
-            let tensor = name.clone();
-            match stored.get(name) {
-                None => Some(Misfit::Missing { tensor }),
-                Some(found) if found != shape => Some(Misfit::Shape {
-                    tensor,
-                    found: found.clone(),
-                    expected: shape.clone(),
-                }),
-                Some(_) => None,
-            }
-        });
+        .filter_map(|parameter| parameter.misfit(stored.get(&parameter.name), missing));
     let unknown = || {
         let known: BTreeSet<&String> = parameters.iter().map(|it| &it.name).collect();
         let mut unknown = stored.keys().filter(|name| !known.contains(name));
@@ -174,6 +150,25 @@ struct Parameter {
     id: u64,
     /// True if the parameter is not frozen.
     is_trained: bool,
+}
+
+impl Parameter {
+    /// Returns the difference of the shape found in a record; `missing` if there is none.
+    fn misfit(
+        &self,
+        found: Option<&Vec<usize>>,
+        missing: impl Fn(String) -> Misfit,
+    ) -> Option<Misfit> {
+        let tensor = self.name.clone();
+        match found {
+            None => Some(missing(tensor)),
+            Some(found) => (*found != self.shape).then(|| Misfit::Shape {
+                tensor,
+                found: found.clone(),
+                expected: self.shape.clone(),
+            }),
+        }
+    }
 }
 
 fn parameters<M: Module>(module: &M) -> Vec<Parameter> {

@@ -11,13 +11,13 @@ mod state;
 mod writer;
 
 pub(crate) use average::average;
-pub(crate) use early_stop::{EarlyStop, FollowStop};
+pub(crate) use early_stop::EarlyStop;
 pub(crate) use files::{
-    MODEL, OPTIMIZER, PARTS, SCHEDULER, STATE, checkpoints_with, last_of, of_interval,
+    MODEL, OPTIMIZER, PARTS, SCHEDULER, STATE, checkpoints_with, last_of, of_interval, updates_of,
 };
 pub use fit::Misfit;
 pub(crate) use publisher::{ModelCheckpointer, OnPublish, Publisher};
 pub(crate) use resume_point::ResumePoint;
 pub(crate) use retention::Retention;
 pub(crate) use state::{SavedState, SettingChange, checkpoints_with_intact_weights};
-pub(crate) use writer::{CheckpointWriter, PartCheckpointer, PartReader};
+pub(crate) use writer::{CheckpointWriter, PartCheckpointer};

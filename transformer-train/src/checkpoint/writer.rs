@@ -1,7 +1,7 @@
 //! Writes the files of checkpoints: Burn's three parts on three threads, then the state.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 use std::{fs, io};
@@ -86,7 +86,7 @@ impl CheckpointWriter {
     }
 }
 
-/// Burn's checkpointer of one of the [`PARTS`].
+/// Burn's checkpointer of one of the [`PARTS`]. Processes other than rank 0 only read with it.
 pub(crate) struct PartCheckpointer {
     pub(crate) part: &'static str,
     pub(crate) writer: Arc<CheckpointWriter>,
@@ -108,37 +108,8 @@ impl<R: Checkpoint> Checkpointer<R> for PartCheckpointer {
     }
 
     fn restore(&self, interval: usize) -> Result<R, CheckpointerError> {
-        restore(&self.writer.path(self.part, interval))
+        let path = self.writer.path(self.part, interval);
+        let bytes = regular_file::read(&path, u64::MAX).map_err(CheckpointerError::IOError)?;
+        R::checkpoint_from_bytes(Bytes::from_bytes_vec(bytes)).map_err(CheckpointerError::Record)
     }
-}
-
-/// Burn's checkpointer of one of the [`PARTS`] in a process that saves and deletes none.
-pub(crate) struct PartReader {
-    pub(crate) part: &'static str,
-    pub(crate) checkpoints: PathBuf,
-    pub(crate) training: TrainingSettings,
-}
-
-impl<R: Checkpoint> Checkpointer<R> for PartReader {
-    fn save(&self, _interval: usize, _record: R) -> Result<(), CheckpointerError> {
-        Err(read_only())
-    }
-
-    fn delete(&self, _interval: usize) -> Result<(), CheckpointerError> {
-        Err(read_only())
-    }
-
-    fn restore(&self, interval: usize) -> Result<R, CheckpointerError> {
-        let name = part_name(self.part, self.training.updates_after(interval));
-        restore(&self.checkpoints.join(name))
-    }
-}
-
-fn read_only() -> CheckpointerError {
-    CheckpointerError::Unknown("only the process of rank 0 changes checkpoints".to_owned())
-}
-
-fn restore<R: Checkpoint>(path: &Path) -> Result<R, CheckpointerError> {
-    let bytes = regular_file::read(path, u64::MAX).map_err(CheckpointerError::IOError)?;
-    R::checkpoint_from_bytes(Bytes::from_bytes_vec(bytes)).map_err(CheckpointerError::Record)
 }

@@ -274,27 +274,24 @@ fn validate_tokenizer(
         .check_user_symbols()
         .map_err(ConfigError::UserSymbol)?;
     fraction(setting!(tokenizer.dropout))?;
+    if is_finetuning {
+        return Ok(());
+    }
     let kinds = [
         ("kind", tokenizer.kind),
         ("tgt_kind", tokenizer.tgt_kind.unwrap_or(tokenizer.kind)),
     ];
-    let without_merges = kinds
-        .into_iter()
-        .find(|(_, kind)| *kind != TokenizerKind::Bpe);
-    match without_merges {
-        Some((key, kind)) if tokenizer.dropout > 0.0 && !is_finetuning => {
+    for (key, kind) in kinds {
+        if tokenizer.dropout > 0.0 && kind != TokenizerKind::Bpe {
             return Err(ConfigError::DropoutWithoutMerges { key, kind });
         }
-        _ => {}
     }
-    let is_whole = |kind: TokenizerKind| matches!(kind, TokenizerKind::Word | TokenizerKind::Char);
-    let without_bytes = kinds.into_iter().find(|(_, kind)| is_whole(*kind));
-    match without_bytes {
-        Some((key, kind)) if tokenizer.byte_fallback && !is_finetuning => {
-            Err(ConfigError::BytesWithoutPieces { key, kind })
+    for (key, kind) in kinds {
+        if tokenizer.byte_fallback && matches!(kind, TokenizerKind::Word | TokenizerKind::Char) {
+            return Err(ConfigError::BytesWithoutPieces { key, kind });
         }
-        _ => Ok(()),
     }
+    Ok(())
 }
 
 /// Refuses the settings that the model that a run starts from determines.

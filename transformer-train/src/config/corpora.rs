@@ -16,31 +16,23 @@ use crate::config::{ConfigError, range};
 #[serde(default, deny_unknown_fields)]
 pub struct CorpusSettings {
     /// File with the source side.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub src: Option<PathBuf>,
     /// File with the target side: line n translates line n of `src`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub tgt: Option<PathBuf>,
     /// File with both sides, instead of `src` and `tgt`: source, tab and target on each line.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub tsv: Option<PathBuf>,
     /// Symbol that is put in front of each source, for example `<2de>`. It is one token: see
     /// `tokenizer.user_symbols`. Default: none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub tag: Option<String>,
     /// Symbol that is put in front of each target; translations begin with it (`--prefix`). Default: none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub target_tag: Option<String>,
     /// Average number of times that each pair occurs in a pass over the data. Default 1.
     pub weight: f64,
     /// File with the source side of validation pairs of this corpus, which get its tags. Default: none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub valid_src: Option<PathBuf>,
     /// File with the target side of these validation pairs.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub valid_tgt: Option<PathBuf>,
     /// File with both sides of these validation pairs, instead of `valid_src` and `valid_tgt`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub valid_tsv: Option<PathBuf>,
 }
 
@@ -147,8 +139,8 @@ impl CorpusSettings {
 
     /// Returns the training pairs and their weight.
     pub(super) fn train(&self) -> Result<(TaggedCorpus, f64), ConfigError> {
-        let files = [("src", &self.src), ("tgt", &self.tgt), ("tsv", &self.tsv)];
-        let source = corpus(files)?.ok_or(ConfigError::NoFilesInCorpus)?;
+        let [src, tgt, tsv, ..] = self.paths();
+        let source = corpus([src, tgt, tsv])?.ok_or(ConfigError::NoFilesInCorpus)?;
         range::positive(("weight", self.weight))?;
         let allowed = "at most a million";
         let is_allowed = self.weight <= 1e6;
@@ -167,11 +159,7 @@ impl CorpusSettings {
 
     /// Returns the validation pairs, if there are files with some.
     pub(super) fn valid(&self) -> Result<Option<TaggedCorpus>, ConfigError> {
-        let files = [
-            ("valid_src", &self.valid_src),
-            ("valid_tgt", &self.valid_tgt),
-            ("valid_tsv", &self.valid_tsv),
-        ];
+        let [_, _, _, files @ ..] = self.paths();
         let tags = self.tags();
         Ok(corpus(files)?.map(|source| TaggedCorpus { source, tags }))
     }

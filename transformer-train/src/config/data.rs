@@ -21,35 +21,26 @@ use crate::tasks::Task;
 #[serde(default, deny_unknown_fields)]
 pub struct DataSettings {
     /// Built-in task to train on, instead of files: `numbers`, `reverse` or `copy`. Default: none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub task: Option<Task>,
     /// File with the source side of the training data, one sentence per line, plain or gzip. Default: none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub src: Option<PathBuf>,
     /// File with the target side of the training data: line n translates line n of `src`. Default: none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub tgt: Option<PathBuf>,
     /// File with both sides of the training data, instead of `src` and `tgt`: source, tab and
     /// target on each line. Default: none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub tsv: Option<PathBuf>,
     /// File with the source side of the validation data. Default: none; `valid_pairs` pairs are
     /// held out of the training data.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub valid_src: Option<PathBuf>,
     /// File with the target side of the validation data. Default: none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub valid_tgt: Option<PathBuf>,
     /// File with both sides of the validation data, instead of `valid_src` and `valid_tgt`: source,
     /// tab and target on each line. Default: none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub valid_tsv: Option<PathBuf>,
     /// Language of the source, as a code of BCP 47 such as `en`, `pt-BR` or `zh-Hans`. It is stored with the model and
     /// changes nothing that is learnt. Default: that of the model that is trained further, or none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub src_lang: Option<LanguageCode>,
     /// Language of the target, likewise. Default: that of the model that is trained further, or none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub tgt_lang: Option<LanguageCode>,
     /// Maximum size of a line of text, in bytes. Default 1,048,576 (1 MiB). It bounds memory: a
     /// small gzip file can unpack to an endless line.
@@ -87,7 +78,6 @@ pub struct DataSettings {
     /// each file, the filters, the tokenizers, the seed, and the number of held-out pairs. Default: `auto`.
     pub store: Store,
     /// Folder of the token stores on disk, which several runs can share. Default: `store` in the run's folder.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub store_folder: Option<PathBuf>,
     /// Several training corpora, instead of one. Each is a table `[[data.corpora]]` with `src` and `tgt`, or `tsv`, and
     /// `weight`: the average number of times that each of its pairs occurs in a pass over the data (default 1); with
@@ -196,7 +186,7 @@ impl DataSettings {
     }
 
     /// Returns the languages of both sides, as far as they are set.
-    pub fn languages(&self) -> Languages {
+    pub(crate) fn languages(&self) -> Languages {
         Languages {
             src: self.src_lang.clone(),
             tgt: self.tgt_lang.clone(),
@@ -204,7 +194,7 @@ impl DataSettings {
     }
 
     /// Returns the filter for training pairs.
-    pub fn filter(&self) -> Filter {
+    pub(crate) fn filter(&self) -> Filter {
         Filter {
             max_len: self.max_len,
             over_long: self.over_long,
@@ -216,7 +206,7 @@ impl DataSettings {
     }
 
     /// Returns the limit of lines, for training and validation pairs.
-    pub fn line_limit(&self) -> LineLimit {
+    pub(crate) fn line_limit(&self) -> LineLimit {
         LineLimit {
             max_bytes: self.max_line_bytes,
             long_lines: self.long_lines,
@@ -224,7 +214,7 @@ impl DataSettings {
     }
 
     /// Returns the noise of training sources.
-    pub fn noise(&self) -> Noise {
+    pub(crate) fn noise(&self) -> Noise {
         Noise {
             lowercase: self.noise_lowercase,
             uppercase: self.noise_uppercase,
@@ -233,26 +223,17 @@ impl DataSettings {
     }
 
     /// Returns where the pairs come from.
-    ///
-    /// # Errors
-    ///
-    /// Returns a [`ConfigError`] when there is no data, when it is given in two ways, when one of
-    /// two files is missing, or when two files are standard input.
-    pub fn source(&self) -> Result<DataSource, ConfigError> {
-        let files = [
-            &self.src,
-            &self.tgt,
-            &self.tsv,
-            &self.valid_src,
-            &self.valid_tgt,
-            &self.valid_tsv,
-        ];
-        let files = files.into_iter().flatten().cloned();
+    pub(crate) fn source(&self) -> Result<DataSource, ConfigError> {
+        let files = self
+            .files()
+            .into_iter()
+            .filter_map(|(_, path)| path.clone());
         let files = files.chain(self.corpora.iter().flat_map(CorpusSettings::files));
         if files.filter(|path| path.as_os_str() == "-").count() > 1 {
             return Err(ConfigError::StandardInputTwice);
         }
-        let one = corpus([("src", &self.src), ("tgt", &self.tgt), ("tsv", &self.tsv)])?;
+        let [src, tgt, tsv, valid_files @ ..] = self.files();
+        let one = corpus([src, tgt, tsv])?;
         let train = match (one, self.weighted_corpora()?) {
             (Some(source), None) => {
                 let tags = Tags::default();
@@ -263,11 +244,6 @@ impl DataSettings {
                 return Err(ConfigError::conflict("corpora", self.first_file_key()));
             }
         };
-        let valid_files = [
-            ("valid_src", &self.valid_src),
-            ("valid_tgt", &self.valid_tgt),
-            ("valid_tsv", &self.valid_tsv),
-        ];
         let valid = self.validation_source(corpus(valid_files)?)?;
         match (self.task, train, valid) {
             (Some(task), None, ValidationSource::HeldOut) => Ok(DataSource::Task(task)),
@@ -307,7 +283,7 @@ impl DataSettings {
                 } else {
                     "corpora.valid_tsv"
                 };
-                Err(ConfigError::conflict(first, self.first_valid_key()))
+                Err(ConfigError::conflict(first, first_key(&self.files()[3..])))
             }
         }
     }
@@ -322,13 +298,16 @@ impl DataSettings {
         tags
     }
 
-    /// Returns the first key of `[data]` that names validation files.
-    fn first_valid_key(&self) -> &'static str {
-        match (&self.valid_src, &self.valid_tsv) {
-            (Some(_), _) => "valid_src",
-            (None, Some(_)) => "valid_tsv",
-            (None, None) => "valid_tgt",
-        }
+    /// Returns the keys of files, and the files: three for training, and three for validation.
+    fn files(&self) -> [(&'static str, &Option<PathBuf>); 6] {
+        [
+            ("src", &self.src),
+            ("tgt", &self.tgt),
+            ("tsv", &self.tsv),
+            ("valid_src", &self.valid_src),
+            ("valid_tgt", &self.valid_tgt),
+            ("valid_tsv", &self.valid_tsv),
+        ]
     }
 
     /// Returns the first key that names files.
@@ -336,15 +315,12 @@ impl DataSettings {
         if !self.corpora.is_empty() && self.src.is_none() && self.tsv.is_none() {
             return "corpora";
         }
-        let files = [
-            ("src", &self.src),
-            ("tsv", &self.tsv),
-            ("valid_src", &self.valid_src),
-            ("valid_tsv", &self.valid_tsv),
-        ];
-        files
-            .into_iter()
-            .find(|(_, path)| path.is_some())
-            .map_or("valid_tgt", |(key, _)| key)
+        first_key(&self.files())
     }
+}
+
+/// Returns the first key with a file.
+fn first_key(files: &[(&'static str, &Option<PathBuf>)]) -> &'static str {
+    let mut given = files.iter().filter(|(_, path)| path.is_some());
+    given.next().map_or("valid_tgt", |(key, _)| key)
 }

@@ -50,8 +50,8 @@ impl Experiment {
                     &mut text,
                     schema::description(&described["properties"][&key]),
                 );
-                let value = value_in(&effective, &section, &key);
-                let is_default = value == value_in(&defaults, &section, &key);
+                let value = read::value(&effective, &section, &key);
+                let is_default = value == read::value(&defaults, &section, &key);
                 let of_preset = model.get(&key).filter(|_| section == "model");
                 text.push_str(&match (value.or(of_preset), is_default) {
                     (Some(value), true) => format!("# {key} = {value}\n"),
@@ -62,10 +62,6 @@ impl Experiment {
         }
         Ok(text)
     }
-}
-
-fn value_in<'a>(table: &'a Table, section: &str, key: &str) -> Option<&'a Value> {
-    table.get(section)?.get(key)
 }
 
 /// Returns a value of a key that has no default, in TOML.

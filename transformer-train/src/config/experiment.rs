@@ -1,4 +1,6 @@
-//! [`Experiment`]: every setting of a training run.
+//! [`Experiment`]: every setting of a training run, with its small sections.
+
+use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,8 +8,8 @@ use transformer_core::config::AdapterConfig;
 use transformer_core::text::TokenizerConfig;
 
 use crate::config::{
-    ConfigError, DataSettings, EmbeddingSettings, FinetuneSettings, ModelSettings, ReportSettings,
-    TokenizerSettings, TrainingSettings, ValidationSettings, Vocabularies,
+    ConfigError, DataSettings, ModelSettings, TokenizerSettings, TrainingSettings,
+    ValidationSettings, Vocabularies,
 };
 use crate::tasks::Task;
 
@@ -61,6 +63,77 @@ pub struct Experiment {
     pub validation: ValidationSettings,
     /// Files for people who watch the run.
     pub report: ReportSettings,
+}
+
+/// A trained model to start from.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct FinetuneSettings {
+    /// Model directory, or folder of a run, whose weights, tokenizers and model shape the run
+    /// starts from. In `[model]`, only `preset` (for its training recipe) and the dropout keys can
+    /// then be set; in `[tokenizer]`, only `dropout`. Default: none.
+    pub model: Option<PathBuf>,
+}
+
+/// Initial values of the embeddings, which can be kept during training.
+///
+/// Tied matrices are one parameter: a setting for one of them applies to all that are tied to it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct EmbeddingSettings {
+    /// File of pretrained word vectors for the source tokens, in the text format of word2vec or
+    /// GloVe, plain or gzip, with `model.d_model` values per word. Default: none.
+    pub src_word_vectors: Option<PathBuf>,
+    /// File of pretrained word vectors for the target tokens. Default: none.
+    pub tgt_word_vectors: Option<PathBuf>,
+    /// Scales word vectors to the root mean square of new embeddings, `1/√d_model`. Pretrained vectors are often
+    /// larger, and then outweigh the position encodings. Default: `true`.
+    pub rescale: bool,
+    /// Keeps the initial values of the source embedding during training. Default: `false`.
+    pub freeze_src: bool,
+    /// Keeps the initial values of the target embedding during training. Default: `false`.
+    pub freeze_tgt: bool,
+}
+
+impl Default for EmbeddingSettings {
+    fn default() -> Self {
+        Self {
+            src_word_vectors: None,
+            tgt_word_vectors: None,
+            rescale: true,
+            freeze_src: false,
+            freeze_tgt: false,
+        }
+    }
+}
+
+/// Files for people who watch a run, beside `metrics.csv` and `curve.svg`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct ReportSettings {
+    /// Event file of TensorBoard in the folder of the run: `off`, `scalars` or `histograms`. Default: `scalars`.
+    pub tensorboard: TensorBoard,
+}
+
+/// The content of the event file of TensorBoard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum TensorBoard {
+    /// No event file.
+    Off,
+    /// The metrics of every interval, and the sentences that are shown with their translations.
+    Scalars,
+    /// The same, and at every validation a histogram of each weight matrix: about a kilobyte each.
+    Histograms,
+}
+
+impl Default for ReportSettings {
+    fn default() -> Self {
+        Self {
+            tensorboard: TensorBoard::Scalars,
+        }
+    }
 }
 
 impl Experiment {

@@ -1,8 +1,11 @@
-//! [`Filter`]: the pairs of a corpus that are used for training.
+//! [`Filter`]: the pairs of a corpus that are used for training; [`Noise`]: changes of their sources.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use transformer_core::lines::MAX_LINE_BYTES;
+
+use crate::config::ConfigError;
+use crate::config::range::{fraction, require};
 
 /// The filter that chooses pairs of a corpus for training.
 ///
@@ -78,16 +81,6 @@ pub enum OverLong {
     Cut,
 }
 
-impl OverLong {
-    /// Returns whether a line with the token ids `ids` can have been stored as `kept`.
-    pub(crate) fn keeps(self, kept: &[u32], ids: &[u32]) -> bool {
-        match self {
-            Self::Drop => kept == ids,
-            Self::Cut => ids.starts_with(kept),
-        }
-    }
-}
-
 /// The treatment of a pair that has an empty or blank side.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -119,4 +112,36 @@ pub enum Copies {
     Keep,
     /// Drop the pair.
     Drop,
+}
+
+/// The probabilities of another case and of typing errors in training sources.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Noise {
+    /// Probability that a line is written in lower case.
+    pub lowercase: f64,
+    /// Probability that a line is written in upper case.
+    pub uppercase: f64,
+    /// Probability that a word of at least four letters has a typing error.
+    pub typos: f64,
+}
+
+impl Noise {
+    /// Returns whether no source is changed.
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Checks the probabilities.
+    pub(super) fn validate(&self) -> Result<(), ConfigError> {
+        fraction(("data.noise_lowercase", self.lowercase))?;
+        fraction(("data.noise_uppercase", self.uppercase))?;
+        fraction(("data.noise_typos", self.typos))?;
+        let is_allowed = self.lowercase + self.uppercase <= 1.0;
+        let allowed = "at most 1 - `data.noise_lowercase`";
+        require(
+            ("data.noise_uppercase", self.uppercase),
+            is_allowed,
+            allowed,
+        )
+    }
 }

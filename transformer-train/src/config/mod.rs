@@ -11,19 +11,15 @@ mod data_tests;
 mod documented;
 #[cfg(test)]
 mod documented_tests;
-mod embeddings;
 mod error;
 mod experiment;
 mod filter;
-mod finetune;
 mod length_penalty;
 mod model;
-mod noise;
 mod optional;
 mod range;
 mod read;
 mod recipe;
-mod report;
 mod schema;
 mod score_command;
 mod setting;
@@ -38,23 +34,17 @@ pub use corpora::{CorpusSettings, CorpusSource, TaggedCorpus, Tags, ValidationSo
 pub use data::DataSettings;
 #[doc(hidden)]
 pub use data::{DataSource, Store};
-#[doc(hidden)]
-pub use embeddings::EmbeddingSettings;
 pub use error::ConfigError;
 pub use experiment::Experiment;
 #[doc(hidden)]
-pub use filter::{Copies, Duplicates, Empty, Filter, LineLimit, LongLines, OverLong};
+pub use experiment::{EmbeddingSettings, FinetuneSettings, ReportSettings, TensorBoard};
 #[doc(hidden)]
-pub use finetune::FinetuneSettings;
+pub use filter::{Copies, Duplicates, Empty, Filter, LineLimit, LongLines, Noise, OverLong};
 #[doc(hidden)]
 pub use model::ModelSettings;
 pub(crate) use model::check_sequences;
-#[doc(hidden)]
-pub use noise::Noise;
 #[cfg(test)]
 pub(crate) use read::keys as setting_keys;
-#[doc(hidden)]
-pub use report::{ReportSettings, TensorBoard};
 #[doc(hidden)]
 pub use score_command::{CommandFailure, ScoreCommand};
 pub use tokenizer::TokenizerSettings;

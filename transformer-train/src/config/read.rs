@@ -140,6 +140,11 @@ fn fields<T: DeserializeOwned>(table_with: impl Fn(Table) -> Table) -> Vec<Strin
     names.map(|(_, known)| known).unwrap_or_default()
 }
 
+/// Returns the value of a setting, if there is one.
+pub(super) fn value<'a>(table: &'a Table, section: &str, key: &str) -> Option<&'a Value> {
+    table.get(section)?.get(key)
+}
+
 /// Replaces the values of a table by those of another, recursively.
 pub(super) fn replace(table: &mut Table, other: Table) {
     for (key, value) in other {

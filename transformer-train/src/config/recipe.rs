@@ -14,7 +14,31 @@ impl Experiment {
     /// Returns a preset's model and recipe: the paper's (§5.2, §6.1; Table 3), or, for `tiny`,
     /// `multi30k` and `iwslt`, one for smaller data. They name no training data.
     pub fn for_preset(preset: Preset) -> Self {
-        of(preset)
+        let experiment = match preset {
+            Preset::Numbers => numbers(),
+            Preset::Tiny => tiny(),
+            Preset::Multi30k => multi30k(),
+            Preset::Iwslt => iwslt(),
+            Preset::Big => Self {
+                training: TrainingSettings::for_big(),
+                ..Self::default()
+            },
+            _ => Self {
+                training: TrainingSettings {
+                    label_smoothing: preset.label_smoothing(),
+                    ..TrainingSettings::default()
+                },
+                ..Self::default()
+            },
+        };
+        let model = ModelSettings {
+            preset,
+            ..ModelSettings::default()
+        };
+        Self {
+            model,
+            ..experiment
+        }
     }
 
     /// Returns the defaults of this experiment: the settings of its task, or otherwise of its preset.
@@ -23,35 +47,6 @@ impl Experiment {
             Some(task) => Self::for_task(task),
             None => Self::for_preset(self.model.preset),
         }
-    }
-}
-
-/// Returns a preset's model and recipe, without data.
-fn of(preset: Preset) -> Experiment {
-    let model = ModelSettings {
-        preset,
-        ..ModelSettings::default()
-    };
-    let experiment = match preset {
-        Preset::Numbers => numbers(),
-        Preset::Tiny => tiny(),
-        Preset::Multi30k => multi30k(),
-        Preset::Iwslt => iwslt(),
-        Preset::Big => Experiment {
-            training: TrainingSettings::for_big(),
-            ..Experiment::default()
-        },
-        _ => Experiment {
-            training: TrainingSettings {
-                label_smoothing: preset.label_smoothing(),
-                ..TrainingSettings::default()
-            },
-            ..Experiment::default()
-        },
-    };
-    Experiment {
-        model,
-        ..experiment
     }
 }
 
@@ -155,7 +150,7 @@ mod tests {
     use crate::optim::Schedule;
 
     fn peak(preset: Preset) -> f64 {
-        let training = of(preset).training;
+        let training = Experiment::for_preset(preset).training;
         let d_model = preset.config(100, 100).d_model;
         Schedule::new(&training, d_model).learning_rate(training.warmup_steps)
     }
@@ -174,13 +169,13 @@ mod tests {
 
     #[test]
     fn the_weight_decay_for_iwslt_is_the_published_one() {
-        assert!((of(Preset::Iwslt).training.weight_decay - 1e-4).abs() < 1e-12);
+        assert!((Experiment::for_preset(Preset::Iwslt).training.weight_decay - 1e-4).abs() < 1e-12);
     }
 
     #[test]
     fn every_recipe_lacks_only_data() {
         for preset in Preset::ALL {
-            let mut experiment = of(preset);
+            let mut experiment = Experiment::for_preset(preset);
             assert_eq!(experiment.validate(), Err(ConfigError::NoData), "{preset}");
             experiment.data.tsv = Some("pairs.tsv".into());
             assert_eq!(experiment.validate(), Ok(()), "{preset}");
@@ -190,7 +185,7 @@ mod tests {
     #[test]
     fn every_recipe_has_the_model_of_its_preset() {
         assert!(Preset::ALL.iter().all(|&preset| {
-            let model = of(preset).model;
+            let model = Experiment::for_preset(preset).model;
             model.preset == preset && model.overrides.is_empty()
         }));
     }

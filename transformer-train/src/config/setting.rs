@@ -9,14 +9,16 @@ use crate::tasks::nearest;
 ///
 /// The value is a TOML value. Text needs no quotes where the key takes text, even if it looks like a number.
 pub(super) fn parse(setting: &str) -> Result<Table, ConfigError> {
-    let Some((key, text)) = setting.split_once('=') else {
-        return Err(ConfigError::MissingValue {
-            given: setting.to_owned(),
-        });
+    let missing = || ConfigError::MissingValue {
+        given: setting.to_owned(),
     };
+    let (key, text) = setting.split_once('=').ok_or_else(missing)?;
     let (key, text) = (key.trim(), text.trim());
     let known = read::keys();
-    let Some((section, name)) = key.split_once('.').filter(|_| is_known(&known, key)) else {
+    let Some((section, name)) = key
+        .split_once('.')
+        .filter(|_| known.iter().any(|it| it == key))
+    else {
         return Err(unknown_key(key, known));
     };
     let table_with = |value: Value| {
@@ -24,8 +26,7 @@ pub(super) fn parse(setting: &str) -> Result<Table, ConfigError> {
         Table::from_iter([(section.to_owned(), Value::Table(keys))])
     };
     if text.is_empty() {
-        let given = setting.to_owned();
-        return Err(ConfigError::MissingValue { given });
+        return Err(missing());
     }
     let as_text = table_with(Value::from(text));
     let Some(value) = parsed(text) else {
@@ -77,10 +78,6 @@ fn parsed(text: &str) -> Option<Value> {
     table.is_empty().then_some(value)
 }
 
-fn is_known(known: &[String], key: &str) -> bool {
-    known.iter().any(|known| known == key)
-}
-
 /// Converts a message of the TOML parser.
 fn setting_error(setting: &str, message: String) -> ConfigError {
     if let Some((name, known)) = read::unknown_name(&message) {
@@ -106,14 +103,12 @@ fn unknown_key(key: &str, known: Vec<String>) -> ConfigError {
             .iter()
             .find(|known| known.split('.').nth(1) == Some(found))
     };
-    let suggestion = same_name
-        .map(String::as_str)
-        .or_else(similar)
-        .or_else(|| similar_name().map(String::as_str));
+    let nearest = same_name.map(String::as_str).or_else(similar);
+    let nearest = nearest.or_else(|| similar_name().map(String::as_str));
     ConfigError::Unknown {
         location: "`--set`".to_owned(),
         name: key.to_owned(),
-        nearest: suggestion.map(str::to_owned),
+        nearest: nearest.map(str::to_owned),
         known,
     }
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use toml::{Table, Value};
 
+use crate::config::read::value;
 use crate::config::{ConfigError, Experiment, read, setting};
 
 /// The settings that a user gives for an experiment.
@@ -129,10 +130,6 @@ fn remove_replaced(file: &mut Table, overrides: &Table) {
             data.retain(|key, _| !replaced.contains(&key));
         }
     }
-}
-
-fn value<'a>(table: &'a Table, section: &str, key: &str) -> Option<&'a Value> {
-    table.get(section)?.get(key)
 }
 
 fn put(table: &mut Table, section: &str, key: &str, value: &str) {

@@ -19,7 +19,7 @@ const WORD_START: char = '▁';
 ///
 /// It needs no text: the tokens of a word spell it, and no merge crosses a word boundary.
 #[derive(Clone, Debug)]
-pub struct BpeDropout(Arc<Merges>);
+pub(crate) struct BpeDropout(Arc<Merges>);
 
 #[derive(Debug)]
 struct Merges {
@@ -35,7 +35,7 @@ struct Merges {
 
 impl BpeDropout {
     /// Reads the merges of a tokenizer; `None` if it is not a BPE tokenizer.
-    pub fn new(tokenizer: &Tokenizer) -> Option<Self> {
+    pub(crate) fn new(tokenizer: &Tokenizer) -> Option<Self> {
         let json: Value = serde_json::from_str(&tokenizer.to_json()).ok()?;
         let model = &json["model"];
         if model["type"] != "BPE" {
@@ -79,11 +79,7 @@ impl BpeDropout {
 
     /// Tokenizes the words of these ids again, with each possible merge skipped with probability `rate` at each step.
     /// The result depends only on the arguments. A `rate` of 0 returns the same ids.
-    ///
-    /// # Panics
-    ///
-    /// Panics when an id is not in the vocabulary of the tokenizer.
-    pub fn tokenize_again(&self, ids: &[u32], rate: f64, seed: u64) -> Vec<u32> {
+    pub(crate) fn tokenize_again(&self, ids: &[u32], rate: f64, seed: u64) -> Vec<u32> {
         let mut random = SplitMix64::new(seed);
         let mut tokens = Vec::with_capacity(2 * ids.len());
         for word in self.words(ids) {

@@ -1,6 +1,6 @@
 //! [`CountedFilter`]: keeps or drops pairs, and counts the reasons.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use transformer_core::text::UNK;
@@ -12,30 +12,20 @@ use crate::corpus::CorpusSummary;
 pub(super) struct CountedFilter<'a> {
     filter: &'a Filter,
     pub(super) summary: CorpusSummary,
-    /// The ids of each corpus's tags, if it has any: those of sources, then those of targets.
-    tags: HashMap<usize, (Vec<u32>, Vec<u32>)>,
+    /// The ids of the tags of each corpus: those of sources, and those of targets; empty without a tag.
+    tags: [Vec<Vec<u32>>; 2],
     /// A 64-bit hash of each pair. Among four million pairs, the probability of a collision is one in a million.
     seen: HashSet<u64>,
 }
 
 impl<'a> CountedFilter<'a> {
-    pub(super) fn new(filter: &'a Filter) -> Self {
+    pub(super) fn new(filter: &'a Filter, tags: [Vec<Vec<u32>>; 2]) -> Self {
         Self {
             filter,
             summary: CorpusSummary::default(),
-            tags: HashMap::new(),
+            tags,
             seen: HashSet::new(),
         }
-    }
-
-    /// Returns whether the tags of a corpus are known.
-    pub(super) fn knows_tags(&self, corpus: usize) -> bool {
-        self.tags.contains_key(&corpus)
-    }
-
-    /// Sets the tags of a corpus, as ids; empty for a side without a tag.
-    pub(super) fn set_tags(&mut self, corpus: usize, src: Vec<u32>, tgt: Vec<u32>) {
-        self.tags.insert(corpus, (src, tgt));
     }
 
     /// Returns whether a pair passes the checks that need no tokens. `is_copy`: its sides are equal without their tags.
@@ -81,10 +71,7 @@ impl<'a> CountedFilter<'a> {
         }
         let max_len = self.filter.max_len;
         // A tokenizer can drop all characters of a line that is not blank, so that only its tag is left.
-        let (src_tag, tgt_tag) = match self.tags.get(&corpus) {
-            Some((src_tag, tgt_tag)) => (src_tag.as_slice(), tgt_tag.as_slice()),
-            None => (&[][..], &[][..]),
-        };
+        let [src_tag, tgt_tag] = self.tags.each_ref().map(|tags| tags[corpus].as_slice());
         if src.is_empty() || src == src_tag {
             summary.empty_src += 1;
             return None;

@@ -1,50 +1,46 @@
 //! [`encode`]: tokenizes and filters a corpus.
 
-use std::sync::Arc;
+use transformer_core::text::Tokenizer;
 
-use crate::config::{Empty, Filter, Tags};
+use crate::config::{Empty, Filter};
 use crate::corpus::counted_filter::CountedFilter;
 use crate::corpus::{CorpusError, CorpusSummary, EncodedCorpus, Fingerprint, Pairs, ParallelText};
 
 /// Number of pairs that are tokenized together: enough to keep all threads busy in little memory.
-pub(crate) const CHUNK_PAIRS: usize = 4096;
+const CHUNK_PAIRS: usize = 4096;
 
 /// Size of the text, in bytes, above which fewer pairs are tokenized together.
-pub(crate) const CHUNK_BYTES: usize = 1 << 22;
+const CHUNK_BYTES: usize = 1 << 22;
 
-/// Tokenizes and filters a corpus, and stores the token ids in memory.
-///
-/// `encode_src` and `encode_tgt` receive a few thousand lines at a time and return the ids of each line, without `BOS`
-/// and `EOS`. The tags of a corpus are passed once, as separate lines. The text itself is not stored.
-///
-/// # Errors
-///
-/// Returns the first [`CorpusError`] in the files, or [`NothingKept`](CorpusError::NothingKept)
-/// when no pair passes the filter.
-///
-/// # Panics
-///
-/// Panics when `encode_src` or `encode_tgt` does not return one item per line.
-pub fn encode(
-    text: &ParallelText,
-    filter: &Filter,
-    encode_src: impl FnMut(&[String]) -> Vec<Vec<u32>>,
-    encode_tgt: impl FnMut(&[String]) -> Vec<Vec<u32>>,
-) -> Result<(EncodedCorpus, CorpusSummary), CorpusError> {
-    let (corpus, summary, _) = encode_in_memory(text, filter, encode_src, encode_tgt)?;
-    Ok((corpus, summary))
+/// A pair that passes the filter.
+pub(crate) struct KeptPair<'a> {
+    /// The ids of the source, without `EOS`.
+    pub(crate) src: &'a [u32],
+    /// The ids of the target, without `BOS` and `EOS`.
+    pub(crate) tgt: &'a [u32],
+    /// The lines, with their tags.
+    pub(crate) text: (&'a str, &'a str),
+    /// The number of the lines in a single corpus, from 1.
+    pub(crate) line: u64,
+    /// The index of its corpus.
+    pub(crate) corpus: usize,
 }
 
-/// Like [`encode`]; also returns the fingerprint of the kept pairs.
-pub(crate) fn encode_in_memory(
+/// Returns a function that tokenizes lines for [`encode_into`].
+pub(crate) fn tokenized(tokenizer: &Tokenizer) -> impl Fn(&[String]) -> Vec<Vec<u32>> {
+    |lines| tokenizer.encode_all(lines)
+}
+
+/// Like [`encode_into`], but stores the token ids in memory.
+pub(crate) fn encode(
     text: &ParallelText,
     filter: &Filter,
     encode_src: impl FnMut(&[String]) -> Vec<Vec<u32>>,
     encode_tgt: impl FnMut(&[String]) -> Vec<Vec<u32>>,
 ) -> Result<(EncodedCorpus, CorpusSummary, Fingerprint), CorpusError> {
     let mut corpus = EncodedCorpus::default();
-    let sink = |src: &[u32], tgt: &[u32]| {
-        corpus.push(src, tgt);
+    let sink = |pair: KeptPair<'_>| {
+        corpus.push(pair.src, pair.tgt);
         Ok(())
     };
     let (summary, fingerprint) = encode_into(text, filter, encode_src, encode_tgt, sink)?;
@@ -52,15 +48,27 @@ pub(crate) fn encode_in_memory(
     Ok((corpus, summary, fingerprint))
 }
 
-/// Like [`encode`], but passes each kept pair to `sink`; also returns the fingerprint of the kept pairs.
+/// Tokenizes and filters a corpus, and passes each kept pair to `sink`. Also returns the fingerprint of the kept pairs.
+///
+/// `encode_src` and `encode_tgt` receive a few thousand lines at a time and return the ids of each line, without `BOS`
+/// and `EOS`. The tags of a corpus are passed once, as separate lines.
 pub(crate) fn encode_into(
     text: &ParallelText,
     filter: &Filter,
     mut encode_src: impl FnMut(&[String]) -> Vec<Vec<u32>>,
     mut encode_tgt: impl FnMut(&[String]) -> Vec<Vec<u32>>,
-    mut sink: impl FnMut(&[u32], &[u32]) -> Result<(), CorpusError>,
+    mut sink: impl FnMut(KeptPair<'_>) -> Result<(), CorpusError>,
 ) -> Result<(CorpusSummary, Fingerprint), CorpusError> {
-    let mut counted = CountedFilter::new(filter);
+    let tags = text.tags();
+    let ids = [
+        tags.iter()
+            .map(|tags| encode_src(tags.src.as_slice()).concat())
+            .collect(),
+        tags.iter()
+            .map(|tags| encode_tgt(tags.tgt.as_slice()).concat())
+            .collect(),
+    ];
+    let mut counted = CountedFilter::new(filter, ids);
     let mut fingerprint = Fingerprint::default();
     let mut pairs = text.pairs()?;
     loop {
@@ -69,31 +77,25 @@ pub(crate) fn encode_into(
             break;
         }
         chunk.retain(|read| counted.keeps_text(&read.pair, read.is_copy));
-        let tags = new_tags(&chunk, &counted);
-        let corpora: Vec<usize> = chunk.iter().map(|read| read.corpus).collect();
-        let lines = tags.iter().map(|(_, tags)| tag_lines(tags));
-        let lines = lines.chain(chunk.into_iter().map(|read| read.pair));
+        let origins: Vec<_> = chunk.iter().map(|it| (it.corpus, it.line)).collect();
+        let lines = chunk.into_iter().map(|read| read.pair);
         let (src_lines, tgt_lines): (Vec<String>, Vec<String>) = lines.unzip();
         let src = encode_src(&src_lines);
         let tgt = encode_tgt(&tgt_lines);
-        assert_eq!(
-            src.len(),
-            src_lines.len(),
-            "`encode_src` must return one item per line"
-        );
-        assert_eq!(
-            tgt.len(),
-            tgt_lines.len(),
-            "`encode_tgt` must return one item per line"
-        );
-        let mut encoded = src.iter().zip(&tgt);
-        for ((corpus, _), (src, tgt)) in tags.iter().zip(encoded.by_ref()) {
-            counted.set_tags(*corpus, src.clone(), tgt.clone());
-        }
-        for ((src, tgt), corpus) in encoded.zip(corpora) {
+        let n_lines = [src_lines.len(), tgt_lines.len()];
+        assert_eq!([src.len(), tgt.len()], n_lines, "each line has one item");
+        let lines = src_lines.iter().zip(&tgt_lines);
+        let pairs = src.iter().zip(&tgt).zip(lines).zip(origins);
+        for (((src, tgt), (src_line, tgt_line)), (corpus, line)) in pairs {
             if let Some((src, tgt)) = counted.filter_tokens(corpus, src, tgt) {
                 fingerprint.push(src, tgt);
-                sink(src, tgt)?;
+                sink(KeptPair {
+                    src,
+                    tgt,
+                    text: (src_line, tgt_line),
+                    line,
+                    corpus,
+                })?;
             }
         }
     }
@@ -113,31 +115,10 @@ pub(crate) fn encode_into(
     }
 }
 
-/// Returns the tags that are not known yet, with the indices of their corpora.
-fn new_tags(chunk: &[ReadPair], counted: &CountedFilter) -> Vec<(usize, Arc<Tags>)> {
-    let mut tags: Vec<(usize, Arc<Tags>)> = Vec::new();
-    for read in chunk {
-        // The pairs of a corpus follow each other.
-        let is_known = tags
-            .last()
-            .is_some_and(|(corpus, _)| *corpus == read.corpus);
-        if !is_known && *read.tags != Tags::default() && !counted.knows_tags(read.corpus) {
-            tags.push((read.corpus, Arc::clone(&read.tags)));
-        }
-    }
-    tags
-}
-
-/// Returns tags as lines; a side without a tag is an empty line.
-fn tag_lines(tags: &Tags) -> (String, String) {
-    let line = |tag: &Option<String>| tag.clone().unwrap_or_default();
-    (line(&tags.src), line(&tags.tgt))
-}
-
-/// A pair with the index and the tags of its corpus, and whether its sides are equal without their tags.
+/// A pair with the index of its corpus, its number, and whether its sides are equal without their tags.
 struct ReadPair {
     corpus: usize,
-    tags: Arc<Tags>,
+    line: u64,
     is_copy: bool,
     pair: (String, String),
 }
@@ -163,7 +144,7 @@ fn next_chunk(pairs: &mut Pairs, name: &str, empty: Empty) -> Result<Vec<ReadPai
         n_bytes += pair.0.len() + pair.1.len();
         chunk.push(ReadPair {
             corpus: pairs.corpus(),
-            tags: pairs.tags(),
+            line: pairs.n_read(),
             is_copy: pairs.is_copy(),
             pair,
         });
@@ -183,7 +164,7 @@ mod tests {
     use transformer_core::text::UNK;
 
     use super::*;
-    use crate::config::{Copies, Duplicates, OverLong};
+    use crate::config::{Copies, Duplicates, OverLong, Tags};
 
     /// Returns one id per lower-case letter; other characters are dropped.
     fn letters(lines: &[String]) -> Vec<Vec<u32>> {
@@ -204,7 +185,9 @@ mod tests {
             .iter()
             .map(|&(src, tgt)| (src.to_owned(), tgt.to_owned()))
             .collect();
-        encode(&ParallelText::from_pairs(pairs), filter, letters, letters)
+        let text = ParallelText::from_pairs(pairs);
+        let encoded = encode(&text, filter, letters, letters);
+        encoded.map(|(corpus, summary, _)| (corpus, summary))
     }
 
     const PAIRS: [(&str, &str); 7] = [
@@ -224,7 +207,7 @@ mod tests {
             ..Filter::default()
         };
         let (corpus, summary) = encode_pairs(&PAIRS, &filter).expect("two pairs are fine");
-        assert_eq!(corpus.all_lengths(), [(3, 2), (3, 2)]);
+        assert_eq!(corpus.lengths(), [(3, 2), (3, 2)]);
         let expected = CorpusSummary {
             read: 7,
             kept: 2,
@@ -250,9 +233,9 @@ mod tests {
             tgt: Some("<de>".to_owned()),
         };
         let text = ParallelText::from_pairs(pairs.into()).tagged(&tags);
-        let (corpus, summary) =
+        let (corpus, summary, _) =
             encode(&text, &Filter::default(), letters, letters).expect("a pair is fine");
-        assert_eq!(corpus.all_lengths(), [(4, 3)]);
+        assert_eq!(corpus.lengths(), [(4, 3)]);
         assert_eq!((summary.empty_src, summary.empty_tgt), (1, 1));
     }
 
@@ -264,7 +247,7 @@ mod tests {
             ..Filter::default()
         };
         let (corpus, summary) = encode_pairs(&PAIRS, &filter).expect("four pairs are fine");
-        assert_eq!(corpus.all_lengths(), [(3, 2), (3, 1), (3, 2), (1, 3)]);
+        assert_eq!(corpus.lengths(), [(3, 2), (3, 1), (3, 2), (1, 3)]);
         assert_eq!((summary.cut, summary.too_long, summary.kept), (2, 0, 4));
     }
 
@@ -289,7 +272,7 @@ mod tests {
             ..Filter::default()
         };
         let (corpus, summary) = encode_pairs(&pairs, &filter).expect("two pairs are fine");
-        assert_eq!(corpus.all_lengths(), [(3, 2), (2, 4)]);
+        assert_eq!(corpus.lengths(), [(3, 2), (2, 4)]);
         assert_eq!((summary.unbalanced, summary.kept), (2, 2));
     }
 
@@ -315,7 +298,7 @@ mod tests {
         let unknown = |lines: &[String]| lines.iter().map(|_| vec![UNK, 9, UNK]).collect();
         let known = |lines: &[String]| lines.iter().map(|_| vec![9]).collect();
         let filter = Filter::default();
-        let (_, summary) = encode(&text, &filter, unknown, known).expect("a pair is fine");
+        let (_, summary, _) = encode(&text, &filter, unknown, known).expect("a pair is fine");
         assert_eq!((summary.src_unknown, summary.tgt_unknown), (2, 0));
     }
 
@@ -386,9 +369,9 @@ mod tests {
             .map(|i| ("a".repeat(1 + i % 7), "b".repeat(1 + i % 5)))
             .collect();
         let text = ParallelText::from_pairs(pairs);
-        let (corpus, _) =
+        let (corpus, ..) =
             encode(&text, &Filter::default(), letters, letters).expect("they are fine");
         let expected: Vec<_> = (0..n as u32).map(|i| (1 + i % 7, 1 + i % 5)).collect();
-        assert_eq!(corpus.all_lengths(), expected);
+        assert_eq!(corpus.lengths(), expected);
     }
 }

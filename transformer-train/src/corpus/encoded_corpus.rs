@@ -1,11 +1,13 @@
 //! [`EncodedCorpus`]: the token store in memory.
 
+use crate::corpus::SentencePair;
+
 /// The token ids of all pairs, in one buffer, without `BOS` and `EOS`, which are added to batches.
 ///
 /// An id takes two bytes if all ids are below 65,536, otherwise four; a pair takes sixteen more
 /// bytes for its offsets. Four million pairs with 60 tokens per side are about 1 GB.
 #[derive(Clone, Debug, Default)]
-pub struct EncodedCorpus {
+pub(crate) struct EncodedCorpus {
     ids: Ids,
     /// End of each side in `ids`: source and target of pair 0, of pair 1, …
     ends: Vec<u64>,
@@ -25,58 +27,30 @@ impl Default for Ids {
 
 impl EncodedCorpus {
     /// Appends a pair.
-    pub fn push(&mut self, src: &[u32], tgt: &[u32]) {
+    pub(crate) fn push(&mut self, src: &[u32], tgt: &[u32]) {
         for side in [src, tgt] {
             self.ids.extend(side);
             self.ends.push(self.ids.len() as u64);
         }
     }
 
-    /// Returns the number of pairs.
-    pub fn len(&self) -> usize {
-        self.ends.len() / 2
+    /// Returns a pair.
+    pub(crate) fn pair(&self, index: usize) -> SentencePair {
+        SentencePair {
+            src: self.side(2 * index),
+            tgt: self.side(2 * index + 1),
+        }
     }
 
-    /// Returns whether there are no pairs.
-    pub fn is_empty(&self) -> bool {
-        self.ends.is_empty()
-    }
-
-    /// Returns the source ids of a pair, without `BOS` and `EOS`.
-    ///
-    /// # Panics
-    ///
-    /// Panics when `pair` is not less than [`len`](Self::len).
-    pub fn src(&self, pair: usize) -> Vec<u32> {
-        self.side(2 * pair)
-    }
-
-    /// Returns the target ids of a pair, without `BOS` and `EOS`.
-    ///
-    /// # Panics
-    ///
-    /// Panics when `pair` is not less than [`len`](Self::len).
-    pub fn tgt(&self, pair: usize) -> Vec<u32> {
-        self.side(2 * pair + 1)
-    }
-
-    /// Returns the lengths of source and target of a pair, in tokens without `BOS` and `EOS`.
-    ///
-    /// # Panics
-    ///
-    /// Panics when `pair` is not less than [`len`](Self::len).
-    pub fn lengths(&self, pair: usize) -> (u32, u32) {
+    /// Returns the lengths of source and target of every pair, in tokens.
+    pub(crate) fn lengths(&self) -> Vec<(u32, u32)> {
         let length = |side: usize| (self.ends[side] - self.start(side)) as u32;
-        (length(2 * pair), length(2 * pair + 1))
-    }
-
-    /// Returns the [`lengths`](Self::lengths) of every pair.
-    pub fn all_lengths(&self) -> Vec<(u32, u32)> {
-        (0..self.len()).map(|pair| self.lengths(pair)).collect()
+        let pairs = (0..self.ends.len()).step_by(2);
+        pairs.map(|src| (length(src), length(src + 1))).collect()
     }
 
     /// Returns the memory that the pairs take, in bytes.
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         let ids = match &self.ids {
             Ids::Narrow(ids) => size_of_val(ids.as_slice()),
             Ids::Wide(ids) => size_of_val(ids.as_slice()),
@@ -85,7 +59,7 @@ impl EncodedCorpus {
     }
 
     /// Frees the memory that is reserved for more pairs.
-    pub fn shrink_to_fit(&mut self) {
+    pub(crate) fn shrink_to_fit(&mut self) {
         self.ends.shrink_to_fit();
         match &mut self.ids {
             Ids::Narrow(ids) => ids.shrink_to_fit(),
@@ -150,11 +124,10 @@ mod tests {
             for (src, tgt) in &pairs {
                 corpus.push(src, tgt);
             }
-            prop_assert_eq!(corpus.len(), pairs.len());
-            for (index, (src, tgt)) in pairs.iter().enumerate() {
-                prop_assert_eq!(&corpus.src(index), src);
-                prop_assert_eq!(&corpus.tgt(index), tgt);
-                prop_assert_eq!(corpus.lengths(index), (src.len() as u32, tgt.len() as u32));
+            let lengths = |(src, tgt): &(Vec<u32>, Vec<u32>)| (src.len() as u32, tgt.len() as u32);
+            prop_assert_eq!(corpus.lengths(), pairs.iter().map(lengths).collect::<Vec<_>>());
+            for (index, (src, tgt)) in pairs.into_iter().enumerate() {
+                prop_assert_eq!(corpus.pair(index), SentencePair { src, tgt });
             }
         }
     }
@@ -166,6 +139,9 @@ mod tests {
         assert!(matches!(corpus.ids, Ids::Narrow(_)));
         corpus.push(&[1], &[65_536]);
         assert!(matches!(corpus.ids, Ids::Wide(_)));
-        assert_eq!((corpus.src(0), corpus.tgt(1)), (vec![65_535], vec![65_536]));
+        assert_eq!(
+            (corpus.pair(0).src, corpus.pair(1).tgt),
+            (vec![65_535], vec![65_536])
+        );
     }
 }

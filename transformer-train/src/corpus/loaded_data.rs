@@ -7,8 +7,8 @@ use crate::config::{
     DataSource, Experiment, LineLimit, TaggedCorpus, ValidationSource, Vocabularies,
 };
 use crate::corpus::{
-    CorpusError, CorpusSummary, ParallelText, StoreLocation, StoredCorpus, TokenStore,
-    encode_in_memory, encode_into,
+    CorpusError, CorpusSummary, KeptPair, ParallelText, StoreLocation, StoredCorpus, TokenStore,
+    encode, encode_into, tokenized,
 };
 use crate::progress::Progress;
 use crate::tasks::{Split, Task};
@@ -93,11 +93,9 @@ impl LoadedData {
                 path: path.clone(),
                 source,
             };
-            let sink = |src: &[u32], tgt: &[u32]| writer.push(src, tgt).map_err(error);
+            let sink = |pair: KeptPair<'_>| writer.push(pair.src, pair.tgt).map_err(error);
             let filter = experiment.data.filter();
-            let (src, tgt) = (tokenizers.src(), tokenizers.tgt());
-            let src = |lines: &[String]| src.encode_all(lines);
-            let tgt = |lines: &[String]| tgt.encode_all(lines);
+            let [src, tgt] = [tokenizers.src(), tokenizers.tgt()].map(tokenized);
             let encoded = encode_into(&train, &filter, src, tgt, sink)?;
             writer.finish().map_err(error)?;
             Ok(encoded)
@@ -111,16 +109,17 @@ impl LoadedData {
         weights: Vec<f64>,
         limit: LineLimit,
     ) -> Result<Self, CorpusError> {
+        let manifest = stored.manifest;
         let valid_corpora = numbers(valid);
         let valid = match open_valid(valid, limit)? {
             Some(valid) => valid,
-            None => ParallelText::from_pairs(stored.held_out.unwrap_or_default()),
+            None => ParallelText::from_pairs(manifest.held_out.unwrap_or_default()),
         };
         Ok(Self {
             tokenizers: stored.tokenizers,
             store: TokenStore::Disk(stored.store),
-            summary: stored.summary,
-            fingerprint: stored.fingerprint,
+            summary: manifest.summary,
+            fingerprint: manifest.fingerprint,
             weights,
             valid,
             valid_corpora,
@@ -140,12 +139,11 @@ impl LoadedData {
             Some(tokenizers) => tokenizers,
             None => train_tokenizers(experiment, &train, progress)?,
         };
-        let filter = experiment.data.filter();
-        let (corpus, summary, fingerprint) = encode_in_memory(
+        let (corpus, summary, fingerprint) = encode(
             &train.with_progress(progress, TOKENIZING),
-            &filter,
-            |lines| tokenizers.src().encode_all(lines),
-            |lines| tokenizers.tgt().encode_all(lines),
+            &experiment.data.filter(),
+            tokenized(tokenizers.src()),
+            tokenized(tokenizers.tgt()),
         )?;
         Ok(Self {
             tokenizers,

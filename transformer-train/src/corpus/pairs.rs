@@ -1,6 +1,5 @@
 //! [`Pairs`]: iterates over the pairs of a corpus.
 
-use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use derive_new::new;
@@ -41,7 +40,7 @@ pub(super) struct Reading {
 /// The iterator ends after the first error.
 #[derive(new)]
 #[new(visibility = "pub(super)")]
-pub struct Pairs {
+pub(crate) struct Pairs {
     name: String,
     source: PairSource,
     long_lines: LongLines,
@@ -70,16 +69,6 @@ impl Pairs {
                 corpora.get(*current).is_some_and(Self::is_copy)
             }
             _ => self.is_copy,
-        }
-    }
-
-    /// Returns the tags of the last pair.
-    pub(super) fn tags(&self) -> Arc<Tags> {
-        match &self.source {
-            PairSource::Corpora { corpora, current } => {
-                corpora.get(*current).map(Self::tags).unwrap_or_default()
-            }
-            _ => Arc::clone(&self.tags),
         }
     }
 
@@ -181,15 +170,6 @@ impl Iterator for Pairs {
             reading.n_pairs.get_or_init(|| self.n_read);
         }
         pair
-    }
-}
-
-impl fmt::Debug for Pairs {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Pairs")
-            .field("name", &self.name)
-            .field("n_read", &self.n_read)
-            .finish_non_exhaustive()
     }
 }
 

@@ -15,7 +15,7 @@ use crate::progress::Progress;
 /// Training reads it twice: to train the tokenizers on a [`sample`](Self::sample), and to build the token store. It is
 /// not kept in memory, except that standard input and pipes, which can be read only once, are buffered.
 #[derive(Clone, Debug)]
-pub struct ParallelText {
+pub(crate) struct ParallelText {
     name: String,
     origin: Origin,
     long_lines: LongLines,
@@ -45,21 +45,12 @@ enum Origin {
 
 impl ParallelText {
     /// Opens a corpus, with `-` as the standard input of the process.
-    ///
-    /// # Errors
-    ///
-    /// Returns a [`CorpusError`] when a file cannot be opened, when both sides are `-`, or when
-    /// standard input or a pipe cannot be buffered.
-    pub fn open(source: &CorpusSource, limit: LineLimit) -> Result<Self, CorpusError> {
+    pub(crate) fn open(source: &CorpusSource, limit: LineLimit) -> Result<Self, CorpusError> {
         Self::open_with_stdin(source, limit, &mut io::stdin().lock())
     }
 
     /// Opens a corpus, with `-` as the reader given.
-    ///
-    /// # Errors
-    ///
-    /// As [`open`](Self::open).
-    pub fn open_with_stdin(
+    pub(crate) fn open_with_stdin(
         source: &CorpusSource,
         limit: LineLimit,
         stdin: &mut dyn Read,
@@ -85,11 +76,10 @@ impl ParallelText {
     }
 
     /// Opens several corpora as one: their concatenation, with their tags.
-    ///
-    /// # Errors
-    ///
-    /// As [`open`](Self::open).
-    pub fn open_all(corpora: &[TaggedCorpus], limit: LineLimit) -> Result<Self, CorpusError> {
+    pub(crate) fn open_all(
+        corpora: &[TaggedCorpus],
+        limit: LineLimit,
+    ) -> Result<Self, CorpusError> {
         let open =
             |corpus: &TaggedCorpus| Ok(Self::open(&corpus.source, limit)?.tagged(&corpus.tags));
         let corpora: Result<Vec<Self>, CorpusError> = corpora.iter().map(open).collect();
@@ -112,23 +102,27 @@ impl ParallelText {
     }
 
     /// Creates a corpus from pairs in memory, such as those of a task.
-    pub fn from_pairs(pairs: Vec<(String, String)>) -> Self {
+    pub(crate) fn from_pairs(pairs: Vec<(String, String)>) -> Self {
         let name = "the list of pairs".to_owned();
         Self::new(name, Origin::Memory(pairs.into()), LongLines::default())
     }
 
     /// Returns the name of this corpus in messages: the quoted paths of its files.
-    pub fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// Reads the corpus from its start.
-    ///
-    /// # Errors
-    ///
-    /// Returns a [`CorpusError`] when a file can no longer be opened. Errors in the content of the files, and of an
-    /// empty corpus, are items of the iterator.
-    pub fn pairs(&self) -> Result<Pairs, CorpusError> {
+    /// Returns the tags of each corpus.
+    pub(super) fn tags(&self) -> Vec<&Tags> {
+        match &self.origin {
+            Origin::Corpora(corpora) => corpora.iter().flat_map(Self::tags).collect(),
+            _ => vec![&self.tags],
+        }
+    }
+
+    /// Reads the corpus from its start. Errors in the content of the files, and of an empty corpus, are items of the
+    /// iterator.
+    pub(crate) fn pairs(&self) -> Result<Pairs, CorpusError> {
         let source = match &self.origin {
             Origin::Files { src, tgt } => PairSource::Files {
                 src: src.lines()?,
@@ -162,7 +156,7 @@ impl ParallelText {
     }
 
     /// Puts a tag and a space before every line that is read and not blank.
-    pub fn tagged(self, tags: &Tags) -> Self {
+    pub(crate) fn tagged(self, tags: &Tags) -> Self {
         Self {
             tags: Arc::new(tags.clone()),
             ..self

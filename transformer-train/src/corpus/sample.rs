@@ -18,11 +18,11 @@ struct Sample {
 impl ParallelText {
     /// Reads the whole corpus and returns a uniform random sample of `n_pairs` pairs, in the order of the corpus, or
     /// all pairs if there are fewer. A sample of more than 1 GiB is reduced.
-    ///
-    /// # Errors
-    ///
-    /// Returns the first [`CorpusError`] in the files.
-    pub fn sample(&self, n_pairs: usize, seed: u64) -> Result<Vec<(String, String)>, CorpusError> {
+    pub(crate) fn sample(
+        &self,
+        n_pairs: usize,
+        seed: u64,
+    ) -> Result<Vec<(String, String)>, CorpusError> {
         let Sample { pairs, .. } = self.indexed_sample(n_pairs, MAX_SAMPLE_BYTES, seed)?;
         Ok(pairs.into_iter().map(|(_, pair)| pair).collect())
     }
@@ -31,11 +31,7 @@ impl ParallelText {
     ///
     /// Validation gets `n_pairs` pairs, but at most a tenth of the corpus and at least one pair. A
     /// sentence that occurs twice can be in both parts, so separate validation files are better.
-    ///
-    /// # Errors
-    ///
-    /// Returns the first [`CorpusError`] in the files, or [`TooFewToHoldOut`](CorpusError::TooFewToHoldOut).
-    pub fn hold_out(self, n_pairs: usize, seed: u64) -> Result<(Self, Self), CorpusError> {
+    pub(crate) fn hold_out(self, n_pairs: usize, seed: u64) -> Result<(Self, Self), CorpusError> {
         let sample = self.indexed_sample(n_pairs, MAX_SAMPLE_BYTES, seed)?;
         let Sample {
             pairs: mut sample,

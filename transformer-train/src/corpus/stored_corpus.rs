@@ -21,16 +21,16 @@ const MANIFEST: &str = "store.json";
 /// The content of `store.json`.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Manifest {
+pub(crate) struct Manifest {
     format: u64,
     /// The SHA-256 of the manifest itself, without this hash.
     sha256: String,
-    fingerprint: u64,
-    summary: CorpusSummary,
+    pub(crate) fingerprint: u64,
+    pub(crate) summary: CorpusSummary,
     /// True if one tokenizer serves both sides.
     joint: bool,
     /// The pairs that are held out for validation; `None` if there are validation files.
-    held_out: Option<Vec<(String, String)>>,
+    pub(crate) held_out: Option<Vec<(String, String)>>,
     /// Every file except the ids, which have their own checksums, checked when they are read.
     files: Vec<FileEntry>,
 }
@@ -40,10 +40,7 @@ struct Manifest {
 pub(crate) struct StoredCorpus {
     pub(crate) store: DiskStore,
     pub(crate) tokenizers: Tokenizers,
-    pub(crate) summary: CorpusSummary,
-    pub(crate) fingerprint: u64,
-    /// The pairs that are held out for validation; `None` if there are validation files.
-    pub(crate) held_out: Option<Vec<(String, String)>>,
+    pub(crate) manifest: Manifest,
 }
 
 /// Writes a token store into an empty folder; `fill` writes the pairs.
@@ -120,9 +117,7 @@ impl StoredCorpus {
         Ok(Self {
             store: DiskStore::open(path, sizes[0].max(sizes[1]))?,
             tokenizers,
-            summary: manifest.summary,
-            fingerprint: manifest.fingerprint,
-            held_out: manifest.held_out,
+            manifest,
         })
     }
 }

@@ -2,7 +2,16 @@
 
 use std::sync::Arc;
 
-use crate::corpus::{CorpusError, DiskStore, EncodedCorpus, SentencePair};
+use crate::corpus::{CorpusError, DiskStore, EncodedCorpus};
+
+/// A source sentence and its target sentence, as token ids without BOS and EOS.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SentencePair {
+    /// Source token ids.
+    pub src: Vec<u32>,
+    /// Target token ids.
+    pub tgt: Vec<u32>,
+}
 
 /// The pairs of a corpus as token ids.
 #[derive(Debug)]
@@ -17,10 +26,7 @@ impl TokenStore {
     /// Returns a pair.
     pub(crate) fn pair(&self, index: usize) -> Result<SentencePair, CorpusError> {
         match self {
-            Self::Memory(corpus) => Ok(SentencePair {
-                src: corpus.src(index),
-                tgt: corpus.tgt(index),
-            }),
+            Self::Memory(corpus) => Ok(corpus.pair(index)),
             Self::Disk(store) => store.pair(index),
         }
     }
@@ -28,7 +34,7 @@ impl TokenStore {
     /// Returns the lengths of source and target of every pair, in tokens.
     pub(crate) fn lengths(&self) -> Arc<[(u32, u32)]> {
         match self {
-            Self::Memory(corpus) => corpus.all_lengths().into(),
+            Self::Memory(corpus) => corpus.lengths().into(),
             Self::Disk(store) => store.lengths(),
         }
     }

@@ -176,20 +176,9 @@ impl Step {
                 });
             });
     }
-
-    #[inline(always)]
-    fn update_chunk(&self, weights: &mut [f32], m: &mut [f32], v: &mut [f32], gradients: &[f32]) {
-        let elements = weights.iter_mut().zip(m).zip(v).zip(gradients);
-        for (((weight, m), v), &gradient) in elements {
-            *m = *m * self.beta_1 + gradient * (1.0 - self.beta_1);
-            *v = *v * self.beta_2 + gradient * gradient * (1.0 - self.beta_2);
-            let direction = *m * self.correction / (v.sqrt() + self.epsilon);
-            *weight = *weight * self.decay_factor - direction * self.learning_rate;
-        }
-    }
 }
 
-/// A call of [`Step::update_chunk`].
+/// The elements of a parameter that a thread updates at a time.
 struct UpdateChunk<'a> {
     step: &'a Step,
     weights: &'a mut [f32],
@@ -203,8 +192,15 @@ impl NullaryFnOnce for UpdateChunk<'_> {
 
     #[inline(always)]
     fn call(self) {
-        self.step
-            .update_chunk(self.weights, self.moments_1, self.moments_2, self.gradients);
+        let step = self.step;
+        let moments = self.moments_1.iter_mut().zip(self.moments_2);
+        let elements = self.weights.iter_mut().zip(moments).zip(self.gradients);
+        for ((weight, (m, v)), &gradient) in elements {
+            *m = *m * step.beta_1 + gradient * (1.0 - step.beta_1);
+            *v = *v * step.beta_2 + gradient * gradient * (1.0 - step.beta_2);
+            let direction = *m * step.correction / (v.sqrt() + step.epsilon);
+            *weight = *weight * step.decay_factor - direction * step.learning_rate;
+        }
     }
 }
 

@@ -18,11 +18,24 @@ pub(crate) fn copy<M: Module>(module: &M) -> M {
 ///
 /// Panics if `average` and `module` have different parameters.
 pub(crate) fn update<M: Module>(average: M, module: &M, decay: f64) -> M {
-    let mut weights = Weights(VecDeque::new());
-    module.visit(&mut weights);
-    average.map(&mut Update {
-        weights: weights.0,
-        rate: 1.0 - decay,
+    let rate = 1.0 - decay;
+    combine(average, module, |average, weights| {
+        average.clone() + (weights - average) * rate
+    })
+}
+
+/// Replaces each parameter of a module by a function of it and of the same parameter of another module, as flat tensors
+/// outside the autodiff graph.
+pub(crate) fn combine<M: Module>(
+    module: M,
+    other: &M,
+    function: impl Fn(Tensor<1>, Tensor<1>) -> Tensor<1>,
+) -> M {
+    let mut others = Weights(VecDeque::new());
+    other.visit(&mut others);
+    module.map(&mut Combine {
+        others: others.0,
+        function,
     })
 }
 
@@ -54,25 +67,23 @@ impl ModuleVisitor for Weights {
     }
 }
 
-struct Update {
-    /// Weights of the module, in the order of the parameters.
-    weights: VecDeque<Tensor<1>>,
-    /// `1 − decay`.
-    rate: f64,
+struct Combine<F> {
+    /// The parameters of the other module, in their order.
+    others: VecDeque<Tensor<1>>,
+    function: F,
 }
 
-impl ModuleMapper for Update {
+impl<F: Fn(Tensor<1>, Tensor<1>) -> Tensor<1>> ModuleMapper for Combine<F> {
     fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
-        let weights = self.weights.pop_front();
-        let weights = weights.expect("the average has the parameters of the module");
-        param.map(|average| {
-            let is_autodiff = average.is_autodiff();
-            let average = average.without_autodiff();
-            let difference = weights.reshape(average.shape()) - average.clone();
-            let average = average + difference * self.rate;
+        let other = self.others.pop_front();
+        let other = other.expect("both modules have the same parameters");
+        param.map(|tensor| {
+            let (is_autodiff, shape) = (tensor.is_autodiff(), tensor.shape());
+            let tensor = tensor.without_autodiff().reshape(other.shape());
+            let combined = (self.function)(tensor, other).reshape(shape);
             match is_autodiff {
-                true => Tensor::from_inner(average),
-                false => average,
+                true => Tensor::from_inner(combined),
+                false => combined,
             }
         })
     }

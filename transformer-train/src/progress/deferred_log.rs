@@ -3,25 +3,22 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use derive_new::new;
+
 use crate::progress::LogFn;
 
 /// Holds back the log entry of an interval until its model is saved, because a user who reads it may end the run.
 ///
 /// Models are saved on another thread, in the order of their intervals, and may lag one interval.
-#[derive(Clone)]
+#[derive(Clone, new)]
+#[new(visibility = "pub(crate)")]
 pub(crate) struct DeferredLog {
     log: LogFn,
+    #[new(default)]
     entries: Arc<Mutex<VecDeque<String>>>,
 }
 
 impl DeferredLog {
-    pub(crate) fn new(log: LogFn) -> Self {
-        Self {
-            log,
-            entries: Arc::default(),
-        }
-    }
-
     /// Adds the entry of an interval, of one or more lines.
     pub(crate) fn push(&self, entry: String) {
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
@@ -39,9 +36,9 @@ impl DeferredLog {
     /// Logs all entries that are left at the end of a run.
     pub(crate) fn release_all(&self) {
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
-        for entry in entries.drain(..) {
-            entry.lines().for_each(|line| (self.log)(line));
-        }
+        let lines = entries.iter().flat_map(|entry| entry.lines());
+        lines.for_each(|line| (self.log)(line));
+        entries.clear();
     }
 }
 

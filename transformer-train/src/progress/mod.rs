@@ -2,10 +2,9 @@
 
 mod deferred_log;
 mod interrupt;
-mod log;
 mod phase;
 
 pub(crate) use deferred_log::DeferredLog;
 pub use interrupt::{Interrupt, Stage};
-pub use log::{LogFn, StatusFn};
+pub use phase::{LogFn, StatusFn};
 pub(crate) use phase::{Phase, Progress};

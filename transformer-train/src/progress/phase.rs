@@ -5,7 +5,15 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::progress::{Interrupt, LogFn, StatusFn};
+use crate::progress::Interrupt;
+
+/// Receives one line of the log: a program prints it, a test collects it.
+pub type LogFn = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// Receives a status line that replaces the previous one; an empty line clears it.
+///
+/// Programs pass one if a user is watching a terminal.
+pub type StatusFn = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// Time between two log lines if there is no status line.
 const LOG_INTERVAL: Duration = Duration::from_secs(10);

@@ -78,8 +78,9 @@ impl CsvLog {
     /// Also writes an event file. If `is_empty`, it first gets the rows of `metrics.csv`.
     pub(crate) fn with_events(mut self, events: EventLog, is_empty: bool) -> Self {
         if is_empty {
-            for (update, tag, value) in self.table.lines().filter_map(scalar) {
-                events.write_scalars(update, std::iter::once((tag, value)));
+            for (update, split, metric, value) in rows(&self.table) {
+                let scalar = (format!("{split}/{metric}"), value);
+                events.write_scalars(update, std::iter::once(scalar));
             }
         }
         self.events = Some(events);
@@ -138,13 +139,14 @@ impl CsvLog {
     }
 }
 
-/// Returns the update, the tag and the value of a row of `metrics.csv`.
-fn scalar(row: &str) -> Option<(u64, String, f64)> {
-    let mut columns = row.split(',');
-    let update = columns.next()?.parse().ok()?;
-    let (split, metric) = (columns.next()?, columns.next()?);
-    let value = columns.next()?.parse().ok()?;
-    Some((update, format!("{split}/{metric}"), value))
+/// Parses the rows of `metrics.csv`: update, split, metric and value.
+pub(super) fn rows(table: &str) -> impl Iterator<Item = (u64, &str, &str, f64)> {
+    table.lines().filter_map(|row| {
+        let mut columns = row.split(',');
+        let update = columns.next()?.parse().ok()?;
+        let (split, metric) = (columns.next()?, columns.next()?);
+        Some((update, split, metric, columns.next()?.parse().ok()?))
+    })
 }
 
 /// Opens a table with rows that start with a number of updates, and keeps those of the first `n_done` updates. Returns

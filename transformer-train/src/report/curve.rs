@@ -1,6 +1,7 @@
 //! Training curves as an SVG image: perplexity, BLEU and learning rate over the updates.
 
 use super::axis::{Panel, number, perplexity_ticks, ticks, with_labels};
+use super::csv_log::rows;
 use super::drawing::{Drawing, LEFT, Point, RIGHT};
 use crate::validation::{BLEU, PERPLEXITY};
 
@@ -92,14 +93,12 @@ fn rates(last: f64, learning_rate: impl Fn(u64) -> f64) -> Vec<Point> {
 
 /// Parses the finite values of a metric from `metrics.csv`.
 fn series(table: &str, split: &str, metric: &str) -> Vec<Point> {
-    let rows = table.lines().filter_map(|row| {
-        let mut columns = row.split(',');
-        let update = columns.next()?.parse().ok()?;
-        let matches = columns.next()? == split && columns.next()? == metric;
-        let value: f64 = columns.next()?.parse().ok()?;
-        (matches && value.is_finite()).then_some(Point { update, value })
-    });
-    rows.collect()
+    let of_metric = rows(table).filter(|it| (it.1, it.2) == (split, metric) && it.3.is_finite());
+    let point = |(update, _, _, value)| Point {
+        update: update as f64,
+        value,
+    };
+    of_metric.map(point).collect()
 }
 
 fn values(points: &[Point]) -> impl Iterator<Item = f64> + Clone {

@@ -115,19 +115,12 @@ fn chosen(
     run: &Path,
 ) -> Result<Vec<u64>, TrainError> {
     let training = &experiment.training;
-    let path = || run.to_owned();
+    let path = run.to_owned();
     let all: Vec<u64> = states.keys().copied().collect();
-    let (mut chosen, requested) = match choice {
+    let (mut chosen, requested, existing) = match choice {
         CheckpointChoice::Last(n) => {
-            let last = last_of(&all, *n, training);
-            if last.len() < *n {
-                return Err(TrainError::TooFewCheckpoints {
-                    path: path(),
-                    requested: *n,
-                    existing: last.to_vec(),
-                });
-            }
-            (last.to_vec(), *n)
+            let last = last_of(&all, *n, training).to_vec();
+            (last.clone(), *n, last)
         }
         CheckpointChoice::Best(n) => {
             let validations = states.values().last().map(|state| &state.validations[..]);
@@ -135,28 +128,28 @@ fn chosen(
             let ranked = best(validations, training.best_by, validations.len());
             let kept_of = |interval| of_interval(&all, interval, training);
             let kept = ranked.into_iter().filter_map(kept_of);
-            (kept.take(*n).collect(), *n)
+            (kept.take(*n).collect(), *n, all)
         }
         CheckpointChoice::Updates(updates) => {
             let distinct: BTreeSet<u64> = updates.iter().copied().collect();
             if let Some(&update) = distinct.iter().find(|update| !states.contains_key(update)) {
+                let existing = all;
                 return Err(TrainError::NoSuchCheckpoint {
-                    path: path(),
+                    path,
                     update,
-                    existing: all,
+                    existing,
                 });
             }
-            let requested = distinct.len();
-            (distinct.into_iter().collect::<Vec<u64>>(), requested)
+            (distinct.iter().copied().collect(), distinct.len(), all)
         }
     };
-    chosen.sort_unstable();
     if chosen.is_empty() || chosen.len() < requested {
         return Err(TrainError::TooFewCheckpoints {
-            path: path(),
+            path,
             requested,
-            existing: all,
+            existing,
         });
     }
+    chosen.sort_unstable();
     Ok(chosen)
 }

@@ -1,21 +1,74 @@
-//! Training a trained model further.
+//! The origin of weights and tokenizers: a fresh start, a trained model that is trained further, or the run in the folder.
 
 use std::path::Path;
 
 use transformer_core::config::AdapterConfig;
-use transformer_core::directory::{Languages, ModelDirectory};
+use transformer_core::directory::{Languages, ModelDirectory, Tokenizers};
 use transformer_core::{Transformer, TransformerConfig};
 
+use super::folder::RunFolder;
 use super::trained_tokens::TrainedTokens;
-use crate::config::{Experiment, check_sequences};
+use crate::config::{EmbeddingSettings, Experiment, check_sequences, check_tokenizer};
 use crate::error::TrainError;
 use crate::progress::LogFn;
+
+/// The state of a run before it reads its text.
+pub(crate) struct InitialState {
+    /// True if the run starts at its first update.
+    pub(super) is_fresh: bool,
+    /// The tokenizers, unless they are trained on the text.
+    pub(super) tokenizers: Option<Tokenizers>,
+    /// The trained model that provides the config and the tokenizers.
+    pub(super) base: Option<ModelDirectory>,
+}
+
+impl InitialState {
+    /// Reads the trained model of a fresh run, if the experiment has one, or the published model of a resumed run, if it
+    /// can be read.
+    pub(crate) fn new(
+        experiment: &Experiment,
+        folder: &RunFolder,
+        is_resumed: bool,
+    ) -> Result<Self, TrainError> {
+        let published = match is_resumed {
+            true => folder.published(),
+            false => {
+                check_tokenizer(experiment)?;
+                None
+            }
+        };
+        let known = published.as_ref().map(|it| it.tokenizers().clone());
+        let base = base(experiment, published)?;
+        if !is_resumed && base.is_some() && is_of(experiment, &folder.directory) {
+            let path = folder.directory.clone();
+            return Err(TrainError::OwnModel { path });
+        }
+        Ok(Self {
+            is_fresh: !is_resumed,
+            tokenizers: known.or_else(|| base.as_ref().map(|it| it.tokenizers().clone())),
+            base,
+        })
+    }
+
+    /// Returns the settings of the initial embeddings; a resumed run has its embeddings in its checkpoint.
+    pub(super) fn embeddings(&self, experiment: &Experiment) -> EmbeddingSettings {
+        let settings = experiment.embeddings.clone();
+        match self.is_fresh {
+            true => settings,
+            false => EmbeddingSettings {
+                src_word_vectors: None,
+                tgt_word_vectors: None,
+                ..settings
+            },
+        }
+    }
+}
 
 /// Opens the model that the experiment continues to train, if any.
 ///
 /// `published` is the model of a resumed run: it has the same tokenizers and shape, so the first model is no longer
 /// needed.
-pub(super) fn base(
+fn base(
     experiment: &Experiment,
     published: Option<ModelDirectory>,
 ) -> Result<Option<ModelDirectory>, TrainError> {
@@ -35,7 +88,7 @@ pub(super) fn base(
 }
 
 /// Returns whether the model that the experiment continues to train is the one of the run in this folder.
-pub(super) fn is_of(experiment: &Experiment, folder: &Path) -> bool {
+fn is_of(experiment: &Experiment, folder: &Path) -> bool {
     let model = experiment.finetune.model.as_ref();
     let model = model.and_then(|model| model.canonicalize().ok());
     let paths = [folder.to_owned(), folder.join("model")];
@@ -59,11 +112,6 @@ pub(super) fn with_adapters(
     }
     let tokens = tokens.unwrap_or_else(|| TrainedTokens::placeholder(adapters.trained_tokens));
     model.with_trained_tokens(&tokens.src, &tokens.tgt)
-}
-
-/// Logs the size of a model.
-pub(super) fn log_size(config: &TransformerConfig, adapters: &AdapterConfig, log: &LogFn) {
-    log(&size(config, adapters));
 }
 
 /// Returns the log line with the number of parameters, and the number of those that are trained.

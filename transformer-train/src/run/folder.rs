@@ -8,7 +8,7 @@ use transformer_core::directory::{ModelDirectory, check_link, write_file};
 use transformer_core::regular_file::{self, MAX_JSON_BYTES};
 
 use super::changes::{Change, changes};
-use crate::checkpoint::{PARTS, ResumePoint, STATE, checkpoints_with};
+use crate::checkpoint::{ResumePoint, STATE, checkpoints_with, updates_of};
 use crate::config::{Experiment, TrainingSettings};
 use crate::corpus::contains_only_stores;
 use crate::error::TrainError;
@@ -348,11 +348,7 @@ impl RunFolder {
 }
 
 fn is_checkpoint(name: &str) -> bool {
-    let name = name.strip_prefix(".unfinished-").unwrap_or(name);
-    let Some((part, rest)) = name.split_once('-') else {
-        return false;
-    };
-    (PARTS.contains(&part) && rest.ends_with(".bpk")) || (part == STATE && rest.ends_with(".json"))
+    updates_of(name.strip_prefix(".unfinished-").unwrap_or(name)).is_some()
 }
 
 fn is_model_file(name: &str) -> bool {

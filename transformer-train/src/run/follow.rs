@@ -6,8 +6,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::environment::{Display, RunEnvironment};
+use super::finetune::InitialState;
 use super::folder::RunFolder;
-use super::initial_state::InitialState;
 use super::learn::Learning;
 use super::prepare::Prepared;
 use super::start::{begin_training, shared_objective};

@@ -18,10 +18,10 @@ use super::folder::RunFolder;
 use super::non_finite::{NonFiniteWatch, Quantity};
 use super::prepare::Prepared;
 use super::update_lines::lines_of_update;
-use crate::batching::{ShardSpec, TrainLoader, UpdateGate};
+use crate::batching::{Plan, ShardSpec, TrainLoader, UpdateGate};
 use crate::checkpoint::{
-    CheckpointWriter, EarlyStop, FollowStop, MODEL, ModelCheckpointer, OPTIMIZER, OnPublish, PARTS,
-    PartCheckpointer, PartReader, Publisher, ResumePoint, Retention, SCHEDULER, checkpoints_with,
+    CheckpointWriter, EarlyStop, MODEL, ModelCheckpointer, OPTIMIZER, OnPublish, PARTS,
+    PartCheckpointer, Publisher, ResumePoint, Retention, SCHEDULER, checkpoints_with,
 };
 use crate::config::{Experiment, TensorBoard};
 use crate::error::TrainError;
@@ -107,7 +107,11 @@ impl Learning<'_> {
             gate,
             deferred: DeferredLog::new(Arc::clone(&self.environment.log)),
             samples: self.prepared.samples(self.experiment.validation.n_samples),
-            history: History::new(&self.start.state.validations),
+            // Only rank 0 validates, so only its history can end the run.
+            history: match self.publisher {
+                Some(_) => History::new(&self.start.state.validations),
+                None => History::default(),
+            },
         }
     }
 
@@ -123,102 +127,79 @@ impl Learning<'_> {
             .with_interrupter(shared.interrupter.clone())
             .with_training_strategy(strategy(&self.environment.devices()).into())
             .num_epochs(training.updates.div_ceil(training.validation_interval) as usize);
+        let writer = Arc::new(self.writer(shared, plan));
+        let part = |part| PartCheckpointer {
+            part,
+            writer: Arc::clone(&writer),
+        };
+        let (optimizer, scheduler) = (part(OPTIMIZER), part(SCHEDULER));
         let supervised = match self.publisher {
             Some(publisher) => {
-                let supervised = match self.scorer {
-                    Some(scorer) => {
-                        supervised.metric_valid_numeric(scorer.metric(&shared.interrupter))
-                    }
-                    None => supervised,
-                };
-                let supervised = self.with_metrics(supervised, &shared.watch, next_update);
+                let supervised = self.with_metrics(supervised, shared, next_update);
                 let (csv_log, on_publish) = self.csv_log(shared)?;
-                let writer = Arc::new(CheckpointWriter {
-                    checkpoints: self.folder.checkpoints.clone(),
-                    start: self.start.state.clone(),
-                    training: training.clone(),
-                    history: shared.history.clone(),
-                    plan,
-                    started: Instant::now(),
-                    written: Mutex::default(),
-                });
                 let model = ModelCheckpointer {
-                    part: PartCheckpointer {
-                        part: MODEL,
-                        writer,
-                    },
+                    part: part(MODEL),
                     template: objective.valid(),
                     publisher: publisher.clone(),
                     training: training.clone(),
                     deferred: shared.deferred.clone(),
                     on_publish,
                 };
-                self.leading(supervised.with_metric_logger(csv_log), model, shared)
+                supervised
+                    .with_metric_logger(csv_log)
+                    .with_custom_checkpointers(model, optimizer, scheduler)
+                    .with_checkpointing_strategy(Retention {
+                        training: training.clone(),
+                        history: shared.history.clone(),
+                        kept: self.deletable_checkpoints(),
+                    })
             }
-            None => self.following(supervised, shared),
+            // The other processes save no checkpoints.
+            None => supervised
+                .with_custom_checkpointers(part(MODEL), optimizer, scheduler)
+                .with_checkpointing_strategy(ComposedCheckpointingStrategy::builder().build()),
         };
+        let dashboard_stop = Interrupter::new();
+        let supervised = supervised
+            .early_stopping(EarlyStop {
+                interrupt: self.environment.interrupt.clone(),
+                dashboard_stop: dashboard_stop.clone(),
+                training: training.clone(),
+                history: shared.history.clone(),
+                weights: shared.weights.clone(),
+                decided: Arc::default(),
+            })
+            .renderer(self.renderer(shared, &dashboard_stop));
         Ok(match self.resumed_interval() {
             Some(interval) => supervised.checkpoint(interval),
             None => supervised,
         })
     }
 
-    /// Adds the parts for the process of rank 0: checkpointers, the strategies that delete outdated checkpoints and end
-    /// the run early, and the renderer.
-    fn leading(&self, supervised: Training, model: ModelCheckpointer, shared: &Shared) -> Training {
-        let training = &self.experiment.training;
-        let part = |part| PartCheckpointer {
-            part,
-            writer: Arc::clone(&model.part.writer),
-        };
-        let (optimizer, scheduler) = (part(OPTIMIZER), part(SCHEDULER));
-        let retention = Retention {
-            training: training.clone(),
-            history: shared.history.clone(),
-            kept: self.deletable_checkpoints(),
-        };
-        let dashboard_stop = Interrupter::new();
-        let early_stop = EarlyStop {
-            interrupt: self.environment.interrupt.clone(),
-            dashboard_stop: dashboard_stop.clone(),
-            training: training.clone(),
-            history: shared.history.clone(),
-            weights: shared.weights.clone(),
-            decided: Arc::default(),
-        };
-        supervised
-            .with_custom_checkpointers(model, optimizer, scheduler)
-            .with_checkpointing_strategy(retention)
-            .early_stopping(early_stop)
-            .renderer(self.renderer(shared, &dashboard_stop))
-    }
-
-    /// Adds the parts for a process other than rank 0, which shows nothing, reads a checkpoint if the run is resumed,
-    /// and saves none.
-    fn following(&self, supervised: Training, shared: &Shared) -> Training {
-        let part = |part| PartReader {
-            part,
+    fn writer(&self, shared: &Shared, plan: Arc<Mutex<Plan>>) -> CheckpointWriter {
+        CheckpointWriter {
             checkpoints: self.folder.checkpoints.clone(),
+            start: self.start.state.clone(),
             training: self.experiment.training.clone(),
-        };
-        let stop = FollowStop {
-            interrupt: self.environment.interrupt.clone(),
-            ranks: self.environment.ranks,
-        };
-        supervised
-            .with_custom_checkpointers(part(MODEL), part(OPTIMIZER), part(SCHEDULER))
-            .with_checkpointing_strategy(ComposedCheckpointingStrategy::builder().build())
-            .early_stopping(stop)
-            .renderer(self.renderer(shared, &Interrupter::new()))
+            history: shared.history.clone(),
+            plan,
+            started: Instant::now(),
+            written: Mutex::default(),
+        }
     }
 
     /// Adds the metrics of training and validation.
     fn with_metrics(
         &self,
         supervised: Training,
-        watch: &NonFiniteWatch,
+        shared: &Shared,
         next_update: Arc<AtomicU64>,
     ) -> Training {
+        let watch = &shared.watch;
+        let supervised = match self.scorer {
+            Some(scorer) => supervised.metric_valid_numeric(scorer.metric(&shared.interrupter)),
+            None => supervised,
+        };
         let text_metrics = self.prepared.text_metrics(self.experiment);
         let numbers = &self.prepared.valid.numbers;
         let loss = IntervalMetric::loss(watch.valid_loss(next_update));

@@ -5,26 +5,17 @@ use crate::config::Experiment;
 use crate::corpus::CorpusSummary;
 use crate::progress::LogFn;
 
-/// Returns the size and the sampling weight of each corpus, and logs their shares.
-pub(super) fn mixed(
-    summary: &CorpusSummary,
-    weights: &[f64],
-    experiment: &Experiment,
-    log: &LogFn,
-) -> Vec<CorpusWeight> {
-    let temperature = experiment.data.sampling_temperature;
-    let corpora = corpus_weights(summary, weights, temperature);
-    log_corpus_shares(&corpora, experiment, log);
-    corpora
-}
-
 /// Returns the size and the sampling weight of each corpus: the mean number of times that its sentences occur in a
 /// pass.
 ///
 /// At temperature `T`, corpus `i` with `n_i` sentences and weight `w_i` makes up the share `p_i ∝ w_i·n_i^(1/T)` of a
 /// pass, which has as many sentences as at `T = 1`: `Σ w_i·n_i` (Arivazhagan et al. 2019,
 /// <https://arxiv.org/abs/1907.05019>; multilingual BERT has the exponent 0.7 for `1/T`).
-fn corpus_weights(summary: &CorpusSummary, weights: &[f64], temperature: f64) -> Vec<CorpusWeight> {
+pub(super) fn corpus_weights(
+    summary: &CorpusSummary,
+    weights: &[f64],
+    temperature: f64,
+) -> Vec<CorpusWeight> {
     // The last corpora are not counted if none of their pairs is kept.
     let kept = summary.kept_of.iter().copied().chain(std::iter::repeat(0));
     let weight = |(&weight, kept): (&f64, u64)| CorpusWeight {
@@ -53,7 +44,7 @@ fn corpus_weights(summary: &CorpusSummary, weights: &[f64], temperature: f64) ->
 }
 
 /// Logs the share of each of several corpora in the training sentences.
-fn log_corpus_shares(corpora: &[CorpusWeight], experiment: &Experiment, log: &LogFn) {
+pub(super) fn log_corpus_shares(corpora: &[CorpusWeight], experiment: &Experiment, log: &LogFn) {
     let settings = &experiment.data.corpora;
     if corpora.len() < 2 {
         return;

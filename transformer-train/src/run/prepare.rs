@@ -5,18 +5,21 @@ use std::sync::Arc;
 use burn::tensor::Device;
 use transformer_core::config::AdapterConfig;
 use transformer_core::directory::{Languages, ModelDirectory, Tokenizers};
+use transformer_core::text::{Tokenizer, UNK};
 use transformer_core::{Transformer, TransformerConfig};
 use transformer_translate::BatchLimits;
 
 use super::embeddings::InitialEmbeddings;
-use super::initial_state::InitialState;
-use super::mixture::mixed;
+use super::finetune;
+use super::finetune::InitialState;
+use super::mixture::{corpus_weights, log_corpus_shares};
 use super::trained_tokens::TrainedTokens;
 use super::validation_pairs::{ValidationPairs, n_seen};
 use super::warnings::{Facts, warnings};
-use super::{finetune, tags};
 use crate::batching::{CorpusWeight, Plan, PlanConfig};
-use crate::config::{ConfigError, Copies, Duplicates, Experiment, Filter, ValidationSettings};
+use crate::config::{
+    ConfigError, Copies, DataSettings, Duplicates, Experiment, Filter, Tags, ValidationSettings,
+};
 use crate::corpus::{
     BpeDropout, CorpusSummary, Fingerprint, LoadedData, PairDropout, SourceNoise, StoreLocation,
     TrainingText,
@@ -68,7 +71,7 @@ impl Prepared {
         let loaded = LoadedData::load(experiment, initial.tokenizers, store, progress)?;
         let (tokenizers, store) = (loaded.tokenizers, loaded.store);
         log(&format!("data        {}", loaded.summary));
-        let [source_tags, target_tags] = tags::check(experiment, &tokenizers)?;
+        let [source_tags, target_tags] = encoded_tags(experiment, &tokenizers)?;
         let filter = validation_filter(experiment);
         let valid =
             ValidationPairs::encode(&loaded.valid, &filter, &tokenizers, loaded.valid_corpora)?;
@@ -86,7 +89,9 @@ impl Prepared {
         let noise = source_noise(experiment, &tokenizers, source_tags);
         let bpe_dropout = bpe_dropout(experiment, &tokenizers)?;
         let embeddings = InitialEmbeddings::read(&embeddings, &config, &tokenizers, log)?;
-        let weights = mixed(&loaded.summary, &loaded.weights, experiment, log);
+        let temperature = experiment.data.sampling_temperature;
+        let weights = corpus_weights(&loaded.summary, &loaded.weights, temperature);
+        log_corpus_shares(&weights, experiment, log);
         let plan_config = PlanConfig::from(&experiment.training);
         let plan = Plan::weighted(store.lengths(), &plan_config, &weights)?;
         Ok(Self {
@@ -289,4 +294,41 @@ fn vocabulary_sizes(tokenizers: &Tokenizers) -> String {
             )
         }
     }
+}
+
+/// Checks that the tokenizers know the tags of the corpora, and returns the tags of sources and of targets as ids.
+///
+/// Tokenizers that are trained in this run have each tag as a token. The tokenizers of a model that is trained further
+/// may split a tag into several.
+fn encoded_tags(
+    experiment: &Experiment,
+    tokenizers: &Tokenizers,
+) -> Result<[Vec<Vec<u32>>; 2], ConfigError> {
+    let data = &experiment.data;
+    Ok([
+        encoded_side(data, |tags| tags.src, tokenizers.src())?,
+        encoded_side(data, |tags| tags.tgt, tokenizers.tgt())?,
+    ])
+}
+
+/// Returns the tags of one side, each once.
+fn encoded_side(
+    data: &DataSettings,
+    side: impl Fn(Tags) -> Option<String>,
+    tokenizer: &Tokenizer,
+) -> Result<Vec<Vec<u32>>, ConfigError> {
+    let mut encoded = Vec::new();
+    for (corpus, number) in data.corpora.iter().zip(1..) {
+        let Some(tag) = side(corpus.tags()) else {
+            continue;
+        };
+        let ids = tokenizer.encode(&tag);
+        if ids.is_empty() || ids.contains(&UNK) {
+            return Err(ConfigError::UnknownTag { tag, number });
+        }
+        if !encoded.contains(&ids) {
+            encoded.push(ids);
+        }
+    }
+    Ok(encoded)
 }

@@ -37,13 +37,6 @@ pub(crate) struct Selected {
     pub(super) is_out_of_patience: bool,
 }
 
-/// Checkpoints with a mean that may become the model.
-struct Candidate {
-    name: String,
-    /// Their numbers of updates.
-    updates: Vec<u64>,
-}
-
 /// The model of a candidate and its score.
 struct Evaluated {
     name: String,
@@ -95,11 +88,10 @@ impl ModelSelection<'_> {
         );
         let mut summaries = Vec::new();
         let mut selected: Option<Evaluated> = None;
-        for (index, candidate) in candidates.into_iter().enumerate() {
-            let number = index + 1;
+        for ((name, updates), number) in candidates.into_iter().zip(1..) {
             let status = format!("choosing    the model: {number} of {n_candidates}");
             self.environment.show_status(&status);
-            let evaluated = self.evaluate(candidate, &batches)?;
+            let evaluated = self.evaluate(name, &updates, &batches)?;
             summaries.push(evaluated.summary(training.best_by));
             if selected
                 .as_ref()
@@ -128,35 +120,34 @@ impl ModelSelection<'_> {
         })
     }
 
-    /// Returns the candidates from the intact checkpoints `saved`, the last of which is `last`.
-    fn candidates(&self, saved: &[u64], last: u64, validations: &[Validation]) -> Vec<Candidate> {
+    /// Returns the candidates, by their names and numbers of updates, from the intact checkpoints `saved`, the last of which is `last`.
+    fn candidates(
+        &self,
+        saved: &[u64],
+        last: u64,
+        validations: &[Validation],
+    ) -> Vec<(String, Vec<u64>)> {
         let training = &self.experiment.training;
-        let mut candidates = vec![Candidate {
-            name: "the last checkpoint".to_owned(),
-            updates: vec![last],
-        }];
+        let mut candidates = vec![("the last checkpoint".to_owned(), vec![last])];
         let averaged = last_of(saved, training.average_last, training);
         if averaged.len() > 1 {
-            candidates.push(Candidate {
-                name: format!("the mean of the last {}", averaged.len()),
-                updates: averaged.to_vec(),
-            });
+            candidates.push((
+                format!("the mean of the last {}", averaged.len()),
+                averaged.to_vec(),
+            ));
         }
         let ranked = best(validations, training.best_by, training.n_best());
         let saved_of = |interval| of_interval(saved, interval, training);
         let mut ranked: Vec<u64> = ranked.into_iter().filter_map(saved_of).collect();
         if let Some(&first) = ranked.first().filter(|&&first| first != last) {
-            candidates.push(Candidate {
-                name: format!("the best checkpoint, of update {first}"),
-                updates: vec![first],
-            });
+            candidates.push((
+                format!("the best checkpoint, of update {first}"),
+                vec![first],
+            ));
         }
         ranked.truncate(training.average_best);
         if ranked.len() > 1 {
-            candidates.push(Candidate {
-                name: format!("the mean of the best {}", ranked.len()),
-                updates: ranked,
-            });
+            candidates.push((format!("the mean of the best {}", ranked.len()), ranked));
         }
         candidates
     }
@@ -164,11 +155,11 @@ impl ModelSelection<'_> {
     /// Computes the mean of a candidate's checkpoints and its validation score.
     fn evaluate(
         &self,
-        candidate: Candidate,
+        name: String,
+        updates: &[u64],
         batches: &[ValidPairs],
     ) -> Result<Evaluated, TrainError> {
-        let Candidate { name, updates } = candidate;
-        let objective = average(self.checkpoints, &updates, &self.template)?;
+        let objective = average(self.checkpoints, updates, &self.template)?;
         let mut of_corpora: BTreeMap<usize, (f64, usize)> = BTreeMap::new();
         for ValidPairs { pairs, corpus, .. } in batches {
             let batch = Batch::new(pairs, &self.environment.device);

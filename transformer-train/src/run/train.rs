@@ -8,14 +8,13 @@ use super::command_scorer::CommandScorer;
 use super::environment::RunEnvironment;
 use super::evaluate::Evaluator;
 use super::finetune;
+use super::finetune::InitialState;
 use super::folder::{FolderLock, RunFolder};
 use super::follow::{Opened, tell_start};
 use super::forecast::log_forecast;
-use super::initial_state::InitialState;
 use super::learn::Learning;
-use super::outcome::Outcome;
+use super::outcome::{Outcome, publish};
 use super::prepare::Prepared;
-use super::publish::publish;
 use super::select::ModelSelection;
 use super::start::{begin_training, shared_objective, start_point};
 use crate::checkpoint::{Publisher, ResumePoint};
@@ -71,7 +70,7 @@ pub fn train(experiment: &Experiment, environment: &RunEnvironment) -> Result<Ou
     )?;
     prepared.languages.write_to(&mut publisher.training);
     let started = Instant::now();
-    finetune::log_size(&prepared.config, &experiment.adapters, log);
+    log(&finetune::size(&prepared.config, &experiment.adapters));
     let objective = shared_objective(model, training, &start, environment.ranks)?;
     let scorer = CommandScorer::new(experiment, environment, &prepared);
     if !start.is_finished(training) {

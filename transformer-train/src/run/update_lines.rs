@@ -5,7 +5,7 @@ use std::io;
 
 use super::prepare::Prepared;
 use crate::config::{DataSource, Experiment, ValidationSource};
-use crate::corpus::{CHUNK_BYTES, CHUNK_PAIRS, ParallelText};
+use crate::corpus::{CorpusError, KeptPair, ParallelText, encode_into, tokenized};
 
 /// Returns the line numbers, from 1 and in ascending order, of the sentences in an update, which is counted from 0.
 ///
@@ -18,55 +18,35 @@ pub(super) fn lines_of_update(
     update: u64,
 ) -> Option<Vec<u64>> {
     let text = training_text(experiment)?;
-    let store = prepared.train.store();
-    let n_sentences = store.lengths().len();
     let mut plan = prepared.plan.clone();
     let n_batches = experiment.training.batches_per_update();
     let batches = update * n_batches..(update + 1) * n_batches;
     let wanted: BTreeSet<u32> = batches
         .flat_map(|batch| plan.batch(batch).to_vec())
         .collect();
-    let last = *wanted.last()? as usize;
+    let last = *wanted.last()?;
 
-    // The store keeps the order, so each pair belongs to the next line with ids that equal its own or begin with them.
-    let over_long = experiment.data.filter().over_long;
+    let (mut sentence, mut lines) = (0, Vec::new());
+    let sink = |pair: KeptPair<'_>| {
+        if wanted.contains(&sentence) {
+            let stored = prepared.train.store().pair(sentence as usize)?;
+            // Otherwise the files have changed.
+            if (pair.src, pair.tgt) != (&stored.src[..], &stored.tgt[..]) {
+                return Err(CorpusError::Interrupted);
+            }
+            lines.push(pair.line);
+        }
+        sentence += 1;
+        match sentence <= last {
+            true => Ok(()),
+            false => Err(CorpusError::Interrupted),
+        }
+    };
     let tokenizers = &prepared.tokenizers;
-    let mut pairs = text.pairs().ok()?;
-    let mut sentence = 0;
-    let mut lines = Vec::new();
-    while sentence <= last {
-        let mut chunk = Vec::new();
-        let mut n_bytes = 0;
-        while chunk.len() < CHUNK_PAIRS
-            && n_bytes < CHUNK_BYTES
-            && let Some(pair) = pairs.next()
-        {
-            let (src, tgt) = pair.ok()?;
-            n_bytes += src.len() + tgt.len();
-            chunk.push((pairs.n_read(), (src, tgt)));
-        }
-        if chunk.is_empty() {
-            return None;
-        }
-        let src: Vec<&str> = chunk.iter().map(|(_, (src, _))| src.as_str()).collect();
-        let tgt: Vec<&str> = chunk.iter().map(|(_, (_, tgt))| tgt.as_str()).collect();
-        let ids = tokenizers.src().encode_all(&src).into_iter();
-        let ids = ids.zip(tokenizers.tgt().encode_all(&tgt));
-        for ((line, _), (src, tgt)) in chunk.iter().zip(ids) {
-            if sentence == n_sentences {
-                break;
-            }
-            let kept = store.pair(sentence).ok()?;
-            if !(over_long.keeps(&kept.src, &src) && over_long.keeps(&kept.tgt, &tgt)) {
-                continue;
-            }
-            if wanted.contains(&(sentence as u32)) {
-                lines.push(*line);
-            }
-            sentence += 1;
-        }
-    }
-    Some(lines)
+    let [src, tgt] = [tokenizers.src(), tokenizers.tgt()].map(tokenized);
+    // It ends at the last of these sentences.
+    let _ = encode_into(&text, &experiment.data.filter(), src, tgt, sink);
+    (lines.len() == wanted.len()).then_some(lines)
 }
 
 /// Opens the training text again.

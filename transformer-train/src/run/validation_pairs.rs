@@ -1,12 +1,14 @@
 //! The validation pairs of a run, as ids and as text.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use transformer_core::directory::Tokenizers;
-use transformer_core::text::Tokenizer;
 
 use crate::config::Filter;
-use crate::corpus::{CorpusError, CorpusSummary, ParallelText, SentencePair, TokenStore, encode};
+use crate::corpus::{
+    CorpusError, CorpusSummary, KeptPair, ParallelText, SentencePair, TokenStore, encode_into,
+    tokenized,
+};
 use crate::error::TrainError;
 
 /// The validation pairs that pass the filter.
@@ -32,35 +34,21 @@ impl ValidationPairs {
         tokenizers: &Tokenizers,
         numbers: Vec<usize>,
     ) -> Result<Self, TrainError> {
-        let mut sources: Vec<(Vec<u32>, String)> = Vec::new();
-        let mut targets: Vec<(Vec<u32>, String)> = Vec::new();
-        let keep = |tokenizer: &Tokenizer, lines: &[String], kept: &mut Vec<_>| {
-            let ids = tokenizer.encode_all(lines);
-            kept.extend(ids.iter().cloned().zip(lines.iter().cloned()));
-            ids
+        let mut in_turn = Vec::new();
+        let mut n_kept: HashMap<usize, usize> = HashMap::new();
+        let sink = |pair: KeptPair<'_>| {
+            let nth = n_kept.entry(pair.corpus).or_default();
+            *nth += 1;
+            let (src, tgt) = (pair.src.to_vec(), pair.tgt.to_vec());
+            let text = (pair.text.0.to_owned(), pair.text.1.to_owned());
+            in_turn.push(((*nth, pair.corpus), (SentencePair { src, tgt }, text)));
+            Ok(())
         };
-        let src = |lines: &[String]| keep(tokenizers.src(), lines, &mut sources);
-        let tgt = |lines: &[String]| keep(tokenizers.tgt(), lines, &mut targets);
-        let (corpus, summary) = encode(text, filter, src, tgt)?;
-        // The filter keeps the order, so each pair belongs to the next text with ids that equal its own or begin with
-        // them.
-        let over_long = filter.over_long;
-        let mut texts = sources.into_iter().zip(targets);
+        let [src, tgt] = [tokenizers.src(), tokenizers.tgt()].map(tokenized);
+        let (summary, _) = encode_into(text, filter, src, tgt, sink)?;
         let kept_of = |index| summary.kept_of.get(index).copied().unwrap_or(0);
         if let Some((_, &number)) = (0..).zip(&numbers).find(|(index, _)| kept_of(*index) == 0) {
             return Err(CorpusError::NothingToValidate { number }.into());
-        }
-        let corpora = summary.kept_of.iter().enumerate();
-        let corpora = corpora.flat_map(|(index, n_kept)| (0..*n_kept).map(move |nth| (nth, index)));
-        let mut in_turn = Vec::new();
-        let mut corpora = corpora.fuse();
-        for pair in 0..corpus.len() {
-            let (src, tgt) = (corpus.src(pair), corpus.tgt(pair));
-            let text =
-                texts.find(|(a, b)| over_long.keeps(&src, &a.0) && over_long.keeps(&tgt, &b.0));
-            let ((_, src_text), (_, tgt_text)) = text.unwrap_or_default();
-            let turn = corpora.next().unwrap_or_default();
-            in_turn.push((turn, (SentencePair { src, tgt }, (src_text, tgt_text))));
         }
         in_turn.sort_by_key(|(turn, _)| *turn);
         let corpora = in_turn.iter().map(|((_, corpus), _)| *corpus).collect();

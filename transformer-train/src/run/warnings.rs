@@ -250,19 +250,19 @@ fn text(facts: &Facts<'_>) -> Vec<String> {
     }
     let unknown = [("", *train), ("validation ", *valid)].map(|(text, of)| {
         [
-            (text, "source", of.src_unknown, of.src_tokens, Side::Src),
-            (text, "target", of.tgt_unknown, of.tgt_tokens, Side::Tgt),
+            (text, "source", of.src_unknown, of.src_tokens),
+            (text, "target", of.tgt_unknown, of.tgt_tokens),
         ]
     });
-    for (text, name, unknown, tokens, side) in unknown.into_iter().flatten() {
+    for (text, side, unknown, tokens) in unknown.into_iter().flatten() {
         let unknown = share(unknown, tokens);
         if unknown > MAX_UNKNOWN {
             let remedy = match facts.experiment.finetune.model {
                 Some(_) => "they are those of the model that is trained further".to_owned(),
-                None => for_fewer_unknown(facts, side),
+                None => for_fewer_unknown(facts, side == "target"),
             };
             all.push(format!(
-                "{:.1}% of the {text}{name} tokens are not in the vocabulary; {remedy}",
+                "{:.1}% of the {text}{side} tokens are not in the vocabulary; {remedy}",
                 100.0 * unknown
             ));
         }
@@ -292,31 +292,21 @@ fn validation(facts: &Facts<'_>) -> Option<String> {
     })
 }
 
-#[derive(Clone, Copy)]
-enum Side {
-    Src,
-    Tgt,
-}
-
-/// Returns the remedy for many unknown tokens of the tokenizer of this side.
-fn for_fewer_unknown(facts: &Facts<'_>, side: Side) -> String {
-    let tokenizer = &facts.experiment.tokenizer;
-    let (size, kind, is) = match (tokenizer.vocabulary, side) {
-        (Vocabulary::Joint, _) | (_, Side::Src) => ("vocab_size", "kind", tokenizer.kind),
-        (Vocabulary::Separate, Side::Tgt) => {
+/// Returns the remedy for many unknown tokens of the source's or the target's tokenizer.
+fn for_fewer_unknown(facts: &Facts<'_>, is_target: bool) -> String {
+    let (tokenizer, config) = (&facts.experiment.tokenizer, facts.config);
+    let is_separate = tokenizer.vocabulary == Vocabulary::Separate;
+    let (size, kind, is, requested) = match is_target && is_separate {
+        false => ("vocab_size", "kind", tokenizer.kind, tokenizer.vocab_size),
+        true => {
             let is = tokenizer.tgt_kind.unwrap_or(tokenizer.kind);
-            ("tgt_vocab_size", "tgt_kind", is)
+            let requested = tokenizer.tgt_vocab_size.unwrap_or(tokenizer.vocab_size);
+            ("tgt_vocab_size", "tgt_kind", is, requested)
         }
     };
-    let n_entries = match side {
-        Side::Src => facts.config.src_vocab_size,
-        Side::Tgt => facts.config.tgt_vocab_size,
-    };
-    let requested = match side {
-        Side::Tgt if size == "tgt_vocab_size" => {
-            tokenizer.tgt_vocab_size.unwrap_or(tokenizer.vocab_size)
-        }
-        _ => tokenizer.vocab_size,
+    let n_entries = match is_target {
+        false => config.src_vocab_size,
+        true => config.tgt_vocab_size,
     };
     // A vocabulary may be smaller than allowed because the text has no more, or the text may be too small to learn a
     // larger one.

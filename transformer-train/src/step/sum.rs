@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use burn::module::{Module, ModuleVisitor, Param, ParamId};
 use burn::optim::GradientsParams;
-use burn::tensor::{Device, Tensor, TensorData};
+use burn::tensor::{Tensor, TensorData};
 
 use super::loss::LossSums;
 use super::ranks::Ranks;
@@ -45,7 +45,7 @@ pub(super) fn sum_reports(
     ranks: Ranks,
 ) -> (LossSums, BatchSize) {
     let device = losses.nll.device();
-    let scalar = |tensor: Tensor<1>| tensor.into_scalar::<f64>();
+    let [smoothed, nll] = losses.values();
     let [
         smoothed,
         nll,
@@ -54,17 +54,14 @@ pub(super) fn sum_reports(
         n_labels,
         n_elements,
     ] = ranks.sum_doubles([
-        scalar(losses.smoothed),
-        scalar(losses.nll),
+        smoothed,
+        nll,
         size.n_sentences as f64,
         size.n_src_tokens as f64,
         size.n_labels as f64,
         size.n_elements as f64,
     ]);
-    let losses = LossSums {
-        smoothed: on(&device, smoothed),
-        nll: on(&device, nll),
-    };
+    let losses = LossSums::on(&device, [smoothed, nll]);
     let size = BatchSize {
         n_sentences: n_sentences as usize,
         n_src_tokens: n_src_tokens as usize,
@@ -72,10 +69,6 @@ pub(super) fn sum_reports(
         n_elements: n_elements as usize,
     };
     (losses, size)
-}
-
-fn on(device: &Device, value: f64) -> Tensor<1> {
-    Tensor::from_data(TensorData::new(vec![value as f32], [1]), device)
 }
 
 /// Sums large gradients, and collects the elements of small ones, in the order of the module.

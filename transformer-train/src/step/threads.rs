@@ -1,8 +1,7 @@
 //! Threads that share an update: each computes one shard, in its own thread pool.
 
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::{Scope, ScopedJoinHandle};
-use std::{fmt, io, thread};
+use std::sync::Arc;
+use std::{fmt, io};
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use transformer_core::device::limit_libtorch_to_one_thread;
@@ -52,59 +51,26 @@ impl Threads {
     ///
     /// Panics if a task does.
     pub fn run<I: Send, O: Send>(&self, inputs: Vec<I>, task: impl Fn(I) -> O + Sync) -> Vec<O> {
-        let task = &task;
-        thread::scope(|scope| {
-            let running: Vec<_> = inputs
-                .into_iter()
-                .zip(self.0.iter().cycle())
-                .map(|(input, pool)| start(scope, pool, input, task))
-                .collect();
-            running.into_iter().map(Running::wait).collect()
-        })
+        let mut outputs: Vec<Option<O>> = inputs.iter().map(|_| None).collect();
+        let pools = self.0.iter().cycle();
+        run_all(inputs.into_iter().zip(&mut outputs).zip(pools), &task);
+        let outputs = outputs.into_iter();
+        outputs
+            .map(|output| output.expect("every task has run"))
+            .collect()
     }
 }
 
-/// A task that another thread runs and waits for, or that is done.
-enum Running<'scope, O> {
-    Started(ScopedJoinHandle<'scope, O>),
-    Done(O),
-}
-
-impl<O> Running<'_, O> {
-    fn wait(self) -> O {
-        match self {
-            Self::Started(thread) => {
-                let result = thread.join();
-                result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-            }
-            Self::Done(output) => output,
-        }
-    }
-}
-
-/// Runs a task in a pool. If the system cannot start a thread that waits for it, the current thread waits.
-fn start<'scope, I: Send + 'scope, O: Send + 'scope>(
-    scope: &'scope Scope<'scope, '_>,
-    pool: &'scope ThreadPool,
-    input: I,
-    task: &'scope (impl Fn(I) -> O + Sync),
-) -> Running<'scope, O> {
-    let waiting = Arc::new(Mutex::new(Some(input)));
-    let take = |waiting: &Mutex<Option<I>>| {
-        let mut waiting = waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        waiting.take().expect("one thread takes the input")
-    };
-    let taken = Arc::clone(&waiting);
-    let run = move || {
-        let input = take(&taken);
-        pool.install(|| task(input))
-    };
-    match thread::Builder::new().spawn_scoped(scope, run) {
-        Ok(thread) => Running::Started(thread),
-        Err(_) => {
-            let input = take(&waiting);
-            Running::Done(pool.install(|| task(input)))
-        }
+/// Starts the first task in its pool, then the others, and waits for all.
+fn run_all<'a, I: Send, O: Send + 'a>(
+    mut tasks: impl Iterator<Item = ((I, &'a mut Option<O>), &'a ThreadPool)>,
+    task: &(impl Fn(I) -> O + Sync),
+) {
+    if let Some(((input, output), pool)) = tasks.next() {
+        pool.in_place_scope(|scope| {
+            scope.spawn(|_| *output = Some(task(input)));
+            run_all(tasks, task);
+        });
     }
 }
 

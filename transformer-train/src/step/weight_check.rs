@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use burn::module::{Module, ModuleVisitor, Param};
 use burn::tensor::Tensor;
+use derive_new::new;
 
 use super::ranks::Ranks;
 
@@ -12,20 +13,15 @@ use super::ranks::Ranks;
 ///
 /// Each process updates its own copy of the weights with the same gradients, so the copies stay equal. On machines with
 /// different processors or libraries the same update may round differently, and the copies would drift apart unnoticed.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, new)]
+#[new(visibility = "pub(crate)")]
 pub(crate) struct WeightCheck {
     ranks: Ranks,
+    #[new(default)]
     has_failed: Arc<AtomicBool>,
 }
 
 impl WeightCheck {
-    pub(crate) fn new(ranks: Ranks) -> Self {
-        Self {
-            ranks,
-            has_failed: Arc::default(),
-        }
-    }
-
     pub(crate) fn ranks(&self) -> Ranks {
         self.ranks
     }

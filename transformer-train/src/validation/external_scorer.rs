@@ -65,9 +65,15 @@ impl ExternalScorer {
             |source| TrainError::CommandFile { path, source }
         };
         fs::create_dir_all(&self.folder).map_err(file_error(&self.folder))?;
-        self.write(&sources, self.pairs.iter().map(|(src, _)| src.as_str()))?;
-        self.write(&references, self.pairs.iter().map(|(_, tgt)| tgt.as_str()))?;
-        self.write(&hypotheses, translations.iter().map(AsRef::as_ref))?;
+        self.write(
+            SCORED_FILES[0],
+            self.pairs.iter().map(|(src, _)| src.as_str()),
+        )?;
+        self.write(
+            SCORED_FILES[2],
+            self.pairs.iter().map(|(_, tgt)| tgt.as_str()),
+        )?;
+        self.write(SCORED_FILES[1], translations.iter().map(AsRef::as_ref))?;
 
         let paths = [&sources, &hypotheses, &references].map(|path| path.display().to_string());
         let words = self.command.with_files([&paths[0], &paths[1], &paths[2]]);
@@ -100,20 +106,17 @@ impl ExternalScorer {
         })
     }
 
-    /// Writes one line per text.
+    /// Writes a file with one line per text.
     fn write<'a>(
         &self,
-        path: &Path,
+        name: &str,
         texts: impl Iterator<Item = &'a str>,
     ) -> Result<(), TrainError> {
         let lines = texts.map(|text| text.replace(char::is_control, " ") + "\n");
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let content = lines.collect::<String>();
-        replace_file(&self.folder, &name, content.as_bytes()).map_err(|source| {
-            TrainError::CommandFile {
-                path: path.to_owned(),
-                source,
-            }
+        let written = replace_file(&self.folder, name, lines.collect::<String>().as_bytes());
+        written.map_err(|source| TrainError::CommandFile {
+            path: self.folder.join(name),
+            source,
         })
     }
 }

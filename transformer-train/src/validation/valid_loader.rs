@@ -51,14 +51,19 @@ pub(crate) struct ValidBatch {
     /// Number of the batch in the validation, from 0.
     pub(super) index: usize,
     pub(crate) batch: Batch,
-    pairs: ValidPairs,
-    translator: Arc<PairTranslator>,
-    samples: Samples,
-    /// The processes that validate together.
-    pub(super) weights: WeightCheck,
+    loader: ValidLoader,
 }
 
 impl ValidBatch {
+    /// Returns the processes that validate together.
+    pub(super) fn weights(&self) -> &WeightCheck {
+        &self.loader.weights
+    }
+
+    fn pairs(&self) -> &ValidPairs {
+        &self.loader.batches[self.index]
+    }
+
     /// Returns the measurements of the batch. `translations` are those of its sentences, if they are translated.
     pub(super) fn metrics(
         &self,
@@ -68,7 +73,7 @@ impl ValidBatch {
         let translations = translations.map(|translations| self.count(&translations));
         BatchMetrics {
             report: Report {
-                corpus: self.pairs.corpus,
+                corpus: self.pairs().corpus,
                 ..Report::new(self.batch.size, losses, GradientNorm::default())
             },
             translations: translations.unwrap_or_default(),
@@ -77,19 +82,21 @@ impl ValidBatch {
 
     /// Translates the sentences, if they have references.
     pub(super) fn translate(&self, model: &Transformer) -> Option<Vec<Translation>> {
-        self.pairs.references.as_ref()?;
-        Some(self.translator.translate_pairs(model, &self.pairs.pairs))
+        let pairs = self.pairs();
+        pairs.references.as_ref()?;
+        let translator = &self.loader.translator;
+        Some(translator.translate_pairs(model, &pairs.pairs))
     }
 
     /// Compares translations with the references, and keeps those to be shown or scored.
     fn count(&self, translations: &[Translation]) -> TranslationCounts {
         let ValidPairs {
             pairs, references, ..
-        } = &self.pairs;
-        self.samples.update(pairs, translations);
+        } = self.pairs();
+        self.loader.samples.update(pairs, translations);
         let references = || references.iter().flatten();
         let texts = references().map(|reference| reference.text.as_str());
-        let counts = self.translator.count(translations, pairs, texts);
+        let counts = self.loader.translator.count(translations, pairs, texts);
         let indexed = references().zip(translations);
         TranslationCounts {
             texts: indexed
@@ -138,15 +145,12 @@ impl Iterator for ValidPass<'_> {
 
     fn next(&mut self) -> Option<Self::Item> {
         let index = self.next;
-        let pairs = self.loader.batches.get(index)?.clone();
+        let pairs = &self.loader.batches.get(index)?.pairs;
         self.next += 1;
         Some(Ok(ValidBatch {
             index,
-            batch: Batch::new(&pairs.pairs, &self.loader.device),
-            pairs,
-            translator: Arc::clone(&self.loader.translator),
-            samples: self.loader.samples.clone(),
-            weights: self.loader.weights.clone(),
+            batch: Batch::new(pairs, &self.loader.device),
+            loader: self.loader.clone(),
         }))
     }
 }

@@ -1,7 +1,6 @@
 //! The validation step: the loss of a batch, and the scores of its translations. Several processes take the batches in
 //! turn, and send their results to the process of rank 0.
 
-use burn::tensor::{Device, Tensor, TensorData};
 use burn_train::InferenceStep;
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +15,7 @@ impl InferenceStep for Objective {
 
     /// Returns an empty report on processes that do not report.
     fn step(&self, batch: ValidBatch) -> BatchMetrics {
-        if !batch.weights.ranks().is_alone() {
+        if !batch.weights().ranks().is_alone() {
             return validate_shared(self, &batch).unwrap_or_default();
         }
         let translations = batch.translate(self.published());
@@ -27,31 +26,27 @@ impl InferenceStep for Objective {
 /// The losses and translations of a batch.
 #[derive(Debug, Serialize, Deserialize)]
 struct Share {
-    smoothed: f64,
-    nll: f64,
+    /// Label-smoothed cross-entropy, and negative log-likelihood.
+    losses: [f64; 2],
     translations: Option<Vec<Translation>>,
 }
 
 /// Validates a batch together with other processes, which take the batches in turn. Returns the report on the process
 /// of rank 0, and `None` on the others.
 fn validate_shared(objective: &Objective, batch: &ValidBatch) -> Option<BatchMetrics> {
-    let ranks = batch.weights.ranks();
+    let ranks = batch.weights().ranks();
     if batch.index == 0 {
-        batch.weights.check(objective);
+        batch.weights().check(objective);
     }
     let owner = batch.index % ranks.n_ranks();
     if owner != ranks.rank() && !ranks.is_first() {
         return None;
     }
     let share = match owner == ranks.rank() {
-        true => {
-            let losses = objective.loss(&batch.batch);
-            Share {
-                smoothed: losses.smoothed.into_scalar::<f64>(),
-                nll: losses.nll.into_scalar::<f64>(),
-                translations: batch.translate(objective.published()),
-            }
-        }
+        true => Share {
+            losses: objective.loss(&batch.batch).values(),
+            translations: batch.translate(objective.published()),
+        },
         false => serde_json::from_str(&ranks.receive(owner))
             .expect("every process sends a share in this form"),
     };
@@ -60,14 +55,6 @@ fn validate_shared(objective: &Objective, batch: &ValidBatch) -> Option<BatchMet
         ranks.send_to_first(&text);
         return None;
     }
-    let device = batch.batch.labels.device();
-    let losses = LossSums {
-        smoothed: on(&device, share.smoothed),
-        nll: on(&device, share.nll),
-    };
+    let losses = LossSums::on(&batch.batch.labels.device(), share.losses);
     Some(batch.metrics(losses, share.translations))
-}
-
-fn on(device: &Device, value: f64) -> Tensor<1> {
-    Tensor::from_data(TensorData::new(vec![value as f32], [1]), device)
 }

@@ -12,7 +12,6 @@ use super::figures::Figures;
 use super::flags::{Flags, name};
 use super::peers::Peers;
 use super::{chart, table, verdict};
-use crate::process::target_folder;
 
 /// The content of results.json.
 #[derive(Debug, Serialize, Deserialize)]
@@ -67,11 +66,7 @@ pub(crate) fn run(root: &Path, flags: &Flags) -> Result<()> {
 /// Compares the backends, prints the table, and writes the files.
 pub(crate) fn compare(root: &Path, flags: &Flags) -> Result<Vec<Figures>> {
     let plan = &flags.plan;
-    let out = match &plan.out {
-        Some(folder) => folder.clone(),
-        None => target_folder(root)?.join("bench-backends"),
-    };
-    fs::create_dir_all(&out).with_context(|| format!("cannot make `{}`", out.display()))?;
+    let out = plan.folder(root, "bench-backends")?;
     // Report what is impossible before the first build, not after the last.
     let peers = plan.peers.iter().map(|python| Peers::check(root, python));
     let peers = peers.collect::<Result<Vec<Peers>>>()?;

@@ -4,7 +4,7 @@ use std::env;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail, ensure};
 use super::figures::Figures;
 use super::flags::{Flags, name};
 use crate::libtorch;
-use crate::process::{Environment, call, cargo, run_until, target_folder};
+use crate::process::{Environment, call, cargo, output, run_until, target_folder};
 
 /// A program, and its figures so far.
 #[derive(Debug, Default)]
@@ -53,13 +53,10 @@ impl Contender {
             eprintln!("==> building {backend}");
             environment = self::environment(root, backend)?;
             let started = Instant::now();
-            let mut build = cargo(root);
             let arguments =
                 format!("build -p examples --example bench_backend --features {backend}");
-            build
-                .args(arguments.split(' '))
-                .envs(environment.iter().cloned());
-            call(&mut build).context("the build failed, see above")?;
+            let mut build = cargo(root, &arguments);
+            call(build.envs(environment.iter().cloned())).context("the build failed, see above")?;
             build_s = Some(started.elapsed().as_secs_f64());
             let built = target_folder(root)?.join("debug/examples").join(&file);
             let program = out.join(format!("{backend}-{file}"));
@@ -160,12 +157,7 @@ pub(crate) fn environment(root: &Path, backend: &str) -> Result<Environment> {
 
 /// Returns whether a program succeeds in listing devices.
 pub(super) fn answers(program: &str) -> bool {
-    let mut command = Command::new(program);
-    command.arg("-L").stdin(Stdio::null()).stdout(Stdio::null());
-    command
-        .stderr(Stdio::null())
-        .status()
-        .is_ok_and(|status| status.success())
+    output(Command::new(program).arg("-L")).is_ok()
 }
 
 fn minutes(duration: Duration) -> f64 {

@@ -1,9 +1,13 @@
 //! The flags of `cargo xtask bench-backends`, most of which `cargo xtask gpu` has too.
 
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
+
+use crate::process::target_folder;
 
 /// The backends, the duration of measurements, and the folder of the results.
 #[derive(Args, Clone, Debug)]
@@ -36,6 +40,18 @@ pub(crate) struct Plan {
     /// A folder with the benchmark of `cargo xtask gpu --pack`, which is run instead of a new build.
     #[arg(long, value_name = "DIR", hide = true)]
     pub(crate) programs: Option<PathBuf>,
+}
+
+impl Plan {
+    /// Makes the folder of the results, which by default is `name` in cargo's target folder.
+    pub(crate) fn folder(&self, root: &Path, name: &str) -> Result<PathBuf> {
+        let out = match &self.out {
+            Some(folder) => folder.clone(),
+            None => target_folder(root)?.join(name),
+        };
+        fs::create_dir_all(&out).with_context(|| format!("cannot make `{}`", out.display()))?;
+        Ok(out)
+    }
 }
 
 /// A comparison on one model.

@@ -49,7 +49,7 @@ pub(super) fn text(source: &Path, chapter: &Chapter) -> Result<String> {
 }
 
 /// Returns the path in a line that includes a file, as in mdBook.
-fn included(line: &str) -> Option<&str> {
+pub(crate) fn included(line: &str) -> Option<&str> {
     line.strip_prefix("{{#include ")?.strip_suffix("}}")
 }
 

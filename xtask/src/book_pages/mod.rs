@@ -4,4 +4,6 @@ mod chapters;
 mod page;
 mod run;
 
+pub(crate) use chapters::included;
+pub(crate) use page::interactive;
 pub(crate) use run::{Flags, run};

@@ -81,25 +81,30 @@ fn with_ids(mut events: Vec<Event<'_>>) -> Vec<Event<'_>> {
     events
 }
 
-/// Returns the elements that load the interactive parts of a chapter, and nothing for a chapter without any.
+/// Returns the scripts and data of the interactive parts of a text, as paths from the folder of the chapters.
 ///
 /// `data-shows="NAME"` needs the script `interactive/NAME.js`, `data-from="NAME"` the data `pictures/NAME.js`.
-fn scripts(text: &str) -> String {
-    let mut files = vec!["interactive/book.js".to_owned()];
-    for (folder, attribute) in [
+pub(crate) fn interactive(text: &str) -> Vec<String> {
+    let attributes = [
         ("interactive", "data-shows=\""),
         ("pictures", "data-from=\""),
-    ] {
-        let names = text
-            .split(attribute)
-            .skip(1)
-            .filter_map(|it| Some(it.split_once('"')?.0));
-        files.extend(names.map(|name| format!("{folder}/{name}.js")));
-    }
-    files.dedup();
-    if files.len() == 1 {
+    ];
+    let files = attributes.into_iter().flat_map(|(folder, attribute)| {
+        let names = text.split(attribute).skip(1);
+        let names = names.filter_map(|it| Some(it.split_once('"')?.0));
+        names.map(move |name| format!("{folder}/{name}.js"))
+    });
+    files.collect()
+}
+
+/// Returns the elements that load the interactive parts of a chapter, and nothing for a chapter without any.
+fn scripts(text: &str) -> String {
+    let mut files = interactive(text);
+    if files.is_empty() {
         return String::new();
     }
+    files.insert(0, "interactive/book.js".to_owned());
+    files.dedup();
     let script = |file: String| format!("<script defer src=\"{file}\"></script>\n");
     let style = "<link rel=\"stylesheet\" href=\"interactive/style.css\">\n".to_owned();
     [style]

@@ -38,8 +38,7 @@ pub(crate) fn run(root: &Path, flags: &Flags) -> Result<()> {
         update(root, flags.only.as_deref().unwrap_or_default())?;
     }
     if flags.check {
-        let mut tests = cargo(root);
-        tests.args(["test", "--locked", "-p", "book", "--test", "outputs"]);
+        let mut tests = cargo(root, "test --locked -p book --test outputs");
         call(tests.env("RUN_SLOW_TESTS", "1"))?;
     }
     let source = root.join(SOURCE);
@@ -69,7 +68,7 @@ pub(crate) fn run(root: &Path, flags: &Flags) -> Result<()> {
 
 /// Runs programs, and writes their outputs next to them and their pictures and data into the book.
 fn update(root: &Path, prefix: &str) -> Result<()> {
-    call(cargo(root).args(["build", "-p", "book", "--bins"]))?;
+    call(&mut cargo(root, "build -p book --bins"))?;
     let pictures = root.join(SOURCE).join("pictures");
     for program in files(&root.join(PROGRAMS))? {
         let name = program
@@ -78,8 +77,7 @@ fn update(root: &Path, prefix: &str) -> Result<()> {
             .to_string_lossy();
         if name.starts_with(prefix) && program.extension().is_some_and(|it| it == "rs") {
             println!("{name}");
-            let mut run = cargo(root);
-            run.args(["run", "-q", "-p", "book", "--bin", &name, "--"]);
+            let mut run = cargo(root, &format!("run -q -p book --bin {name} --"));
             let printed = output(run.arg(&pictures))?;
             fs::write(program.with_extension("txt"), printed)?;
         }

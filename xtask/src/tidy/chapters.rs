@@ -7,6 +7,7 @@
 use super::documents::resolve;
 use super::rules::Problem;
 use super::tree::Tree;
+use crate::book_pages::{included as included_path, interactive};
 
 /// The folder of the chapters, and their list.
 const CHAPTERS: &str = "docs/book/chapters/";
@@ -24,10 +25,12 @@ pub(super) fn check(tree: &Tree) -> Vec<Problem> {
         for (line, number) in text.lines().zip(1..) {
             let mut report =
                 |message| problems.push(Problem::new(format!("{chapter}:{number}"), message));
-            missing_scripts(tree, line)
+            let scripts = interactive(line).into_iter();
+            scripts
+                .map(|it| format!("{CHAPTERS}{it}"))
+                .filter(|path| !tree.paths.contains(path))
                 .for_each(|path| report(format!("needs `{path}`, which does not exist")));
-            let path = line.strip_prefix("{{#include ");
-            if let Some(path) = path.and_then(|it| it.strip_suffix("}}")) {
+            if let Some(path) = included_path(line) {
                 match resolve(CHAPTERS, path).filter(|path| tree.paths.contains(path)) {
                     Some(path) => included.push(path),
                     None => report(format!("includes `{path}`, which does not exist")),
@@ -53,19 +56,6 @@ pub(super) fn check(tree: &Tree) -> Vec<Problem> {
         }
     }
     problems
-}
-
-/// Returns the scripts and data that a line's interactive part needs but that do not exist.
-fn missing_scripts<'a>(tree: &'a Tree, line: &'a str) -> impl Iterator<Item = String> + 'a {
-    let parts = [
-        ("data-shows=\"", "interactive"),
-        ("data-from=\"", "pictures"),
-    ];
-    let paths = parts.into_iter().filter_map(move |(attribute, folder)| {
-        let (name, _) = line.split_once(attribute)?.1.split_once('"')?;
-        Some(format!("{CHAPTERS}{folder}/{name}.js"))
-    });
-    paths.filter(|path| !tree.paths.contains(path))
 }
 
 #[cfg(test)]

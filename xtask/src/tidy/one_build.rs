@@ -59,11 +59,11 @@ fn describe((package, edges): Selection) -> String {
 }
 
 fn packages(root: &Path, (package, edges): Selection) -> Result<Packages> {
-    let mut tree = cargo(root);
     // With a target, cargo separates dependencies for the host from those for the target. Without one, it shows a
     // package that is used for both with the dependencies of either.
-    tree.args(["tree", "--locked", "--prefix=none", "-f={p}|{f}"])
-        .args(["--target=host-tuple", "-e", edges]);
+    let arguments =
+        format!("tree --locked --prefix=none -f={{p}}|{{f}} --target=host-tuple -e {edges}");
+    let mut tree = cargo(root, &arguments);
     match package {
         "" => tree.arg("--workspace"),
         _ => tree.args(["-p", package]),

@@ -1,18 +1,18 @@
 //! The paper's figures 1 and 2, redrawn.
 
-use super::Diagram;
+use super::Picture;
 
 /// Draws the whole architecture (Figure 1): encoder left, decoder right, from bottom to top.
-pub fn architecture() -> Diagram {
-    let mut drawing = Diagram::new(640.0, 700.0, "The Transformer: encoder left, decoder right");
+pub fn architecture() -> Picture {
+    let mut drawing = Picture::new(640.0, 700.0, "The Transformer: encoder left, decoder right");
     let (left, right) = (190.0, 450.0);
     // The encoder: two sub-layers, each with its residual connection.
-    drawing.frame([left - 115.0, 335.0, 230.0, 200.0]);
+    drawing.rectangle([left - 115.0, 335.0, 230.0, 200.0], "axis");
     drawing.text(left - 150.0, 440.0, "head", "N ×");
     sublayer(&mut drawing, left, 530.0, "self-attention");
     sublayer(&mut drawing, left, 430.0, "feed-forward");
     // The decoder: three.
-    drawing.frame([right - 115.0, 235.0, 230.0, 300.0]);
+    drawing.rectangle([right - 115.0, 235.0, 230.0, 300.0], "axis");
     drawing.text(right + 128.0, 390.0, "head", "× N");
     sublayer(&mut drawing, right, 530.0, "masked self-attention");
     sublayer(&mut drawing, right, 430.0, "attention to the memory");
@@ -46,7 +46,7 @@ pub fn architecture() -> Diagram {
 }
 
 /// Draws a sub-layer of 100 pixels' height: the layer, the sum with its input, and the normalization.
-fn sublayer(drawing: &mut Diagram, x: f64, bottom: f64, name: &str) {
+fn sublayer(drawing: &mut Picture, x: f64, bottom: f64, name: &str) {
     drawing.main_block(x, bottom - 10.0, 180.0, name);
     drawing.arrow(&[(x, bottom - 40.0), (x, bottom - 58.0)]);
     drawing.block(x, bottom - 60.0, 180.0, "add and normalize");
@@ -60,8 +60,8 @@ fn sublayer(drawing: &mut Diagram, x: f64, bottom: f64, name: &str) {
 }
 
 /// Draws scaled dot-product attention (Figure 2, left).
-pub fn scaled_dot_products() -> Diagram {
-    let mut drawing = Diagram::new(420.0, 420.0, "Scaled dot-product attention");
+pub fn scaled_dot_products() -> Picture {
+    let mut drawing = Picture::new(420.0, 420.0, "Scaled dot-product attention");
     let (q, k, v) = (90.0, 170.0, 320.0);
     for (x, name, shape) in
         [(q, "Q", "[len, d_k]"), (k, "K", "[keys, d_k]"), (v, "V", "[keys, d_v]")]
@@ -94,23 +94,23 @@ pub fn scaled_dot_products() -> Diagram {
 }
 
 /// Draws multi-head attention (Figure 2, right), with shapes for a width and a number of heads.
-pub fn many_heads(d_model: usize, n_heads: usize) -> Diagram {
-    let mut drawing = Diagram::new(640.0, 400.0, "Multi-head attention");
+pub fn many_heads(d_model: usize, n_heads: usize) -> Picture {
+    let mut drawing = Picture::new(640.0, 400.0, "Multi-head attention");
     let d_k = d_model / n_heads;
     for (x, name) in [(120.0, "queries"), (320.0, "keys"), (520.0, "values")] {
-        drawing.text(x, 375.0, "middle head", &format!("{name}: [len, {d_model}]"));
+        drawing.text(x, 375.0, "middle head", format!("{name}: [len, {d_model}]"));
         drawing.arrow(&[(x, 358.0), (x, 342.0)]);
         let matrix =
             name.chars().next().map_or_else(String::new, |it| it.to_uppercase().to_string());
         drawing.block(x, 340.0, 150.0, &format!("W{matrix}: linear"));
         drawing.arrow(&[(x, 310.0), (x, 252.0)]);
-        drawing.text(x + 8.0, 288.0, "small", &format!("split into {n_heads} × {d_k}"));
+        drawing.text(x + 8.0, 288.0, "small", format!("split into {n_heads} × {d_k}"));
     }
     for step in (0..3).rev() {
         let shift = 9.0 * f64::from(step);
         drawing.main_block(320.0 + shift, 250.0 - shift, 570.0, "scaled dot-product attention");
     }
-    drawing.text(622.0, 194.0, "small end", &format!("{n_heads} heads side by side"));
+    drawing.text(622.0, 194.0, "small end", format!("{n_heads} heads side by side"));
     drawing.arrow(&[(320.0, 200.0), (320.0, 172.0)]);
     drawing.block(320.0, 170.0, 260.0, &format!("concatenate: [len, {n_heads} × {d_k}]"));
     drawing.arrow(&[(320.0, 140.0), (320.0, 112.0)]);

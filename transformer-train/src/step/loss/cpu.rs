@@ -30,14 +30,11 @@ pub(super) fn loss(inputs: LossInputs) -> (LossSums, Option<LossGradients>) {
 /// Computes the loss with the logits of `len` tokens at a time.
 fn loss_in_chunks(inputs: LossInputs, len: usize) -> (LossSums, Option<LossGradients>) {
     let device = inputs.features.device();
-    let row_loss = RowLoss {
-        epsilon: inputs.epsilon,
-        scale: inputs.scale,
-    };
+    let (epsilon, scale) = (inputs.epsilon, inputs.scale);
     let multiply = inputs.multiply;
     let inputs = Buffers::new(inputs);
     let (n_tokens, width, vocab_size) = (inputs.labels.len(), inputs.width, inputs.vocab_size);
-    let mut gradients = row_loss.scale.map(|_| GradientBuffers::zeros(&inputs));
+    let mut gradients = scale.map(|_| GradientBuffers::zeros(&inputs));
     let arch = Arch::new();
     let bias = inputs.bias.as_deref();
     let mut buffer = vec![0.0; len * vocab_size];
@@ -52,18 +49,18 @@ fn loss_in_chunks(inputs: LossInputs, len: usize) -> (LossSums, Option<LossGradi
             .zip(&inputs.labels[start..end])
             .with_min_len(ROWS_PER_THREAD)
             .map(|(row, &gold)| {
-                let loss = &row_loss;
-                arch.dispatch(ComputeLoss {
-                    loss,
+                arch.dispatch(RowLoss {
                     row,
                     bias,
                     gold,
+                    epsilon,
+                    scale,
                 })
             })
             .collect();
         for loss in losses {
             nll += loss.nll;
-            smoothed += (1.0 - row_loss.epsilon) * loss.nll + row_loss.epsilon * loss.uniform;
+            smoothed += (1.0 - epsilon) * loss.nll + epsilon * loss.uniform;
         }
         if let Some(gradients) = &mut gradients {
             // `logits` now has the gradients of the logits.
@@ -78,12 +75,7 @@ fn loss_in_chunks(inputs: LossInputs, len: usize) -> (LossSums, Option<LossGradi
             }
         }
     }
-    let scalar =
-        |sum: f64| Tensor::from_data(TensorData::from([sum as f32]), (&device, DType::F32));
-    let sums = LossSums {
-        smoothed: scalar(smoothed),
-        nll: scalar(nll),
-    };
+    let sums = LossSums::on(&device, [smoothed, nll]);
     (
         sums,
         gradients.map(|gradients| gradients.into_tensors(&inputs, &device)),
@@ -99,17 +91,29 @@ struct TokenLoss {
 }
 
 /// The loss of one row of logits.
-struct RowLoss {
+struct RowLoss<'a> {
+    row: &'a mut [f32],
+    bias: Option<&'a [f32]>,
+    gold: usize,
     epsilon: f64,
     /// Factor of the gradient; `None` if only the loss is needed.
     scale: Option<f64>,
 }
 
-impl RowLoss {
+impl NullaryFnOnce for RowLoss<'_> {
+    type Output = TokenLoss;
+
     /// Adds the bias to a row of logits and returns the loss of its token. Given a scale, replaces the row by its
     /// gradient, `scale · (p − (1 − ε)·onehot(gold) − ε/V)`.
     #[inline(always)]
-    fn compute(&self, row: &mut [f32], bias: Option<&[f32]>, gold: usize) -> TokenLoss {
+    fn call(self) -> TokenLoss {
+        let Self {
+            row,
+            bias,
+            gold,
+            epsilon,
+            scale,
+        } = self;
         if let Some(bias) = bias {
             for (logit, bias) in row.iter_mut().zip(bias) {
                 *logit += bias;
@@ -119,36 +123,19 @@ impl RowLoss {
         let (max, sum) = max_and_sum(row);
         let normalizer = replace_by_exponentials(row, max);
         let log_normalizer = f64::from(normalizer).ln() + f64::from(max);
-        if let Some(scale) = self.scale {
+        if let Some(scale) = scale {
             let factor = (scale / f64::from(normalizer)) as f32;
-            let smoothing_term = (self.epsilon * scale / row.len() as f64) as f32;
+            let smoothing_term = (epsilon * scale / row.len() as f64) as f32;
             for value in row.iter_mut() {
                 *value = *value * factor - smoothing_term;
             }
-            row[gold] -= ((1.0 - self.epsilon) * scale) as f32;
+            row[gold] -= ((1.0 - epsilon) * scale) as f32;
         }
         let mean = f64::from(sum) / row.len() as f64;
         TokenLoss {
             nll: log_normalizer - gold_logit,
             uniform: log_normalizer - mean,
         }
-    }
-}
-
-/// A call of [`RowLoss::compute`].
-struct ComputeLoss<'a> {
-    loss: &'a RowLoss,
-    row: &'a mut [f32],
-    bias: Option<&'a [f32]>,
-    gold: usize,
-}
-
-impl NullaryFnOnce for ComputeLoss<'_> {
-    type Output = TokenLoss;
-
-    #[inline(always)]
-    fn call(self) -> TokenLoss {
-        self.loss.compute(self.row, self.bias, self.gold)
     }
 }
 
@@ -407,14 +394,17 @@ mod tests {
 
     #[test]
     fn a_nan_or_infinite_logit_makes_the_loss_nan() {
-        let row_loss = RowLoss {
-            epsilon: 0.1,
-            scale: None,
-        };
         for bad in [f32::NAN, f32::INFINITY] {
             let mut row = vec![0.5; 64];
             row[1] = bad;
-            let TokenLoss { nll, uniform } = row_loss.compute(&mut row, None, 0);
+            let loss = RowLoss {
+                row: &mut row,
+                bias: None,
+                gold: 0,
+                epsilon: 0.1,
+                scale: None,
+            };
+            let TokenLoss { nll, uniform } = loss.call();
             assert!(nll.is_nan() && uniform.is_nan());
         }
     }
@@ -424,19 +414,16 @@ mod tests {
     fn every_instruction_set_gives_the_same_bits() {
         use pulp::x86::{V3, V4};
 
-        let loss = RowLoss {
-            epsilon: 0.1,
-            scale: Some(0.7),
-        };
         let compute = |arch: Arch| {
             let value = |index: usize| ((index * 37) % 1009) as f32 / 31.0 - 9.0;
             let mut row: Vec<f32> = (0..1003).map(value).collect();
             let bias: Vec<f32> = (0..1003).map(|index| value(index + 5) / 9.0).collect();
-            let TokenLoss { nll, uniform } = arch.dispatch(ComputeLoss {
-                loss: &loss,
+            let TokenLoss { nll, uniform } = arch.dispatch(RowLoss {
                 row: &mut row,
                 bias: Some(&bias),
                 gold: 17,
+                epsilon: 0.1,
+                scale: Some(0.7),
             });
             let row: Vec<u32> = row.into_iter().map(f32::to_bits).collect();
             (nll.to_bits(), uniform.to_bits(), row)

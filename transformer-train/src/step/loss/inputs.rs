@@ -2,7 +2,7 @@
 
 use std::ops::{Add, Range};
 
-use burn::tensor::{Int, Tensor};
+use burn::tensor::{DType, Device, Int, Tensor};
 use transformer_core::Transformer;
 use transformer_core::cpu::gemm::Multiply;
 use transformer_core::model::{MatmulPrecision, MatrixParts};
@@ -31,6 +31,20 @@ pub struct LossSums {
     pub smoothed: Tensor<1>,
     /// Negative log-likelihood of the gold tokens, from which perplexity is computed: `[1]`.
     pub nll: Tensor<1>,
+}
+
+impl LossSums {
+    /// Returns the sums `[smoothed, nll]` on a device.
+    pub(crate) fn on(device: &Device, sums: [f64; 2]) -> Self {
+        let scalar = |sum| Tensor::from_data([sum as f32], (device, DType::F32));
+        let [smoothed, nll] = sums.map(scalar);
+        Self { smoothed, nll }
+    }
+
+    /// Reads `[smoothed, nll]` from the device.
+    pub(crate) fn values(self) -> [f64; 2] {
+        [self.smoothed, self.nll].map(|sum| sum.into_scalar::<f64>())
+    }
 }
 
 impl Add for LossSums {

@@ -33,18 +33,25 @@ pub(super) fn loss(inputs: LossInputs) -> (LossSums, Option<LossGradients>) {
     for (h, y) in chunks {
         let softmax = loss.softmax(h.clone(), y.clone());
         sums.push(softmax.sums.clone());
-        d_bias = d_bias.map(|d_bias| loss.add_bias_gradient(d_bias, &softmax, y.clone(), scale));
+        let chunk = Chunk {
+            weighting: softmax.normalizer.recip() * scale,
+            exponentials: softmax.exponentials,
+            gold_rows: softmax.gold_rows,
+            h,
+            y,
+            on_gold: (1.0 - loss.epsilon) * scale,
+        };
+        let n_tokens = chunk.y.dims()[0] as f64;
+        let smoothing_term = loss.epsilon * scale * n_tokens / loss.vocab_size as f64;
+        d_bias = d_bias.map(|d_bias| chunk.add_bias_gradient(d_bias, smoothing_term));
         d_weight = d_weight
             .zip(trained.as_ref())
             .map(|(d_weight, part)| match part {
-                TrainedPart::Columns(range) => {
-                    loss.add_columns_gradient(d_weight, &softmax, columns(h, range), y, scale)
-                }
-                TrainedPart::Rows(ids) => {
-                    loss.add_rows_gradient(d_weight, &softmax, h, y, ids, scale)
-                }
+                TrainedPart::Columns(range) => chunk.add_columns_gradient(d_weight, range),
+                TrainedPart::Rows(ids) => chunk.add_rows_gradient(d_weight, ids),
             });
-        d_features.push(loss.features_gradient(softmax, scale));
+        let d_mean = loss.mean_row.clone() * (loss.epsilon * scale);
+        d_features.push(chunk.features_gradient(loss.weight.clone()) - d_mean);
     }
     let gradients = LossGradients {
         features: Tensor::cat(d_features, 0),
@@ -133,72 +140,57 @@ impl ChunkedLoss {
             sums: LossSums { smoothed, nll },
         }
     }
+}
 
-    /// Returns the gradient of the chunk's features.
-    fn features_gradient(&self, softmax: Softmax, scale: f64) -> Tensor<2> {
-        let on_gold = (1.0 - self.epsilon) * scale;
-        let weighting = softmax.normalizer.recip() * scale; // [n, 1]
-        softmax.exponentials.matmul(self.weight.clone()) * weighting
-            - softmax.gold_rows * on_gold
-            - self.mean_row.clone() * (self.epsilon * scale)
+/// A chunk of tokens with all that its gradients need.
+struct Chunk {
+    /// `exp(z − max z)`: `[n, vocab]`.
+    exponentials: Tensor<2>,
+    /// Factor that turns these into probabilities, times the scale of the gradients: `[n, 1]`.
+    weighting: Tensor<2>,
+    /// Rows of the weight of the gold tokens: `[n, width]`.
+    gold_rows: Tensor<2>,
+    /// Features: `[n, width]`.
+    h: Tensor<2>,
+    /// Gold tokens: `[n]`.
+    y: Tensor<1, Int>,
+    /// The factor of the gold token's gradient.
+    on_gold: f64,
+}
+
+impl Chunk {
+    /// Returns the gradient of the chunk's features, without the part of the mean logit.
+    fn features_gradient(self, weight: Tensor<2>) -> Tensor<2> {
+        self.exponentials.matmul(weight) * self.weighting - self.gold_rows * self.on_gold
     }
 
-    /// Returns `d_weight` plus the chunk's gradient of the weight without its `−ε/V` term, for the columns of `h`.
-    fn add_columns_gradient(
-        &self,
-        d_weight: Tensor<2>,
-        softmax: &Softmax,
-        h: Tensor<2>,
-        y: Tensor<1, Int>,
-        scale: f64,
-    ) -> Tensor<2> {
-        let on_gold = (1.0 - self.epsilon) * scale;
-        let weighting = softmax.normalizer.clone().recip() * scale; // [n, 1]
-        let transposed = softmax.exponentials.clone().transpose(); // [vocab, n]
-        let d_weight = d_weight + transposed.matmul(h.clone() * weighting);
-        d_weight.select_assign(0, y, h * -on_gold, IndexingUpdateOp::Add)
+    /// Returns `d_weight` plus the chunk's gradient of the weight without its `−ε/V` term, for these columns.
+    fn add_columns_gradient(&self, d_weight: Tensor<2>, range: &Range<usize>) -> Tensor<2> {
+        let h = columns(self.h.clone(), range);
+        let transposed = self.exponentials.clone().transpose(); // [vocab, n]
+        let d_weight = d_weight + transposed.matmul(h.clone() * self.weighting.clone());
+        let d_gold = h * -self.on_gold;
+        d_weight.select_assign(0, self.y.clone(), d_gold, IndexingUpdateOp::Add)
     }
 
     /// Like [`add_columns_gradient`](Self::add_columns_gradient), for the rows with these numbers.
-    fn add_rows_gradient(
-        &self,
-        d_weight: Tensor<2>,
-        softmax: &Softmax,
-        h: Tensor<2>,
-        y: Tensor<1, Int>,
-        ids: &Tensor<1, Int>,
-        scale: f64,
-    ) -> Tensor<2> {
-        let on_gold = (1.0 - self.epsilon) * scale;
-        let weighting = softmax.normalizer.clone().recip() * scale; // [n, 1]
-        let exponentials = softmax.exponentials.clone().select(1, ids.clone()); // [n, n_rows]
+    fn add_rows_gradient(&self, d_weight: Tensor<2>, ids: &Tensor<1, Int>) -> Tensor<2> {
+        let exponentials = self.exponentials.clone().select(1, ids.clone()); // [n, n_rows]
         // A checkpoint of another backend can have integers of another width.
-        let ids_of_width = ids.clone().cast(IntDType::from(y.dtype()));
-        let is_gold = y.unsqueeze_dim::<2>(1).equal(ids_of_width.unsqueeze()); // [n, n_rows]
-        let d_logits = exponentials * weighting - is_gold.float() * on_gold;
-        d_weight + d_logits.transpose().matmul(h)
+        let ids = ids.clone().cast(IntDType::from(self.y.dtype()));
+        let is_gold = self.y.clone().unsqueeze_dim::<2>(1).equal(ids.unsqueeze()); // [n, n_rows]
+        let d_logits = exponentials * self.weighting.clone() - is_gold.float() * self.on_gold;
+        d_weight + d_logits.transpose().matmul(self.h.clone())
     }
 
-    /// Returns `d_bias` plus the chunk's gradient of the bias.
-    fn add_bias_gradient(
-        &self,
-        d_bias: Tensor<1>,
-        softmax: &Softmax,
-        y: Tensor<1, Int>,
-        scale: f64,
-    ) -> Tensor<1> {
-        let [n_tokens, vocab_size] = softmax.exponentials.dims();
-        let weighting = softmax.normalizer.clone().recip() * scale; // [n, 1]
-        let expected = weighting.transpose().matmul(softmax.exponentials.clone()); // [1, vocab]
-        let smoothing_term = self.epsilon * scale * n_tokens as f64 / vocab_size as f64;
-        let on_gold = (1.0 - self.epsilon) * scale;
-        let gold = Tensor::full([n_tokens], -on_gold, &d_bias.device());
-        (d_bias + expected.squeeze_dim(0) - smoothing_term).select_assign(
-            0,
-            y,
-            gold,
-            IndexingUpdateOp::Add,
-        )
+    /// Returns `d_bias` plus the chunk's gradient of the bias; `smoothing_term` is `ε/V` of all its tokens.
+    fn add_bias_gradient(&self, d_bias: Tensor<1>, smoothing_term: f64) -> Tensor<1> {
+        let [n_tokens, _] = self.exponentials.dims();
+        let expected = self.weighting.clone().transpose();
+        let expected = expected.matmul(self.exponentials.clone()); // [1, vocab]
+        let gold = Tensor::full([n_tokens], -self.on_gold, &d_bias.device());
+        let d_bias = d_bias + expected.squeeze_dim(0) - smoothing_term;
+        d_bias.select_assign(0, self.y.clone(), gold, IndexingUpdateOp::Add)
     }
 }
 

@@ -9,13 +9,36 @@ use burn_train::metric::{
 };
 
 use super::batch_metrics::BatchMetrics;
-use super::names::{
-    BLEU, CHRF, COMMAND, EXACT_MATCH, GRADIENT_NORM, LEARNING_RATE, LOSS, PADDING, PERPLEXITY,
-    SPEED, WAITING, of_corpus,
-};
 use super::total::{OnScoreError, Terms, Total, geometric_mean};
 use crate::validation::external_scorer::ExternalScorer;
 use crate::validation::text_scores::TextMetrics;
+
+// The names of the metrics in the dashboard, `metrics.csv` and the log.
+pub(crate) const LOSS: &str = "Loss";
+pub(crate) const PERPLEXITY: &str = "Perplexity";
+pub(crate) const SPEED: &str = "Target tokens/s";
+pub(crate) const PADDING: &str = "Padding";
+pub(crate) const WAITING: &str = "Waiting for data";
+pub(crate) const GRADIENT_NORM: &str = "Gradient norm";
+pub(crate) const EXACT_MATCH: &str = "Exact match";
+pub(crate) const BLEU: &str = "BLEU";
+pub(crate) const CHRF: &str = "chrF2";
+pub(crate) const LEARNING_RATE: &str = "Learning Rate";
+pub(crate) const COMMAND: &str = "Command score";
+
+/// The text between the name of a metric and the number of a corpus.
+const OF_CORPUS: &str = " corpus ";
+
+/// Returns the name of a metric of one of several corpora, by its number from 1.
+pub(crate) fn of_corpus(name: &str, number: usize) -> String {
+    format!("{name}{OF_CORPUS}{number}")
+}
+
+/// Returns the number of the corpus in a name that [`of_corpus`] returned for this metric.
+pub(crate) fn number_of_corpus(name: &str, of_corpus: &str) -> Option<usize> {
+    let number = of_corpus.strip_prefix(name)?.strip_prefix(OF_CORPUS)?;
+    number.parse().ok()
+}
 
 /// Called with the update and the value of a metric that is NaN or infinite.
 pub(crate) type OnNonFinite = Arc<dyn Fn(u64, f64) + Send + Sync>;
@@ -38,12 +61,10 @@ pub(crate) struct IntervalMetric {
 impl IntervalMetric {
     /// Label-smoothed cross-entropy per token, in nats; reports NaN and infinity.
     pub(crate) fn loss(on_non_finite: OnNonFinite) -> Self {
-        Self {
-            on_non_finite: Some(on_non_finite),
-            ..Self::ratio(LOSS, |it| {
-                Terms::Batch(it.report.smoothed, it.report.size.n_labels as f64)
-            })
-        }
+        Self::ratio(LOSS, |it| {
+            Terms::Batch(it.report.smoothed, it.report.size.n_labels as f64)
+        })
+        .checked_by(on_non_finite)
     }
 
     /// Perplexity: `exp` of the negative log-likelihood per token, without label smoothing.
@@ -60,47 +81,37 @@ impl IntervalMetric {
 
     /// Target tokens trained per second, without padding.
     pub(crate) fn speed() -> Self {
-        Self {
-            higher_is_better: true,
-            ..Self::ratio(SPEED, |it| {
-                let n_labels = it.report.timing.n_labels as f64;
-                Terms::Interval(n_labels, it.report.elapsed.as_secs_f64())
-            })
-        }
+        Self::ratio(SPEED, |it| {
+            let n_labels = it.report.timing.n_labels as f64;
+            Terms::Interval(n_labels, it.report.elapsed.as_secs_f64())
+        })
+        .higher_is_better()
     }
 
     /// Percentage of time spent loading batches while no update is computed.
     pub(crate) fn waiting() -> Self {
-        Self {
-            unit: Some("%"),
-            ..Self::ratio(WAITING, |it| {
-                let waited = it.report.timing.waited.as_secs_f64();
-                Terms::Interval(100.0 * waited, it.report.elapsed.as_secs_f64())
-            })
-        }
+        Self::percentage(WAITING, |it| {
+            let waited = it.report.timing.waited.as_secs_f64();
+            Terms::Interval(100.0 * waited, it.report.elapsed.as_secs_f64())
+        })
     }
 
     /// Percentage of padding in the source and target tensors.
     pub(crate) fn padding() -> Self {
-        Self {
-            unit: Some("%"),
-            ..Self::ratio(PADDING, |it| {
-                let size = it.report.size;
-                let n_padding = size.n_elements - size.n_src_tokens - size.n_labels;
-                Terms::Batch(100.0 * n_padding as f64, size.n_elements as f64)
-            })
-        }
+        Self::percentage(PADDING, |it| {
+            let size = it.report.size;
+            let n_padding = size.n_elements - size.n_src_tokens - size.n_labels;
+            Terms::Batch(100.0 * n_padding as f64, size.n_elements as f64)
+        })
     }
 
     /// Global norm of the gradients before clipping, averaged over updates; reports NaN and infinity.
     pub(crate) fn gradient_norm(on_non_finite: OnNonFinite) -> Self {
-        Self {
-            on_non_finite: Some(on_non_finite),
-            ..Self::ratio(GRADIENT_NORM, |it| match it.report.gradient_norm {
-                Some(norm) => Terms::Batch(norm, 1.0),
-                None => Terms::Batch(0.0, 0.0),
-            })
-        }
+        Self::ratio(GRADIENT_NORM, |it| match it.report.gradient_norm {
+            Some(norm) => Terms::Batch(norm, 1.0),
+            None => Terms::Batch(0.0, 0.0),
+        })
+        .checked_by(on_non_finite)
     }
 
     /// The learning rate of the last update. Burn's own metric reports the mean over an interval, which is not the rate
@@ -111,31 +122,22 @@ impl IntervalMetric {
 
     /// Percentage of sentences with a translation that equals the reference exactly.
     pub(crate) fn exact_match() -> Self {
-        Self {
-            unit: Some("%"),
-            higher_is_better: true,
-            ..Self::ratio(EXACT_MATCH, |it| {
-                let translations = &it.translations;
-                let n_exact = translations.n_exact as f64;
-                Terms::Batch(100.0 * n_exact, translations.n_sentences as f64)
-            })
-        }
+        Self::percentage(EXACT_MATCH, |it| {
+            let translations = &it.translations;
+            let n_exact = translations.n_exact as f64;
+            Terms::Batch(100.0 * n_exact, translations.n_sentences as f64)
+        })
+        .higher_is_better()
     }
 
     /// BLEU of all translations of an interval.
     pub(crate) fn bleu(metrics: TextMetrics) -> Self {
-        Self {
-            higher_is_better: true,
-            ..Self::new(BLEU, Total::text(metrics, TextMetrics::bleu_score))
-        }
+        Self::new(BLEU, Total::text(metrics, TextMetrics::bleu_score)).higher_is_better()
     }
 
     /// chrF of all translations of an interval.
     pub(crate) fn chrf(metrics: TextMetrics) -> Self {
-        Self {
-            higher_is_better: true,
-            ..Self::new(CHRF, Total::text(metrics, TextMetrics::chrf_score))
-        }
+        Self::new(CHRF, Total::text(metrics, TextMetrics::chrf_score)).higher_is_better()
     }
 
     /// The score that the user's command prints for all translations of an interval; NaN if the command failed.
@@ -146,10 +148,7 @@ impl IntervalMetric {
             texts: Vec::new(),
             score: None,
         };
-        Self {
-            higher_is_better: true,
-            ..Self::new(COMMAND, total)
-        }
+        Self::new(COMMAND, total).higher_is_better()
     }
 
     /// Returns the metric of one of several corpora, with the number of its training corpus in its name.
@@ -171,6 +170,27 @@ impl IntervalMetric {
 
     fn ratio(name: &str, terms: fn(&BatchMetrics) -> Terms) -> Self {
         Self::new(name, Total::ratio(terms, |ratio| ratio))
+    }
+
+    fn percentage(name: &str, terms: fn(&BatchMetrics) -> Terms) -> Self {
+        Self {
+            unit: Some("%"),
+            ..Self::ratio(name, terms)
+        }
+    }
+
+    fn higher_is_better(self) -> Self {
+        Self {
+            higher_is_better: true,
+            ..self
+        }
+    }
+
+    fn checked_by(self, on_non_finite: OnNonFinite) -> Self {
+        Self {
+            on_non_finite: Some(on_non_finite),
+            ..self
+        }
     }
 
     fn new(name: &str, total: Total) -> Self {

@@ -2,15 +2,13 @@
 
 mod batch_metrics;
 mod interval_metric;
-mod names;
 #[cfg(test)]
 mod tests;
 mod total;
 
 pub(crate) use batch_metrics::{BatchMetrics, TranslationCounts};
-pub(crate) use interval_metric::{IntervalMetric, OnNonFinite};
-pub(crate) use names::{
-    BLEU, CHRF, COMMAND, EXACT_MATCH, GRADIENT_NORM, LEARNING_RATE, LOSS, PADDING, PERPLEXITY,
-    SPEED, number_of_corpus, of_corpus,
+pub(crate) use interval_metric::{
+    BLEU, CHRF, COMMAND, EXACT_MATCH, GRADIENT_NORM, IntervalMetric, LEARNING_RATE, LOSS,
+    OnNonFinite, PADDING, PERPLEXITY, SPEED, number_of_corpus, of_corpus,
 };
 pub(crate) use total::geometric_mean;
