@@ -1,6 +1,7 @@
 """Translates files of others, and compares their structure with that of the translation by parsers of others.
 
-    pip install html5lib markdown-it-py linkify-it-py polib webvtt-py srt python-docx python-pptx openpyxl odfpy
+    pip install html5lib markdown-it-py linkify-it-py polib webvtt-py srt python-docx python-pptx openpyxl odfpy \
+        ebooklib lxml translate-toolkit pyyaml
     cargo build --package transformer-infer --example reverse_document
     python benchmarks/document_structure.py --program target/debug/examples/reverse_document /usr/share ~/.cargo/registry
 
@@ -21,7 +22,6 @@ import pathlib
 import re
 import subprocess
 import tempfile
-import zipfile
 
 import docx
 import html5lib
@@ -34,7 +34,11 @@ import polib
 import pptx
 import srt
 import webvtt
+import xml_structure
+import yaml
 from markdown_it.tree import SyntaxTreeNode
+from translate.storage import properties
+from xml_structure import entries, letters
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SPEC = importlib.util.spec_from_file_location(
@@ -74,7 +78,7 @@ def markdown(text):
 def po(text):
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder, "a.po")
-        path.write_text(text, "utf-8")
+        path.write_text(text.removeprefix("\ufeff"), "utf-8")
         check = subprocess.run(["msgfmt", "-c", "-o", os.devnull, path], capture_output=True, text=True)
     entries = polib.pofile(text)
     kept = [(e.msgid, e.msgid_plural, e.msgctxt, e.flags, e.occurrences, e.obsolete, len(e.msgstr_plural)) for e in entries]
@@ -144,16 +148,29 @@ def table(text):
     return rows[:1], [len(row) for row in rows], [[bool(cell.strip()) for cell in row] for row in rows]
 
 
-def letters(text):
-    return sorted(re.sub(r"\W", "", text.upper()))
+# A word; scripts without spaces are compared by character.
+WORD = r"[\u3040-\u30ff\u3400-\u9fff]|[^\W\u3040-\u30ff\u3400-\u9fff]+"
 
 
-def by_format(runs):
-    """Returns the letters of each formatting; `runs` are pairs of both."""
-    found = collections.defaultdict(list)
-    for formatting, text in runs:
-        found[repr(formatting)] += letters(text)
-    return sorted((formatting, sorted(text)) for formatting, text in found.items() if text)
+class Formats:
+    """The formatting of each word; `runs` are pairs of both. One of several formats may get any of them."""
+
+    def __init__(self, runs):
+        letters = [(repr(format), char) for format, text in runs for char in text]
+        self.words, self.mixed = collections.Counter(), set()
+        for word in re.finditer(WORD, "".join(char for _, char in letters)):
+            formats = {format for format, _ in letters[word.start() : word.end()]}
+            text = word.group().upper()
+            self.words[min(formats), text] += 1
+            self.mixed |= {text} if len(formats) > 1 else set()
+
+    def __eq__(self, other):
+        mixed = self.mixed | other.mixed
+        known = lambda it: {key: n for key, n in it.words.items() if key[1] not in mixed}
+        return known(self) == known(other)
+
+    def __repr__(self):
+        return f"{self.words} {self.mixed}"
 
 
 def word(file):
@@ -164,7 +181,7 @@ def word(file):
     def add(container):
         for paragraph in container.paragraphs:
             runs = ((run.bold, run.italic, run.underline, run.font.size, run.font.name) for run in paragraph.runs)
-            runs = by_format(zip(runs, (run.text for run in paragraph.runs)))
+            runs = Formats(zip(runs, (run.text for run in paragraph.runs)))
             found.append((paragraph.style.name, letters(paragraph.text), len(paragraph.hyperlinks), runs))
         for row in (row for table in container.tables for row in table.rows):
             for cell in row.cells:
@@ -172,7 +189,7 @@ def word(file):
 
     for part in [document, *(it for section in document.sections for it in (section.header, section.footer))]:
         add(part)
-    return found, other_entries(file)
+    return found, entries(file)
 
 
 def slides(file):
@@ -180,66 +197,112 @@ def slides(file):
     for shape in (shape for slide in pptx.Presentation(io.BytesIO(file)).slides for shape in slide.shapes):
         for paragraph in shape.text_frame.paragraphs if shape.has_text_frame else []:
             runs = [((run.font.bold, run.font.italic, run.font.size), run.text) for run in paragraph.runs]
-            found.append((shape.name, letters(paragraph.text), by_format(runs)))
-    return found, other_entries(file)
+            found.append((shape.name, letters(paragraph.text), Formats(runs)))
+    return found, entries(file)
 
 
 def sheets(file):
     cells = (cell for sheet in openpyxl.load_workbook(io.BytesIO(file)) for row in sheet.iter_rows() for cell in row)
     is_text = lambda value: isinstance(value, str) and not value.startswith("=")
     values = ((cell.coordinate, cell.value) for cell in cells if cell.value is not None)
-    return [(at, letters(value) if is_text(value) else repr(value)) for at, value in values], other_entries(file)
+    return [(at, letters(value) if is_text(value) else repr(value)) for at, value in values], entries(file)
 
 
 def open_document(file):
     document = odf.opendocument.load(io.BytesIO(file))
     kinds = (odf.text.P, odf.text.H)
     paragraphs = (paragraph for kind in kinds for paragraph in document.getElementsByType(kind))
-    return [letters(odf.teletype.extractText(it)) for it in paragraphs], other_entries(file)
+    # Comments move with the words around them.
+    return sorted(letters(odf.teletype.extractText(it)) for it in paragraphs), entries(file)
 
 
-def other_entries(file):
-    """Returns the names of all entries, and the content of those that are no XML."""
-    package = zipfile.ZipFile(io.BytesIO(file))
-    return [(name, "" if name.endswith(".xml") else package.read(name)) for name in package.namelist()]
+def key_values(personality):
+    """Returns a reader of files of keys and values."""
+
+    def read(file):
+        units = properties.propfile(personality=personality)
+        units.parse(file)
+        return [(it.name, letters(it.source), edges(it.source), it.getnotes()) for it in units.units]
+
+    return read
 
 
-# Kind, extensions, structure, what is kept, parser.
+def yaml_tree(text):
+    """Returns the nodes of all documents; strings are compared by their letters, everything else by its text."""
+
+    def describe(node):
+        if isinstance(node, yaml.MappingNode):
+            return node.tag, [(key.value if isinstance(key.value, str) else describe(key), describe(it)) for key, it in node.value]
+        if isinstance(node, yaml.SequenceNode):
+            return node.tag, [describe(it) for it in node.value]
+        is_text = node.tag == "tag:yaml.org,2002:str"
+        return node.tag, (letters(node.value), edges(node.value)) if is_text else node.value
+
+    return [describe(node) for node in yaml.compose_all(text, yaml.SafeLoader)]
+
+
+Kind = collections.namedtuple("Kind", "extensions structure kept parser begins", defaults=[""])
+PROPERTIES, STRINGS = key_values("java"), key_values("strings-utf8")
+TREE = "elements with attributes, text of each unit, notes"
+
+# A kind with `begins` has files that contain it, a regular expression, in their first bytes.
 KINDS = {
-    "html": ({".html", ".htm"}, html, "elements, attributes, comments", "html5lib"),
-    "md": ({".md", ".markdown"}, markdown, "blocks, links, images, code, HTML, emphasis", "markdown-it-py (GFM)"),
-    "po": ({".po"}, po, "messages, flags, line ends; `msgfmt -c` passes", "polib, msgfmt"),
-    "json": ({".json"}, lambda text: json_tree(json.loads(text)), "keys, other values, tags, line ends", "json"),
-    "vtt": ({".vtt"}, vtt, "times, which ascend; tags in their cues", "webvtt-py"),
-    "srt": ({".srt"}, subrip, "times, numbers; tags in their cues", "srt"),
-    "csv": ({".csv"}, table, "header, rows, cells", "csv"),
-    "docx": ({".docx"}, word, "paragraphs, styles, formatting, links, other entries", "python-docx"),
-    "pptx": ({".pptx"}, slides, "paragraphs, formatting, other entries", "python-pptx"),
-    "xlsx": ({".xlsx"}, sheets, "cells, formulas, other entries", "openpyxl"),
-    "odt": ({".odt", ".ods", ".odp"}, open_document, "paragraphs, headings, other entries", "odfpy"),
+    "html": Kind({".html", ".htm"}, html, "elements, attributes, comments", "html5lib"),
+    "md": Kind({".md", ".markdown"}, markdown, "blocks, links, images, code, HTML, emphasis", "markdown-it-py (GFM)"),
+    "po": Kind({".po"}, po, "messages, flags, line ends; `msgfmt -c` passes", "polib, msgfmt"),
+    "json": Kind({".json"}, lambda text: json_tree(json.loads(text)), "keys, other values, tags, line ends", "json"),
+    "arb": Kind({".arb"}, lambda text: json_tree(json.loads(text)), "keys, other values, tags, line ends", "json"),
+    "vtt": Kind({".vtt"}, vtt, "times, which ascend; tags in their cues", "webvtt-py"),
+    "srt": Kind({".srt"}, subrip, "times, numbers; tags in their cues", "srt"),
+    "csv": Kind({".csv"}, table, "header, rows, cells", "csv"),
+    "docx": Kind({".docx", ".docm"}, word, "paragraphs, styles, formatting, links, all elements", "python-docx, lxml"),
+    "pptx": Kind({".pptx", ".pptm"}, slides, "paragraphs, formatting, all elements", "python-pptx, lxml"),
+    "xlsx": Kind({".xlsx", ".xlsm"}, sheets, "cells, formulas, all elements", "openpyxl, lxml"),
+    "odt": Kind({".odt"}, open_document, "paragraphs, headings, all elements", "odfpy, lxml"),
+    "ods": Kind({".ods"}, open_document, "paragraphs, all elements", "odfpy, lxml"),
+    "odp": Kind({".odp"}, open_document, "paragraphs, all elements", "odfpy, lxml"),
+    "epub": Kind({".epub"}, xml_structure.book, "pages, order, elements, metadata", "ebooklib, lxml"),
+    "android": Kind({".xml"}, xml_structure.android, TREE, "translate-toolkit, lxml", r"<resources[\s\S]*<(string|plurals)\b"),
+    "resx": Kind({".resx", ".resw"}, xml_structure.dot_net, TREE, "translate-toolkit, lxml"),
+    "qt": Kind({".ts"}, xml_structure.qt, TREE, "translate-toolkit, lxml", r"<TS\b"),
+    "xliff1": Kind({".xlf", ".xliff"}, xml_structure.xliff_1, TREE, "translate-toolkit, lxml", r"<xliff\b[^>]*\sversion=.1"),
+    "xliff2": Kind({".xlf", ".xliff"}, xml_structure.xliff_2, TREE, "translate-toolkit, lxml", r"<xliff\b[^>]*\sversion=.2"),
+    "tmx": Kind({".tmx"}, xml_structure.translation_memory, TREE, "translate-toolkit, lxml"),
+    "properties": Kind({".properties"}, PROPERTIES, "keys, text of each value, comments", "translate-toolkit"),
+    "strings": Kind({".strings"}, STRINGS, "keys, text of each value, comments", "translate-toolkit"),
+    "yaml": Kind({".yaml", ".yml"}, yaml_tree, "keys, text of each value, other values, their types", "PyYAML"),
 }
 
-# Kinds of files that are read as bytes.
-BYTES = {"html", "docx", "pptx", "xlsx", "odt"}
+# Kinds with translations beside the source, which are filled.
+FILLED = {
+    "po": filled,
+    "qt": xml_structure.filled,
+    "xliff1": xml_structure.filled,
+    "xliff2": xml_structure.filled,
+    "tmx": xml_structure.filled_memory,
+}
+
+# Kinds of files that are read as text.
+TEXT = {"md", "po", "json", "arb", "vtt", "srt", "csv", "yaml"}
 
 
 def text_of(path, kind):
-    return path.read_bytes() if kind in BYTES else path.read_bytes().decode("utf-8")
+    return path.read_bytes().decode("utf-8") if kind in TEXT else path.read_bytes()
 
 
 def check(path, kind, arguments):
     """Returns the outcome for a file, and what is to be said about it."""
-    structure = KINDS[kind][1]
+    structure = KINDS[kind].structure
     try:
         source = text_of(path, kind)
-        expected = structure(filled(source) if kind == "po" else source)
+        expected = structure(FILLED.get(kind, lambda it: it)(source))
     except Exception as error:  # The parser refuses some files; so they cannot be compared.
         return "not compared", repr(error)[:80]
     if kind == "po" and expected[1:] != (0, []):
         return "not compared", "msgfmt refuses it"
     with tempfile.TemporaryDirectory() as folder:
-        output = pathlib.Path(folder, "out." + kind)
-        command = [*arguments.program.split(), "translate", "--in", path, "--out", output, "--format", kind]
+        output = pathlib.Path(folder, "out" + path.suffix)
+        command = [*arguments.program.split(), "translate", "--in", path, "--out", output, "--format", path.suffix[1:].lower()]
         command += ["--model", arguments.model] if arguments.model else []
         if kind == "csv":
             n_columns = len(expected[0][0]) if expected[0] else 0
@@ -267,9 +330,11 @@ def files(folders, kinds, most, max_bytes):
     for folder in folders:
         for path in sorted(pathlib.Path(folder).expanduser().rglob("*")):
             for kind in kinds:
-                is_kind = path.suffix.lower() in KINDS[kind][0] and len(found[kind]) < most
+                is_kind = path.suffix.lower() in KINDS[kind].extensions and len(found[kind]) < most
                 if is_kind and path.is_file() and 0 < path.stat().st_size <= max_bytes:
-                    found[kind].setdefault(path.read_bytes(), path)
+                    content = path.read_bytes()
+                    if re.search(KINDS[kind].begins, content[:20_000].decode("utf-8", "replace")):
+                        found[kind].setdefault(content, path)
     return [(path, kind) for kind in kinds for path in found[kind].values()]
 
 
@@ -298,7 +363,7 @@ def main():
     for kind, count in counts.items():
         n_files = sum(count.values()) - count["not compared"]
         numbers = [n_files, *(count[it] for it in ("equal", "different", "refused", "crash", "not compared"))]
-        print("|", " | ".join([kind, *KINDS[kind][2:], *map(str, numbers)]), "|")
+        print("|", " | ".join([kind, KINDS[kind].kept, KINDS[kind].parser, *map(str, numbers)]), "|")
 
 
 if __name__ == "__main__":

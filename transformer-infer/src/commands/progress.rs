@@ -74,14 +74,14 @@ pub(crate) struct LineRate {
 }
 
 impl LineRate {
-    /// Starts the clock. Shows progress if `is_enabled`, and standard error is a terminal and standard input is not: a
-    /// user who types lines sees their translations.
+    /// Starts the clock. Shows progress if `is_enabled` and standard error is a terminal. If lines are typed, it must not
+    /// be enabled: the user sees their translations.
     pub(crate) fn new(is_enabled: bool) -> Self {
         Self {
             start: Instant::now(),
             shown: None,
             n_done: 0,
-            is_on: is_enabled && io::stderr().is_terminal() && !io::stdin().is_terminal(),
+            is_on: is_enabled && io::stderr().is_terminal(),
         }
     }
 

@@ -5,19 +5,18 @@ use std::io::Read;
 use std::path::Path;
 use std::str::FromStr;
 
-use encoding_rs::UTF_8;
-
-use super::html::html_file;
+use super::encoding::{Charset, decoded};
+use super::html::{self, Html};
 use super::json::Json;
 use super::markdown::Markdown;
 use super::package::Package;
-use super::pairs::{PairKind, Pairs};
+use super::pairs::{self, PairKind, Pairs};
 use super::parts::{PartReader, ReadParts};
 use super::po::Po;
 use super::source::Source;
 use super::subtitles::Subtitles;
 use super::table::Table;
-use super::xml::XmlFile;
+use super::xml::{self, XmlFile};
 use super::{
     HtmlOptions, JsonOptions, PackageKind, Paragraphs, PoOptions, ReadError, SubtitleKind,
     SubtitleOptions, TableOptions, XmlRules,
@@ -53,10 +52,23 @@ pub enum Format {
 
 /// A name or an extension that does not belong to a format.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{name}` is of no known format; choose {}", Format::names())]
+#[error("`{name}` is of no known format; {}", remedy(name))]
 pub struct FormatError {
     /// The name given.
     pub name: String,
+}
+
+/// Returns what to do with a file of another format.
+fn remedy(name: &str) -> String {
+    let name = name.to_ascii_lowercase();
+    let ends = |extensions: &[&str]| extensions.iter().any(|it| name.ends_with(it));
+    if ends(&["pdf"]) {
+        "extract its text with `pdftotext`, or translate the document that it was made from".into()
+    } else if ends(&["doc", "rtf", "xls", "ppt"]) {
+        "save it in a newer format, for example with LibreOffice".into()
+    } else {
+        format!("choose {}", Format::names())
+    }
 }
 
 /// Options for reading the formats; each field is for one format.
@@ -79,6 +91,9 @@ pub struct FormatOptions {
     pub json: JsonOptions,
     /// The rules for XML. Default: those of the format that the outermost element belongs to.
     pub xml: Option<XmlRules>,
+    /// The language of the translation, such as `de`, for translation memories. Default: the first in the file other
+    /// than the source's.
+    pub tgt_lang: Option<String>,
 }
 
 impl Default for FormatOptions {
@@ -92,6 +107,7 @@ impl Default for FormatOptions {
             po: PoOptions::default(),
             json: JsonOptions::default(),
             xml: None,
+            tgt_lang: None,
         }
     }
 }
@@ -112,11 +128,11 @@ const NAMES: &[(Format, &[&str])] = &[
     (Format::Pairs(PairKind::Yaml), &["yaml", "yml"]),
     (
         Format::Package(PackageKind::Docx),
-        &["docx", "docm", "dotx"],
+        &["docx", "docm", "dotx", "dotm"],
     ),
     (
         Format::Package(PackageKind::Pptx),
-        &["pptx", "pptm", "potx"],
+        &["pptx", "pptm", "ppsx", "potx"],
     ),
     (
         Format::Package(PackageKind::Xlsx),
@@ -124,10 +140,13 @@ const NAMES: &[(Format, &[&str])] = &[
     ),
     (
         Format::Package(PackageKind::OpenDocument),
-        &["odt", "ods", "odp", "ott"],
+        &["odt", "ods", "odp", "ott", "ots", "otp"],
     ),
     (Format::Package(PackageKind::Epub), &["epub"]),
-    (Format::Xml, &["xml", "xliff", "xlf", "resx", "resw", "ts"]),
+    (
+        Format::Xml,
+        &["xml", "xliff", "xlf", "resx", "resw", "ts", "tmx"],
+    ),
 ];
 
 impl Format {
@@ -152,7 +171,7 @@ impl Format {
     ///
     /// # Errors
     ///
-    /// Returns a [`ReadError`] if HTML is in an encoding that cannot be read, or if a package is not a zip file. All
+    /// Returns a [`ReadError`] if the file is in an encoding that cannot be read, or if a package is not a zip file. All
     /// other errors come with the parts: the document is read while they are taken.
     pub fn read(
         self,
@@ -160,23 +179,34 @@ impl Format {
         input: impl Read + Send + 'static,
         options: &FormatOptions,
     ) -> Result<PartReader, ReadError> {
+        let (input, charset) = decoded(&name, input, |head| match self {
+            Self::Html => html::declared(head),
+            Self::Xml => xml::declared(head),
+            Self::Pairs(PairKind::Properties) => pairs::encoding_of_properties(head),
+            _ => None,
+        })?;
+        let is_decoded = charset.is_some();
+        let charset = charset.unwrap_or(Charset::UTF_8);
         let table = |separator| Table::new(separator, options.table.clone());
         let format: Box<dyn ReadParts> = match self {
             Self::Text => Box::new(options.paragraphs),
             Self::Markdown => Box::new(Markdown),
-            Self::Html => return html_file(name, input, options.html),
+            Self::Html => Box::new(Html::new(options.html, is_decoded)),
             Self::Subtitles(kind) => Box::new(Subtitles::new(kind, options.subtitles.clone())),
             Self::Tsv => Box::new(table(None)),
             Self::Csv => Box::new(table(Some(options.csv_separator))),
             Self::Po => Box::new(Po::new(options.po)),
             Self::Json => Box::new(Json::new(options.json.clone())),
-            Self::Pairs(kind) => Box::new(Pairs::new(kind)),
+            Self::Pairs(kind) => Box::new(Pairs::new(kind, charset)),
             Self::Package(kind) => {
                 return Ok(PartReader::of_package(Package::new(name, input, kind)?));
             }
-            Self::Xml => Box::new(XmlFile(options.xml.clone())),
+            Self::Xml => Box::new(XmlFile {
+                rules: options.xml.clone(),
+                tgt_lang: options.tgt_lang.clone(),
+            }),
         };
-        Ok(PartReader::new(Source::new(name, input), format, UTF_8))
+        Ok(PartReader::new(Source::new(name, input), format, charset))
     }
 
     fn names() -> String {
@@ -204,5 +234,27 @@ impl FromStr for Format {
         found.map(|(format, _)| *format).ok_or_else(|| FormatError {
             name: name.to_owned(),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_that_cannot_be_read_are_refused_with_a_remedy() {
+        let error = |name| {
+            let refused = Format::of_path(Path::new(name)).expect_err("it is refused");
+            refused.to_string()
+        };
+        assert_eq!(
+            error("a.PDF"),
+            "`a.PDF` is of no known format; extract its text with `pdftotext`, or translate the document that it was made \
+             from"
+        );
+        assert_eq!(
+            error("a.doc"),
+            "`a.doc` is of no known format; save it in a newer format, for example with LibreOffice"
+        );
     }
 }

@@ -1,6 +1,7 @@
 //! The formats of documents. Each format is a reader of parts.
 
 mod build;
+mod encoding;
 mod error;
 mod escapes;
 mod html;

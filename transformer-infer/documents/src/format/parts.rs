@@ -4,9 +4,7 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::fmt;
 
-use encoding_rs::Encoding;
-
-use super::html::encoded;
+use super::encoding::Charset;
 use super::package::Package;
 use super::source::Source;
 use crate::{Mark, MarkKind, Part, Passage, Raw, ReadError};
@@ -35,7 +33,7 @@ pub(super) trait ReadParts: fmt::Debug + Send {
 #[derive(Debug)]
 pub struct PartReader {
     input: Input,
-    encoding: &'static Encoding,
+    encoding: Charset,
     queue: PartQueue,
     has_begun: bool,
     has_ended: bool,
@@ -56,20 +54,16 @@ pub(super) struct PartQueue(VecDeque<Part>);
 
 impl PartReader {
     /// Reads a document with a format. `encoding` is that of the file that the source was decoded from.
-    pub(super) fn new(
-        source: Source,
-        format: Box<dyn ReadParts>,
-        encoding: &'static Encoding,
-    ) -> Self {
+    pub(super) fn new(source: Source, format: Box<dyn ReadParts>, encoding: Charset) -> Self {
         Self::of(Input::Text(Box::new(source), format), encoding)
     }
 
     /// Reads a package.
     pub(super) fn of_package(package: Package) -> Self {
-        Self::of(Input::Package(Box::new(package)), encoding_rs::UTF_8)
+        Self::of(Input::Package(Box::new(package)), Charset::UTF_8)
     }
 
-    fn of(input: Input, encoding: &'static Encoding) -> Self {
+    fn of(input: Input, encoding: Charset) -> Self {
         Self {
             input,
             encoding,
@@ -109,7 +103,7 @@ impl PartReader {
     /// Returns a [`ReadError`] if a package cannot be made.
     pub fn written<'a>(&mut self, text: &'a str) -> Result<Cow<'a, [u8]>, ReadError> {
         match &mut self.input {
-            Input::Text(..) => Ok(encoded(text, self.encoding)),
+            Input::Text(..) => Ok(self.encoding.encode(text)),
             Input::Package(package) => package.write(text).map(|()| Cow::default()),
         }
     }

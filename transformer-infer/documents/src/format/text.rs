@@ -122,12 +122,13 @@ fn end_of_paragraph(text: &str, is_all: bool) -> usize {
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::encoding::Charset;
     use super::super::parts::PartReader;
     use super::*;
 
     fn read(text: &[u8], paragraphs: Paragraphs) -> PartReader {
         let source = Source::new("`a`".to_owned(), std::io::Cursor::new(text.to_owned()));
-        PartReader::new(source, Box::new(paragraphs), encoding_rs::UTF_8)
+        PartReader::new(source, Box::new(paragraphs), Charset::UTF_8)
     }
 
     fn passages(text: &str, paragraphs: Paragraphs) -> Vec<String> {

@@ -1,12 +1,21 @@
-//! Pages in the encodings that they declare.
+//! Files in the encodings that they declare.
 
 use super::Copies;
 use super::doubles::{LineTranslator, Writes, translate_document};
 use crate::format::{Format, FormatOptions, ReadError};
 
 fn translated(lines: &impl LineTranslator, page: &[u8]) -> Result<Vec<u8>, ReadError> {
-    let input = std::io::Cursor::new(page.to_owned());
-    let parts = Format::Html.read("a".to_owned(), input, &FormatOptions::default())?;
+    translated_as("html", lines, page)
+}
+
+fn translated_as(
+    format: &str,
+    lines: &impl LineTranslator,
+    file: &[u8],
+) -> Result<Vec<u8>, ReadError> {
+    let input = std::io::Cursor::new(file.to_owned());
+    let format: Format = format.parse().expect("it is a format");
+    let parts = format.read("a".to_owned(), input, &FormatOptions::default())?;
     translate_document(lines, parts)
 }
 
@@ -69,7 +78,7 @@ fn a_page_that_is_not_in_the_encoding_that_it_declares_is_refused() {
         .expect_err("this byte is in no text of it")
         .to_string();
     assert!(
-        message.starts_with("a, line 1: the page declares its encoding as `EUC-KR`"),
+        message.starts_with("a, line 1: the file declares its encoding as `EUC-KR`"),
         "{message}"
     );
     let error = translated(&Copies { most: 1000 }, b"<meta charset=klingon><p>a</p>");
@@ -94,4 +103,54 @@ fn the_mark_and_the_first_declaration_win_over_later_ones() {
 fn a_page_in_an_encoding_with_shifts_is_refused() {
     let page = b"<meta charset=iso-2022-jp><p>\x1b$B$\"\x1b(B</p>";
     assert!(translated(&Copies { most: 1000 }, page).is_err());
+}
+
+/// Translates a file, and checks that a copy equals it.
+fn check(format: &str, file: &[u8], lines: &impl LineTranslator) -> Vec<u8> {
+    let copy = translated_as(format, &Copies { most: 1000 }, file);
+    assert_eq!(copy.expect("the file is read"), file);
+    translated_as(format, lines, file).expect("the file is read")
+}
+
+#[test]
+fn xml_is_read_and_written_in_the_encoding_that_it_declares() {
+    let file = |encoding: &str, text: &[u8]| {
+        let start = format!("<?xml version='1.0' encoding='{encoding}'?><root><data><value>");
+        [start.as_bytes(), text, b"</value></data></root>"].concat()
+    };
+    for (encoding, text, expected) in [
+        ("windows-1252", &b"caf\xe9"[..], &b"\x80 \xef &#28450;"[..]),
+        // It has no euro sign, unlike on the web.
+        ("ISO-8859-1", b"caf\xe9", b"&#8364; \xef &#28450;"),
+        ("us-ascii", b"dog", b"&#8364; &#239; &#28450;"),
+    ] {
+        let lines = Writes::new(|_| "€ ï 漢".to_owned());
+        let found = check("resx", &file(encoding, text), &lines);
+        assert_eq!(found, file(encoding, expected));
+    }
+    let unknown = translated_as("resx", &Copies { most: 9 }, &file("klingon", b"dog"));
+    let message = unknown.expect_err("it is unknown").to_string();
+    assert!(
+        message.contains("declares its encoding as `klingon`"),
+        "{message}"
+    );
+}
+
+#[test]
+fn strings_with_the_byte_order_mark_of_utf16_stay_in_it() {
+    let file = |text: &str| {
+        let file = format!("\u{feff}\"key\" = \"{text}\";\n");
+        file.encode_utf16()
+            .flat_map(u16::to_le_bytes)
+            .collect::<Vec<u8>>()
+    };
+    let lines = Writes::new(|_| "大きさ".to_owned());
+    assert_eq!(check("strings", &file("A dog"), &lines), file("大きさ"));
+}
+
+#[test]
+fn properties_are_read_in_latin_1_if_they_are_not_utf8_and_written_with_escapes() {
+    let lines = Writes::new(|_| "naïf 漢".to_owned());
+    let found = check("properties", b"a = caf\xe9 noir\nb = caf\xe9\n", &lines);
+    assert_eq!(found, b"a = na\\u00eff \\u6f22\nb = na\\u00eff \\u6f22\n");
 }

@@ -1,6 +1,6 @@
 //! [`Translate`]: reads lines, and writes their translations.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -132,7 +132,7 @@ impl Translate {
             terms: TermReport::default(),
             checked: self.check.of_lines(&translator).map(CheckedLines::new),
             warnings,
-            line_rate: LineRate::new(from_input && !self.quiet),
+            line_rate: LineRate::new(from_input && !self.quiet && !io::stdin().is_terminal()),
         };
         let mut output = io::BufWriter::new(io::stdout().lock());
         if from_input {

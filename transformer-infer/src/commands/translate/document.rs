@@ -1,7 +1,7 @@
 //! `translate --in`: translates a document and keeps its markup.
 
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Read, Write};
+use std::io::{self, BufWriter, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 
 use transformer_core::lines::{LineError, STANDARD_INPUT, Unpacked};
@@ -89,7 +89,7 @@ impl<'a> Document<'a> {
 
     /// Translates the document. A file is written under another name and renamed at the end.
     pub(super) fn translate(&self, means: &Means<'_>) -> Result<(), CommandError> {
-        let parts = self.parts()?;
+        let parts = self.parts(means.translator)?;
         let Some(path) = self.output else {
             let mut output = BufWriter::new(io::stdout().lock());
             return self.write(means, parts, &mut output);
@@ -104,7 +104,7 @@ impl<'a> Document<'a> {
         kept.and_then(|()| file.finish()).map_err(failed)
     }
 
-    fn parts(&self) -> Result<PartReader, CommandError> {
+    fn parts(&self, translator: &Translator) -> Result<PartReader, CommandError> {
         let (name, input): (String, Box<dyn Read + Send>) = match self.input {
             None => (STANDARD_INPUT.to_owned(), Box::new(io::stdin())),
             Some(path) => {
@@ -119,7 +119,7 @@ impl<'a> Document<'a> {
                 (format!("`{}`", path.display()), Box::new(file))
             }
         };
-        let options = self.flags.format_options()?;
+        let options = self.flags.format_options(translator)?;
         let parts = Unpacked::new(input)
             .map_err(|error| ReadError::from(LineError::of_read(&name, 0, error)))
             .and_then(|input| self.format.read(name.clone(), input, &options));
@@ -143,7 +143,9 @@ impl<'a> Document<'a> {
         let protection = self.flags.protection()?;
         let protection = means.check.of_document(protection, means.translator);
         let mut translator = DocumentTranslator::new(&lines, &splitter, &protection);
-        let mut messages = Messages::new(means.is_quiet);
+        let is_typed = self.input.is_none() && io::stdin().is_terminal();
+        let mut messages =
+            Messages::new(means.is_quiet, LineRate::new(!means.is_quiet && !is_typed));
         let mut on_event = |event| messages.show(&event);
         let translated = translator.translate(parts, output, &mut on_event);
         messages.end();
@@ -180,10 +182,10 @@ struct Messages {
 }
 
 impl Messages {
-    fn new(is_quiet: bool) -> Self {
+    fn new(is_quiet: bool, line_rate: LineRate) -> Self {
         Self {
             is_quiet,
-            line_rate: LineRate::new(!is_quiet),
+            line_rate,
             n_warnings: 0,
         }
     }

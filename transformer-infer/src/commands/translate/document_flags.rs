@@ -184,9 +184,14 @@ impl DocumentFlags {
     }
 
     /// Returns the reading options of the formats.
-    pub(super) fn format_options(&self) -> Result<FormatOptions, CommandError> {
+    pub(super) fn format_options(
+        &self,
+        translator: &Translator,
+    ) -> Result<FormatOptions, CommandError> {
         let flags = &self.formats;
         let mut options = FormatOptions::default();
+        let language = translator.languages().tgt.as_ref();
+        options.tgt_lang = language.map(|it| it.as_str().to_owned());
         if flags.wrapped {
             options.paragraphs = Paragraphs::BlankLines;
         }

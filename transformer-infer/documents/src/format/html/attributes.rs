@@ -1,12 +1,12 @@
 //! The attributes of tags: settings for translation and encoding, and text to translate.
 
-use encoding_rs::{Encoding, ISO_2022_JP, UTF_8};
 use htmlize::unescape_attribute;
 
 use super::notation::Position;
 use super::segment::push_inline;
 use super::token::{Attribute, Tag};
 use crate::Part;
+use crate::format::encoding::Charset;
 use crate::format::items::Item;
 use crate::format::parts::PartQueue;
 
@@ -50,7 +50,7 @@ pub(super) fn keeps_line_ends(tag: &Tag, source: &str) -> Option<bool> {
 pub(super) struct Declared {
     pub(super) label: String,
     /// The encoding; `None` if the label is unknown or the encoding cannot be written.
-    pub(super) encoding: Option<&'static Encoding>,
+    pub(super) encoding: Option<Charset>,
 }
 
 /// Returns the encoding that a `meta` tag declares.
@@ -77,16 +77,9 @@ pub(super) fn declared_encoding(tag: &Tag, source: &str) -> Option<Declared> {
     if label.is_empty() || !label.bytes().all(is_sign) {
         return None;
     }
-    // Under the standard, a declaration of UTF-16 that can be read as ASCII means UTF-8.
-    let is_utf8 = label.starts_with("utf-16") || label.contains("unicode");
-    let encoding = match is_utf8 {
-        true => Some(UTF_8),
-        false => Encoding::for_label(label.as_bytes()),
-    };
     Some(Declared {
+        encoding: Charset::of_label(&label),
         label: declared,
-        // Documents are written in pieces, which an encoding with shifts would end in ASCII.
-        encoding: encoding.filter(|it| it.output_encoding() == *it && *it != ISO_2022_JP),
     })
 }
 

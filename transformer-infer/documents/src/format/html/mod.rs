@@ -16,11 +16,11 @@ mod tokenizer;
 mod tree;
 
 pub(super) use elements::{is_block, is_copied, is_void};
-pub(super) use encoding::encoded;
+pub(super) use encoding::declared;
 pub(super) use entity::entity;
 pub(super) use notation::HtmlNotation;
+pub(super) use reader::{Html, xhtml_parts};
 pub use reader::{HtmlOptions, html_parts};
-pub(super) use reader::{html_file, xhtml_parts};
 
 #[cfg(test)]
 mod tests;

@@ -2,23 +2,17 @@
 
 use std::io::Read;
 
-use encoding_rs::UTF_8;
-
 use super::assembler::{Assembler, MAX_MARKUP_BYTES};
 use super::attributes::{declared_encoding, tag_parts, translate};
 use super::elements::{Role, role};
-use super::encoding::decoded;
 use super::token::{Tag, TextMode, Token, TokenKind};
 use super::tokenizer::next_token;
 use super::tree::{MAX_DEPTH, Tree};
+use crate::format::encoding::{CONVERT, Charset};
 use crate::format::items::{Item, ItemKind};
 use crate::format::parts::{PartQueue, PartReader, ReadParts};
 use crate::format::source::Source;
 use crate::{Part, Raw, ReadError};
-
-/// The remedy for a page that declares another encoding.
-pub(super) const CONVERT: &str = "convert the file, for example with `iconv -f windows-1252 -t utf-8`, and change its \
-                       `<meta charset>` if it has one";
 
 /// Maximum size of a tag, comment or CDATA section, in bytes.
 const MAX_TOKEN_BYTES: usize = 1 << 24;
@@ -57,7 +51,7 @@ pub fn html_parts(
     options: HtmlOptions,
 ) -> Result<Vec<Part>, ReadError> {
     let html = Html::new(options, false);
-    PartReader::new(Source::new(name, input), Box::new(html), UTF_8).collect()
+    PartReader::new(Source::new(name, input), Box::new(html), Charset::UTF_8).collect()
 }
 
 /// Returns the parts of a page in XHTML, in which any element may end in its start tag.
@@ -65,23 +59,7 @@ pub(in crate::format) fn xhtml_parts(name: String, text: String) -> Result<Vec<P
     let mut html = Html::new(HtmlOptions::default(), false);
     html.tree.is_xml = true;
     let source = Source::new(name, std::io::Cursor::new(text));
-    PartReader::new(source, Box::new(html), UTF_8).collect()
-}
-
-/// Starts reading a file in its declared encoding.
-pub(in crate::format) fn html_file(
-    name: String,
-    input: impl Read + Send + 'static,
-    options: HtmlOptions,
-) -> Result<PartReader, ReadError> {
-    let (input, encoding) = decoded(&name, input)?;
-    let html = Html::new(options, encoding.is_some());
-    let source = Source::new(name, input);
-    Ok(PartReader::new(
-        source,
-        Box::new(html),
-        encoding.unwrap_or(UTF_8),
-    ))
+    PartReader::new(source, Box::new(html), Charset::UTF_8).collect()
 }
 
 /// A reader of HTML that follows browsers: any input is HTML.
@@ -90,7 +68,7 @@ pub(in crate::format) fn html_file(
 /// and elements that are not translated, such as `code`, are its points. Everything else is copied. Memory is bounded:
 /// a passage has at most about 128 KiB of text, and a tag or comment 16 MiB.
 #[derive(Debug)]
-struct Html {
+pub(in crate::format) struct Html {
     options: HtmlOptions,
     /// True if the page was decoded, so that its declaration of an encoding no longer matters.
     is_decoded: bool,
@@ -124,7 +102,7 @@ impl ReadParts for Html {
 }
 
 impl Html {
-    fn new(options: HtmlOptions, is_decoded: bool) -> Self {
+    pub(in crate::format) fn new(options: HtmlOptions, is_decoded: bool) -> Self {
         Self {
             options,
             is_decoded,
@@ -191,7 +169,7 @@ impl Html {
             return Err(file.error(problem, "end them with their end tags"));
         }
         if let Some(declared) = declared_encoding(tag, file.text())
-            && declared.encoding != Some(UTF_8)
+            && declared.encoding != Some(Charset::UTF_8)
             && !self.is_decoded
         {
             let label = declared.label;

@@ -4,4 +4,4 @@ mod reader;
 mod text;
 
 pub use reader::PairKind;
-pub(super) use reader::Pairs;
+pub(super) use reader::{Pairs, encoding_of_properties};

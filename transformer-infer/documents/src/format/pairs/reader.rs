@@ -5,6 +5,7 @@ use std::sync::{Arc, LazyLock};
 use regex::Regex;
 
 use super::text::{PairText, PlainYaml, Quotes, is_plain};
+use crate::format::encoding::Charset;
 use crate::format::parts::{PartQueue, ReadParts};
 use crate::format::source::{MAX_RECORD_BYTES, Source, split_line_end};
 use crate::kinds::pattern;
@@ -26,6 +27,7 @@ pub enum PairKind {
 #[derive(Debug)]
 pub(in crate::format) struct Pairs {
     kind: PairKind,
+    charset: Charset,
     /// True inside of a comment of several lines.
     is_comment: bool,
     /// The indentation of the key of a block of YAML.
@@ -55,9 +57,10 @@ static BLOCK: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"(?::|^[ ]*(?:- +)*-)[ \t]+[|>][-+0-9]*[ \t]*(?:[ \t]#.*)?\r?\n?$"));
 
 impl Pairs {
-    pub(in crate::format) fn new(kind: PairKind) -> Self {
+    pub(in crate::format) fn new(kind: PairKind, charset: Charset) -> Self {
         Self {
             kind,
+            charset,
             is_comment: false,
             block: None,
             next: None,
@@ -177,7 +180,7 @@ impl Pairs {
     fn notation(&self, record: &str, quotes: Quotes) -> Arc<dyn Notation> {
         let has = |escape| record.is_ascii() && record.contains(escape);
         let is_ascii = match quotes {
-            Quotes::Properties => !self.has_raw,
+            Quotes::Properties => !self.has_raw || self.charset != Charset::UTF_8 || has("\\u"),
             Quotes::DoubleYaml => has("\\u") || has("\\U") || has("\\x"),
             Quotes::Double | Quotes::Single | Quotes::Plain => has("\\u"),
         };
@@ -247,6 +250,15 @@ impl ReadParts for Pairs {
         parts.push_verbatim(&(record.split_off(end) + &blank));
         Ok(true)
     }
+}
+
+/// Returns the encoding of properties by their first bytes: UTF-8, or else ISO 8859-1, which Java prescribed up to
+/// version 8.
+pub(in crate::format) fn encoding_of_properties(head: &[u8]) -> Option<Charset> {
+    let error = std::str::from_utf8(head).err();
+    error
+        .and_then(|it| it.error_len())
+        .map(|_| Charset::LATIN_1)
 }
 
 /// Returns the number of spaces at the start of a line.

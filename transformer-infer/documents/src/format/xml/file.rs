@@ -1,18 +1,26 @@
 //! [`XmlFile`]: reads an XML document by the table of its format.
 
-use super::rules::{Element, ROOTS, XmlRules};
+use super::rules::{Element, ROOTS, XmlKind, XmlRules, attribute};
 use super::table::table_parts;
 use super::token::{TokenKind, each_token};
 use crate::ReadError;
+use crate::format::encoding::{CONVERT, Charset};
 use crate::format::parts::{PartQueue, ReadParts};
 use crate::format::source::Source;
+
+const LANGUAGES: &str = "set `srclang` of the `header`, and use a model that names its languages";
 
 /// Maximum size of an XML document, in bytes; it is read as a whole.
 pub(in crate::format) const MAX_XML_BYTES: usize = 1 << 26;
 
-/// A reader of an XML document: by these rules, or by those of the format that its outermost element belongs to.
+/// A reader of an XML document.
 #[derive(Debug)]
-pub(in crate::format) struct XmlFile(pub(in crate::format) Option<XmlRules>);
+pub(in crate::format) struct XmlFile {
+    /// The rules, if they are not those of the format that the outermost element belongs to.
+    pub(in crate::format) rules: Option<XmlRules>,
+    /// The language of the translation, for files with several.
+    pub(in crate::format) tgt_lang: Option<String>,
+}
 
 impl ReadParts for XmlFile {
     fn read_parts(
@@ -29,24 +37,30 @@ impl ReadParts for XmlFile {
             }
         }
         let text = source.take(source.text().len());
-        if let Some(encoding) = other_encoding(&text) {
-            let problem =
-                format!("the document declares its encoding as `{encoding}`, expected UTF-8");
-            return Err(source.syntax(
-                1,
-                problem,
-                "convert it, for example with `xmllint --encode UTF-8`",
-            ));
+        let label = label(&text).filter(|it| charset(it).is_none());
+        if let Some(label) = label {
+            let problem = format!("the document declares its encoding as `{label}`");
+            return Err(source.syntax(1, problem, CONVERT));
         }
         let root = each_token(&text).find_map(|it| Some(Element::of(&it, "")?.name));
         let root = root.unwrap_or_default();
         let known = ROOTS.iter().find(|(name, _)| *name == root);
-        let known = || known.map(|(_, kind)| kind.rules());
-        let Some(rules) = self.0.clone().or_else(known) else {
-            let problem = format!(
-                "expected the element `resources`, `root`, `TS` or `xliff` outermost, found `{root}`"
-            );
-            return Err(source.syntax(1, problem, "give rules for another format"));
+        let rules = match (&self.rules, known) {
+            (Some(rules), _) => rules.clone(),
+            (None, Some((_, XmlKind::Tmx))) => XmlRules {
+                filled: Some(
+                    self.languages(&text)
+                        .map_err(|it| source.syntax(1, it, LANGUAGES))?,
+                ),
+                ..XmlKind::Tmx.rules()
+            },
+            (None, Some((_, kind))) => kind.rules(),
+            (None, None) => {
+                let problem = format!(
+                    "expected the element `resources`, `root`, `TS`, `xliff` or `tmx` outermost, found `{root}`"
+                );
+                return Err(source.syntax(1, problem, "give rules for another format"));
+            }
         };
         let found = table_parts(&text, &rules);
         parts
@@ -55,14 +69,53 @@ impl ReadParts for XmlFile {
     }
 }
 
-/// Returns the encoding that the document declares, if its text may not be written as UTF-8.
-fn other_encoding(text: &str) -> Option<&str> {
+impl XmlFile {
+    /// Returns the variants of a unit in the languages of the source and of the translation.
+    fn languages(&self, memory: &str) -> Result<[String; 2], &'static str> {
+        let of = |name: &'static str, key: &'static str| {
+            let elements = each_token(memory).filter_map(move |it| {
+                let element = Element::of(&it, "")?;
+                attribute(element.tag, key).filter(|_| element.name == name)
+            });
+            elements.filter(|it| *it != "*all*")
+        };
+        let src = of("header", "srclang").next();
+        let src = src.ok_or("the header of the memory names no source language")?;
+        let other = || {
+            of("tuv", "xml:lang")
+                .find(|it| *it != src)
+                .map(str::to_owned)
+        };
+        let tgt = self.tgt_lang.clone().or_else(other);
+        let tgt = tgt.ok_or("the language of the translation is not known")?;
+        Ok([
+            format!("tuv[xml:lang={src}]"),
+            format!("tuv[xml:lang={tgt}*]"),
+        ])
+    }
+}
+
+/// Returns the encoding that a document declares, if it is known.
+pub(in crate::format) fn declared(head: &[u8]) -> Option<Charset> {
+    charset(label(&String::from_utf8_lossy(head))?)
+}
+
+/// Returns the encoding of a name.
+fn charset(label: &str) -> Option<Charset> {
+    match label.to_ascii_lowercase().as_str() {
+        "us-ascii" | "ascii" => Some(Charset::UpTo(0x7f)),
+        "iso-8859-1" | "latin1" => Some(Charset::LATIN_1),
+        label => Charset::of_label(label),
+    }
+}
+
+/// Returns the name of the encoding in the declaration of a document.
+fn label(text: &str) -> Option<&str> {
     let first = each_token(text).next()?;
     let is_declaration = first.kind == TokenKind::Declaration && first.source.starts_with("<?xml");
     let (_, after) = first
         .source
         .split_once("encoding")
         .filter(|_| is_declaration)?;
-    let name = after.split(['"', '\'']).nth(1)?;
-    (!name.eq_ignore_ascii_case("utf-8")).then_some(name)
+    after.split(['"', '\'']).nth(1)
 }

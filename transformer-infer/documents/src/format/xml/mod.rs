@@ -12,7 +12,7 @@ mod runs;
 mod table;
 mod token;
 
-pub(super) use file::{MAX_XML_BYTES, XmlFile};
+pub(super) use file::{MAX_XML_BYTES, XmlFile, declared};
 pub use options::XmlOptions;
 pub use reader::xml_parts;
 pub(super) use rules::XmlKind;

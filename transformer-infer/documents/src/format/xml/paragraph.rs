@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::notation::resolved;
+use super::notation::{resolved, split_at_entities};
 use super::rules::{Element, RunNames};
 use super::runs::{Markup, Runs, raw};
-use super::table::{Document, has_letters, invisible};
+use super::table::{Document, has_letters, markup_item};
 use super::token::{TokenKind, partners, tokens};
 use crate::Part;
 use crate::format::build::build_passage;
@@ -130,7 +130,7 @@ impl<'d, 'a> Paragraph<'d, 'a> {
             let whole = self.document.element(at);
             at = whole.end;
             match Element::of(&token, &self.names.run) {
-                Some(it) if it.name == self.names.text => {
+                Some(it) if it.name == self.names.text && self.is_text(&whole) => {
                     let source = self.document.source(self.document.content(&whole));
                     let text = resolved(&source).into_owned();
                     // Spaces have the formatting of the words around them.
@@ -149,6 +149,12 @@ impl<'d, 'a> Paragraph<'d, 'a> {
             }
         }
         self.junk(run.end - 1..run.end);
+    }
+
+    /// Returns whether an element has text only, without entities of the document.
+    fn is_text(&self, whole: &Range<usize>) -> bool {
+        let mut content = self.document.tokens[self.document.content(whole)].iter();
+        content.all(|it| it.kind == TokenKind::Text && split_at_entities(it.source).len() == 1)
     }
 
     /// Reads a field from its first run, and returns the index after it. The text of a link is translated; other fields
@@ -270,8 +276,7 @@ impl<'d, 'a> Paragraph<'d, 'a> {
         let raw = raw(markup, parts.clone());
         self.items.push(Item {
             raw,
-            is_visible,
-            ..invisible(kind, parts)
+            ..markup_item(kind, parts, is_visible)
         });
     }
 

@@ -31,6 +31,8 @@ pub struct XmlRules {
     pub has_escapes: bool,
     /// The element with the source text, and its sibling for the translation, which is filled if it is empty.
     pub filled: Option<[String; 2]>,
+    /// The element inside of both that has the text, if they have others, too.
+    pub filled_text: Option<String>,
     /// The names of the runs of a paragraph, in formats in which each piece of text has its own formatting.
     pub runs: Option<RunNames>,
 }
@@ -72,14 +74,17 @@ pub(in crate::format) enum XmlKind {
     QtLinguist,
     /// XLIFF 1.2 and 2.
     Xliff,
+    /// Translation memories.
+    Tmx,
 }
 
 /// The outermost elements of the formats that are a single XML document.
-pub(super) const ROOTS: [(&str, XmlKind); 4] = [
+pub(super) const ROOTS: [(&str, XmlKind); 5] = [
     ("resources", XmlKind::Android),
     ("root", XmlKind::Resx),
     ("TS", XmlKind::QtLinguist),
     ("xliff", XmlKind::Xliff),
+    ("tmx", XmlKind::Tmx),
 ];
 
 impl XmlKind {
@@ -133,7 +138,9 @@ impl XmlKind {
                 dropped: names("text:soft-page-break"),
                 ..XmlRules::default()
             },
-            Self::Android | Self::Resx | Self::QtLinguist | Self::Xliff => self.resources(),
+            Self::Android | Self::Resx | Self::QtLinguist | Self::Xliff | Self::Tmx => {
+                self.resources()
+            }
         }
     }
 
@@ -174,6 +181,14 @@ impl XmlKind {
                 visible: names("*"),
                 ordered: names("bpt ept bx ex sc ec sm em"),
                 filled: Some(["source".to_owned(), "target".to_owned()]),
+                ..XmlRules::default()
+            },
+            // The languages of `filled` are those of the file.
+            Self::Tmx => XmlRules {
+                inline: names("hi"),
+                visible: names("*"),
+                ordered: names("bpt ept it ph ut"),
+                filled_text: Some("seg".to_owned()),
                 ..XmlRules::default()
             },
             Self::Word | Self::Drawing | Self::Sheet | Self::OpenDocument => self.rules(),
@@ -219,7 +234,8 @@ impl<'a> Element<'a> {
         rules.iter().any(|rule| self.matches(rule))
     }
 
-    fn matches(&self, rule: &str) -> bool {
+    /// Returns whether a rule names the element.
+    pub(super) fn matches(&self, rule: &str) -> bool {
         let (rule, condition) = match rule.strip_suffix(']').and_then(|it| it.split_once('[')) {
             Some((rule, condition)) => (rule, Some(condition)),
             None => (rule, None),
@@ -259,6 +275,18 @@ pub(super) fn attribute<'a>(tag: &'a str, name: &str) -> Option<&'a str> {
         if let (true, Some(value), Some(quote)) = (begins, value, quote) {
             return value[1..].split(quote).next();
         }
+    }
+}
+
+/// Returns the tags of an element that a rule names.
+pub(super) fn tags(rule: &str) -> [String; 2] {
+    let attribute = rule.strip_suffix(']').and_then(|it| it.split_once('['));
+    match attribute.and_then(|(name, it)| Some((name, it.split_once('=')?))) {
+        Some((name, (key, value))) => {
+            let value = value.trim_end_matches('*');
+            [format!("<{name} {key}=\"{value}\">"), format!("</{name}>")]
+        }
+        None => [format!("<{rule}>"), format!("</{rule}>")],
     }
 }
 

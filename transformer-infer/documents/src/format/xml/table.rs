@@ -9,7 +9,7 @@ use super::android;
 use super::notation::{XmlText, resolved, split_at_entities};
 use super::paragraph::Paragraph;
 use super::reader::push_lines;
-use super::rules::{Element, XmlRules, attribute};
+use super::rules::{Element, XmlRules, attribute, tags};
 use super::token::{Token, TokenKind, each_token, partners, tokens};
 use crate::format::items::{Item, ItemKind};
 use crate::format::parts::PartQueue;
@@ -22,6 +22,10 @@ const MAX_DEPTH: usize = 512;
 
 /// Maximum depth of passages inside of others; deeper ones are copied. Time and memory grow with it.
 const MAX_PASSAGE_DEPTH: usize = 8;
+
+/// Maximum number of tokens back from an element with source text to the first of its siblings; it is copied if there
+/// are more.
+const MAX_TOKENS_BACK: usize = 10_000;
 
 /// Maximum number of items back to the start of a pair that goes on.
 const MAX_ITEMS_BACK: usize = 1000;
@@ -145,7 +149,7 @@ impl<'a> Document<'a> {
             let is_source = rules
                 .filled
                 .as_ref()
-                .is_some_and(|it| it[0] == element.name);
+                .is_some_and(|it| element.matches(&it[0]));
             let is_passage = element.is_in(&rules.passages);
             at = whole.end;
             let depth = self.passage_depth.get();
@@ -156,7 +160,7 @@ impl<'a> Document<'a> {
             }
             self.passage_depth.set(depth + usize::from(is_text));
             if is_source {
-                at = self.fill(&whole, range.end, parts);
+                at = self.fill(&whole, &range, parts);
             } else {
                 parts.push_verbatim(token.source);
                 match is_passage {
@@ -248,7 +252,11 @@ impl<'a> Document<'a> {
             } else if let Some(element) = Element::of(token, parent) {
                 self.markup(element, whole.clone(), items);
             } else {
-                items.push(invisible(ItemKind::Point, vec![self.verbatim(at..at + 1)]));
+                items.push(markup_item(
+                    ItemKind::Point,
+                    vec![self.verbatim(at..at + 1)],
+                    false,
+                ));
             }
             at = whole.end;
         }
@@ -279,13 +287,15 @@ impl<'a> Document<'a> {
             self.mixed(self.content(&whole), element.name, items);
             items.push(Item::new(ItemKind::Close(name), last.source));
         } else if element.is_in(&rules.ordered) {
-            items.push(invisible(ItemKind::Break, vec![self.verbatim(whole)]));
+            items.push(markup_item(
+                ItemKind::Break,
+                vec![self.verbatim(whole)],
+                false,
+            ));
         } else {
             let parts = self.inner(element, whole);
-            match element.is_in(&rules.visible) {
-                true => items.push(Item::of_parts(ItemKind::Point, parts)),
-                false => items.push(invisible(ItemKind::Point, parts)),
-            }
+            let is_visible = element.is_in(&rules.visible);
+            items.push(markup_item(ItemKind::Point, parts, is_visible));
         }
     }
 
@@ -318,73 +328,96 @@ impl<'a> Document<'a> {
     }
 
     /// Adds an element with source text, and its translation to the sibling for it, if that is empty or missing.
-    /// Returns the index of the token after what was added; `end` is that of the parent.
-    fn fill(&self, source: &Range<usize>, end: usize, parts: &mut PartQueue) -> usize {
+    /// Returns the index of the token after what was added; `parent` is the content of the element around both.
+    fn fill(&self, source: &Range<usize>, parent: &Range<usize>, parts: &mut PartQueue) -> usize {
         let Some([name, target]) = &self.rules.filled else {
             return source.end;
         };
+        parts.push_verbatim(&self.source(source.clone()));
+        if source.start - parent.start > MAX_TOKENS_BACK {
+            return source.end;
+        }
         let is_blank = |range: Range<usize>| {
             let mut tokens = self.tokens[range].iter();
             tokens.all(|it| it.kind == TokenKind::Text && it.source.trim().is_empty())
         };
-        let mut siblings = source.end..source.end;
-        // The end of the source, and of its copy in segments.
-        let mut source_end = source.end;
-        let segments = format!("seg-{name}");
-        // The sibling may come after notes.
-        let found = loop {
-            if siblings.end >= end {
-                break None;
-            }
-            let whole = self.element(siblings.end);
-            match self.tokens[siblings.end].kind {
-                TokenKind::Start(it) | TokenKind::Empty(it) if it == target.as_str() => {
-                    break Some(whole);
-                }
-                TokenKind::Start(it) if it == name.as_str() => break None,
-                TokenKind::End(_) => break None,
-                TokenKind::Start(it) if it == segments => {
-                    (siblings.end, source_end) = (whole.end, whole.end);
-                }
-                _ => siblings.end = whole.end,
-            }
+        let text_of = |whole: Range<usize>| match &self.rules.filled_text {
+            Some(name) => self.child(&self.content(&whole), name),
+            None => Some(whole),
         };
-        let content = self.content(source);
+        let (found, source_end) = self.target_of(source, parent, [name, target]);
+        let slot = found.clone().and_then(text_of);
+        let is_filled = match &slot {
+            Some(slot) => slot.start < source.end || !is_blank(self.content(slot)),
+            None => found.is_some(),
+        };
         let mut translated = PartQueue::default();
-        let is_filled = found.as_ref().is_some_and(|it| !is_blank(self.content(it)));
-        self.push_mixed(content, "", &mut translated);
+        if let Some(text) = text_of(source.clone()).filter(|_| !is_filled) {
+            self.push_mixed(self.content(&text), "", &mut translated);
+        }
         let translated = translated.into_parts();
-        let has_text = translated.iter().any(|it| matches!(it, Part::Passage(_)));
-        parts.push_verbatim(&self.source(source.clone()));
-        if is_filled || !has_text {
+        if !translated.iter().any(|it| matches!(it, Part::Passage(_))) {
             return source.end;
         }
-        let end = match found {
+        let (before, open, close) = match &slot {
             None => {
-                parts.push_verbatim(&self.source(source.end..source_end));
-                parts.push_verbatim(&format!("<{target}>"));
-                source_end
+                let [open, close] = tags(target);
+                let [inner, end] = self
+                    .rules
+                    .filled_text
+                    .as_deref()
+                    .map(tags)
+                    .unwrap_or_default();
+                (source.end..source_end, open + &inner, end + &close)
             }
-            Some(whole) => {
-                parts.push_verbatim(&self.source(siblings));
-                let tag = self.tokens[whole.start].source;
-                match tag.strip_suffix("/>") {
-                    Some(tag) => parts.push_verbatim(&format!("{}>", tag.trim_end())),
-                    None => parts.push_verbatim(tag),
-                }
-                whole.end
+            Some(slot) => {
+                let tag = self.tokens[slot.start].source;
+                let tag = tag
+                    .strip_suffix("/>")
+                    .map(|it| format!("{}>", it.trim_end()));
+                let name = Element::of(&self.tokens[slot.start], "").map_or("", |it| it.name);
+                let open = tag.unwrap_or_else(|| self.tokens[slot.start].source.to_owned());
+                (source.end..slot.start, open, format!("</{name}>"))
             }
         };
+        let end = slot.map_or(before.end, |it| it.end);
+        parts.push_verbatim(&(self.source(before) + &open));
         parts.extend(translated);
-        parts.push_verbatim(&format!("</{target}>"));
+        parts.push_verbatim(&close);
         end
+    }
+
+    /// Returns the sibling for the translation of an element, if there is one, and the end of the source, or of its copy in
+    /// segments. The sibling may come after notes; one before the source belongs to another, or was filled.
+    fn target_of(
+        &self,
+        source: &Range<usize>,
+        parent: &Range<usize>,
+        [name, target]: [&str; 2],
+    ) -> (Option<Range<usize>>, usize) {
+        let mut source_end = source.end;
+        let segments = format!("seg-{name}");
+        let mut at = parent.start;
+        while at < parent.end {
+            let whole = self.element(at);
+            let element = Element::of(&self.tokens[at], "");
+            match element.filter(|_| whole != *source) {
+                Some(it) if it.matches(target) => return (Some(whole), source_end),
+                Some(it) if it.matches(name) && at >= source.end => break,
+                Some(it) if it.name == segments => source_end = whole.end,
+                _ => {}
+            }
+            at = whole.end;
+        }
+        (None, source_end)
     }
 }
 
-/// Makes markup that does not separate words.
-pub(super) fn invisible(kind: ItemKind, parts: Vec<Part>) -> Item {
+/// Makes markup, which separates words if it is visible.
+pub(super) fn markup_item(kind: ItemKind, parts: Vec<Part>, is_visible: bool) -> Item {
     Item {
-        is_visible: false,
+        is_visible,
+        has_inner_space: is_visible,
         ..Item::of_parts(kind, parts)
     }
 }

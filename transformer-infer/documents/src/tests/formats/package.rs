@@ -6,7 +6,7 @@ use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
 use crate::format::{Format, FormatOptions};
-use crate::tests::doubles::{LineTranslator, translate_document};
+use crate::tests::doubles::{LineTranslator, Writes, translate_document};
 use crate::tests::{Copies, Reverses};
 
 const COPIES: Copies = Copies { most: 1000 };
@@ -337,4 +337,25 @@ fn names_of_columns_of_tables_are_copied() {
     let found = entries(&translated.expect("it can be read"));
     let texts: Vec<&str> = found.iter().map(|it| it.1.as_str()).collect();
     assert_eq!(texts, [&strings("CATS TWO"), table, &comments("CATS TWO")]);
+}
+
+#[test]
+fn line_breaks_separate_words_from_punctuation() {
+    let lines = Writes::new(|line| {
+        assert_eq!(line.text, "See a dog --here");
+        line.text.to_owned()
+    });
+    let text = "<w:p><w:r><w:t>See a dog</w:t><w:br/><w:t>--here</w:t></w:r></w:p>";
+    assert_eq!(translated(&lines, "docx", "word/document.xml", text), text);
+}
+
+#[test]
+fn text_with_markup_or_entities_of_the_document_is_copied() {
+    for content in ["<w:x>A cat</w:x>", "a &cat; b", "<![CDATA[a <cat>]]>"] {
+        let copied = format!("<w:r><w:t>{content}</w:t></w:r>");
+        word(
+            &format!("<w:r><w:t xml:space=\"preserve\">See dogs </w:t></w:r>{copied}"),
+            &format!("<w:r><w:t xml:space=\"preserve\">DOGS SEE </w:t><w:t>{content}</w:t></w:r>"),
+        );
+    }
 }

@@ -93,6 +93,14 @@ fn properties_are_ascii_unless_the_file_is_not() {
 }
 
 #[test]
+fn a_property_with_escapes_keeps_them_in_a_file_with_other_characters() {
+    let text = "a = Ein Caf\u{e9}\nb = Ein Caf\\u00e9\n";
+    let parts = read("properties", text).expect("it can be read");
+    let changed = check::with_texts(&parts, |_| "Größe".to_owned());
+    assert_eq!(written(&changed), "a = Größe\nb = Gr\\u00f6\\u00dfe\n");
+}
+
+#[test]
 fn a_string_of_many_lines_takes_linear_time() {
     let source = format!("\"a\" = \"{}\";\n", "dog\n".repeat(200_000));
     let parts = read("strings", &source).expect("it can be read");

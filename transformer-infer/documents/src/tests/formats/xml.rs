@@ -133,7 +133,7 @@ fn elements_that_are_nested_too_deeply_are_refused() {
 }
 
 #[test]
-fn another_root_or_encoding_is_refused() {
+fn another_root_is_refused() {
     let error = |format, text| {
         read(&Reverses, format, text)
             .expect_err("it is refused")
@@ -141,13 +141,8 @@ fn another_root_or_encoding_is_refused() {
     };
     assert_eq!(
         error("ts", "const a = 1;"),
-        "a, line 1: expected the element `resources`, `root`, `TS` or `xliff` outermost, found ``; give rules for another \
-         format"
-    );
-    assert_eq!(
-        error("resx", "<?xml version='1.0' encoding='ISO-8859-1'?><root/>"),
-        "a, line 1: the document declares its encoding as `ISO-8859-1`, expected UTF-8; convert it, for example with \
-         `xmllint --encode UTF-8`"
+        "a, line 1: expected the element `resources`, `root`, `TS`, `xliff` or `tmx` outermost, found ``; give rules for \
+         another format"
     );
 }
 
@@ -190,4 +185,62 @@ fn text_of_android_does_not_become_a_reference() {
     let parts = check::read(Format::Xml, &FormatOptions::default(), source.as_bytes());
     let changed = check::with_texts(&parts.expect("it can be read"), |_| "?dog".to_owned());
     assert_eq!(check::written(&changed), string("\\?dog"));
+}
+
+/// Returns a translation memory of one unit, with these variants.
+fn memory(srclang: &str, variants: &str) -> String {
+    format!(
+        "<tmx version=\"1.4\"><header srclang=\"{srclang}\"/><body><tu><note>A note</note>{variants}</tu></body></tmx>"
+    )
+}
+
+const EN: &str =
+    "<tuv xml:lang=\"en\"><prop type=\"x\">a</prop><seg>A <hi>dog</hi><ph>&lt;br></ph></seg></tuv>";
+
+#[test]
+fn a_missing_variant_of_a_translation_memory_is_added() {
+    let options = FormatOptions {
+        tgt_lang: Some("de".to_owned()),
+        ..FormatOptions::default()
+    };
+    let input = Cursor::new(memory("en", EN).into_bytes());
+    let reader = Format::Xml.read("a".to_owned(), input, &options);
+    let translated = translate_document(&Reverses, reader.expect("it can be read"));
+    let translated = String::from_utf8(translated.expect("it can be read"));
+    let de = "<tuv xml:lang=\"de\"><seg><hi>DOG</hi> A<ph>&lt;br></ph></seg></tuv>";
+    let expected = memory("en", &format!("{EN}{de}"));
+    assert_eq!(translated.expect("it is text"), expected);
+}
+
+#[test]
+fn empty_variants_of_a_translation_memory_are_filled() {
+    let fr = "<tuv xml:lang=\"fr\"><seg>Un chien</seg></tuv>";
+    let de = |seg: &str| format!("<tuv xml:lang=\"de-AT\"><prop>b</prop>{seg}</tuv>");
+    for empty in ["<seg/>", "<seg></seg>"] {
+        let source = memory("en", &format!("{EN}{}{fr}", de(empty)));
+        let filled = de("<seg><hi>DOG</hi> A<ph>&lt;br></ph></seg>");
+        let found = read(&Reverses, "tmx", &source).expect("it can be read");
+        assert_eq!(found, memory("en", &format!("{EN}{filled}{fr}")));
+    }
+    for done in [format!("{EN}{fr}"), format!("{fr}{EN}")] {
+        let source = memory("en", &done);
+        assert_eq!(
+            read(&Reverses, "tmx", &source).expect("it can be read"),
+            source
+        );
+    }
+}
+
+#[test]
+fn a_translation_memory_without_languages_is_refused() {
+    let error = |srclang, variants| {
+        let read = read(&Reverses, "tmx", &memory(srclang, variants));
+        read.expect_err("it is refused").to_string()
+    };
+    assert_eq!(
+        error("*all*", EN),
+        "a, line 1: the header of the memory names no source language; set `srclang` of the `header`, and use a model \
+         that names its languages"
+    );
+    assert!(error("en", EN).contains("the language of the translation is not known"));
 }
