@@ -8,6 +8,7 @@ use super::kinds::Keep;
 use super::line::DocumentLine;
 use super::marks::{Form, Sentence};
 use super::protection::Item;
+use transformer_search::Search;
 
 /// The search for a translation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -21,6 +22,26 @@ pub enum Way {
     LowerCase,
     /// With a wider beam; the first hypothesis with the fewest faults is taken.
     Wide,
+}
+
+impl Way {
+    /// Groups lines by the searches for their ways, which are derived from the usual one.
+    pub fn groups<T>(
+        lines: impl IntoIterator<Item = (Self, T)>,
+        usual: &Search,
+    ) -> impl Iterator<Item = (Search, Vec<T>)> {
+        let searches = [usual.clone(), usual.without_repeats(), usual.widened()];
+        let mut groups = searches.map(|search| (search, Vec::new()));
+        for (way, line) in lines {
+            let group = match way {
+                Self::Usual | Self::LowerCase => 0,
+                Self::NoRepeats => 1,
+                Self::Wide => 2,
+            };
+            groups[group].1.push(line);
+        }
+        groups.into_iter().filter(|(_, lines)| !lines.is_empty())
+    }
 }
 
 /// The form and the search in which a sentence is translated.
@@ -182,21 +203,6 @@ impl Sentence {
         protection.faults_of(&sentence.text, &sentence.kept, text)
     }
 
-    /// Returns the index of the first of several translations with the fewest faults.
-    pub(super) fn best_of<'a>(
-        &self,
-        attempt: Attempt,
-        texts: impl Iterator<Item = &'a str>,
-        protection: &Protection,
-    ) -> usize {
-        let faults = texts.map(|text| {
-            let text = attempt.written(text.to_owned(), protection);
-            self.faults(attempt, &text, protection).weight()
-        });
-        let best = faults.enumerate().min_by_key(|(_, weight)| *weight);
-        best.map_or(0, |(index, _)| index)
-    }
-
     /// Returns the further attempts after a faulty translation, the next one last.
     fn ways(&self, form: Form, faults: Faults) -> Vec<Attempt> {
         let can_hide = form != Form::Hidden && self.has_hidden();
@@ -222,7 +228,7 @@ impl Sentence {
 
 impl Attempt {
     /// Returns a translation as it is written: in capitals if the source was. Its length in bytes stays the same.
-    pub fn written(self, translation: String, protection: &Protection) -> String {
+    pub(super) fn written(self, translation: String, protection: &Protection) -> String {
         if self.way != Way::LowerCase {
             return translation;
         }

@@ -67,10 +67,6 @@ impl CheckedLines {
                 translation.unmet_terms.retain(|term| *term < n_terms);
                 let n_candidates = translations[it.index].candidates.len();
                 translation.candidates.truncate(n_candidates);
-                for candidate in &mut translation.candidates {
-                    let text = std::mem::take(&mut candidate.text);
-                    candidate.text = it.trial.attempt().written(text, &self.protection);
-                }
                 let text = translation.text().to_owned();
                 if it
                     .draft
