@@ -205,6 +205,16 @@ impl Doubtful {
         self.n += 1;
         self.faults = self.faults.and(faults);
     }
+
+    /// Returns these translations and those of another text, with the first of this one.
+    #[must_use]
+    pub fn and(self, others: Self) -> Self {
+        Self {
+            n: self.n + others.n,
+            faults: self.faults.and(others.faults),
+            ..self
+        }
+    }
 }
 
 impl fmt::Display for Faults {

@@ -10,7 +10,16 @@ use super::request::TranslateOptions;
 use crate::http::ApiError;
 use crate::models::{Route, Served};
 use crate::state::Caller;
+use transformer_documents::Doubtful;
 use transformer_documents::format::{Format, FormatOptions};
+
+/// A translated document.
+#[derive(Debug)]
+pub(crate) struct TranslatedFile {
+    pub(crate) bytes: Bytes,
+    /// The sentences with doubtful translations.
+    pub(crate) doubtful: Doubtful,
+}
 
 /// Translates a document; error messages call it `the file`.
 pub(crate) async fn translate_file(
@@ -19,12 +28,16 @@ pub(crate) async fn translate_file(
     file: Bytes,
     options: &TranslateOptions,
     caller: &Caller,
-) -> Result<Bytes, ApiError> {
+) -> Result<TranslatedFile, ApiError> {
     match route {
         Route::Direct(served) => translate(served, format, file, options, caller).await,
         Route::Pivot { first, second } => {
             let middle = translate(first, format, file, options, caller).await?;
-            translate(second, format, middle, options, caller).await
+            let file = translate(second, format, middle.bytes, options, caller).await?;
+            Ok(TranslatedFile {
+                doubtful: file.doubtful.and(middle.doubtful),
+                ..file
+            })
         }
     }
 }
@@ -35,7 +48,7 @@ async fn translate(
     file: Bytes,
     options: &TranslateOptions,
     caller: &Caller,
-) -> Result<Bytes, ApiError> {
+) -> Result<TranslatedFile, ApiError> {
     let mut document = ServedDocument::begin(served, options, caller)?;
     let read = move || {
         let name = "the file".to_owned();
@@ -60,5 +73,8 @@ async fn translate(
         translated.extend(bytes);
     }
     translated.extend(document.read(move || reader.end()).await?);
-    Ok(translated.into())
+    Ok(TranslatedFile {
+        bytes: translated.into(),
+        doubtful: document.doubtful,
+    })
 }

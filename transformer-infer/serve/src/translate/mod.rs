@@ -15,7 +15,7 @@ mod turns;
 mod work;
 mod xml;
 
-pub(crate) use file::translate_file;
+pub(crate) use file::{TranslatedFile, translate_file};
 pub(crate) use line::translate_line;
 pub(crate) use plain::MAX_ATTENTION_TOKENS;
 pub(crate) use request::{

@@ -105,8 +105,7 @@ pub(super) async fn further(
     let texts = middle.into_iter().map(|it| it.text).collect();
     let mut translated = translate(texts).await?;
     if let Some(first) = translated.first_mut() {
-        first.doubtful.n += before.n;
-        first.doubtful.faults = first.doubtful.faults.and(before.faults);
+        first.doubtful = first.doubtful.and(before);
     }
     Ok(translated)
 }
