@@ -49,7 +49,9 @@ impl<'a> DocumentLine<'a> {
     ) -> usize {
         let has_several = candidates.len() > 1;
         let weights = candidates.map(|text| {
-            *text = self.attempt.written(mem::take(text), protection);
+            *text = self
+                .sentence
+                .written(self.attempt, mem::take(text), protection);
             let faults = || self.sentence.faults(self.attempt, text, protection);
             has_several.then(|| faults().weight())
         });

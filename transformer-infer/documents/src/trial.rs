@@ -1,13 +1,10 @@
 //! [`Trial`]: the ways in which a sentence is translated until its translation has no fault.
 
-use std::ops::Range;
-
 use super::Protection;
 use super::check::{Fault, Faults};
-use super::kinds::Keep;
 use super::line::DocumentLine;
 use super::marks::{Form, Sentence};
-use super::protection::Item;
+use super::variants::Variants;
 use transformer_search::Search;
 
 /// The search for a translation.
@@ -178,9 +175,8 @@ impl Sentence {
     /// Returns the line to translate.
     pub(super) fn line(&self, attempt: Attempt) -> &str {
         let sentence = self.in_form(attempt.form);
-        let lower = sentence.lower.as_ref();
-        let lower = lower.filter(|_| attempt.way == Way::LowerCase);
-        lower.unwrap_or(&sentence.text)
+        let variant = sentence.variants.line(attempt.way);
+        variant.unwrap_or(&sentence.text)
     }
 
     /// Returns the line to translate, with the texts to copy.
@@ -195,6 +191,16 @@ impl Sentence {
             attempt,
             sentence: self,
         }
+    }
+
+    /// Returns a translation as it is written: in capitals if the source was. Its length in bytes stays the same.
+    pub(super) fn written(
+        &self,
+        attempt: Attempt,
+        translation: String,
+        protection: &Protection,
+    ) -> String {
+        Variants::written(attempt.way, translation, protection)
     }
 
     /// Returns the faults of a translation.
@@ -214,7 +220,7 @@ impl Sentence {
             form: Form::Hidden,
             way: Way::Usual,
         };
-        let is_upper = self.in_form(form).lower.is_some();
+        let is_upper = self.in_form(form).variants.lower.is_some();
         let ways = [
             (Way::Wide, true),
             (Way::LowerCase, is_upper),
@@ -226,82 +232,9 @@ impl Sentence {
     }
 }
 
-impl Attempt {
-    /// Returns a translation as it is written: in capitals if the source was. Its length in bytes stays the same.
-    pub(super) fn written(self, translation: String, protection: &Protection) -> String {
-        if self.way != Way::LowerCase {
-            return translation;
-        }
-        let items = protection.items(&translation);
-        with_case(&translation, &items, |c| same_length(c, c.to_uppercase()))
-    }
-}
-
-/// Returns a text in lower case with an initial capital, if its letters are capitals; all but those of its items. Letters
-/// of scripts without capitals are none.
-pub(super) fn lower_case(text: &str, items: &[Item]) -> Option<String> {
-    let letters = outside(text, items).filter(|c| c.is_alphabetic());
-    if letters.clone().count() < 2 || !letters.clone().all(char::is_uppercase) {
-        return None;
-    }
-    let mut is_first = true;
-    Some(with_case(text, items, |c| {
-        let is_initial = is_first;
-        is_first &= !c.is_alphabetic();
-        match is_initial {
-            true => c,
-            false => same_length(c, c.to_lowercase()),
-        }
-    }))
-}
-
-/// Returns the characters outside of the items that are copied as they are.
-fn outside<'a>(text: &'a str, items: &'a [Item]) -> impl Iterator<Item = char> + Clone + 'a {
-    let exact = move || items.iter().filter(|item| item.keep != Keep::Digits);
-    let is_outside = move |at: usize| !exact().any(|item| item.range.contains(&at));
-    let characters = text.char_indices().filter(move |(at, _)| is_outside(*at));
-    characters.map(|(_, c)| c)
-}
-
-/// Maps the characters outside of items.
-fn with_case(text: &str, items: &[Item], mut map: impl FnMut(char) -> char) -> String {
-    let exact = items.iter().filter(|item| item.keep != Keep::Digits);
-    let exact: Vec<&Range<usize>> = exact.map(|item| &item.range).collect();
-    let characters = text.char_indices();
-    let mapped = characters.map(|(at, c)| match exact.iter().any(|it| it.contains(&at)) {
-        true => c,
-        false => map(c),
-    });
-    mapped.collect()
-}
-
-/// Returns a character in another case, or the same if that takes another number of bytes.
-fn same_length(c: char, mut other: impl Iterator<Item = char>) -> char {
-    match (other.next(), other.next()) {
-        (Some(one), None) if one.len_utf8() == c.len_utf8() => one,
-        _ => c,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn only_text_in_capitals_is_written_in_lower_case() {
-        let lower = |text| lower_case(text, &[]);
-        assert_eq!(lower("OPEN THE FILE").as_deref(), Some("Open the file"));
-        assert_eq!(lower("ДВЕ СОБАКИ").as_deref(), Some("Две собаки"));
-        for text in [
-            "Open the FILE",
-            "ATMで5万円",
-            "USB 3 디버깅",
-            "A 5",
-            "شبكة WIFI",
-        ] {
-            assert_eq!(lower(text), None, "{text}");
-        }
-    }
 
     #[test]
     fn lost_text_weighs_more_than_any_other_fault() {

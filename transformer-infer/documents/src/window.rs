@@ -244,10 +244,10 @@ impl Level {
 
     fn write(&mut self, translations: Vec<TranslatedLine>, protection: &Protection) {
         for (index, mut line) in mem::take(&mut self.waiting).into_iter().zip(translations) {
-            let trial = &mut self.trials[index];
-            line.text = trial.attempt().written(line.text, protection);
+            let (trial, sentence) = (&mut self.trials[index], &self.sentences[index]);
+            line.text = sentence.written(trial.attempt(), line.text, protection);
             let text = line.text.clone();
-            if trial.take(&self.sentences[index], &text, line, protection) {
+            if trial.take(sentence, &text, line, protection) {
                 self.waiting.push(index);
             }
         }
