@@ -2,9 +2,9 @@
 
 use super::Protection;
 use super::check::{Fault, Faults};
+use super::kept::lacks_copied;
 use super::line::DocumentLine;
 use super::marks::{Form, Sentence};
-use super::variants::Variants;
 use transformer_search::Search;
 
 /// The search for a translation.
@@ -13,6 +13,8 @@ pub enum Way {
     /// The usual search.
     #[default]
     Usual,
+    /// The usual search for a line with round numbers, whose digits the translation gets.
+    Round,
     /// Without repeated n-grams.
     NoRepeats,
     /// The usual search for a line of capitals in lower case; the translation is capitalized.
@@ -31,7 +33,7 @@ impl Way {
         let mut groups = searches.map(|search| (search, Vec::new()));
         for (way, line) in lines {
             let group = match way {
-                Self::Usual | Self::LowerCase => 0,
+                Self::Usual | Self::Round | Self::LowerCase => 0,
                 Self::NoRepeats => 1,
                 Self::Wide => 2,
             };
@@ -126,7 +128,18 @@ impl<T> Trial<T> {
         if self.rest.is_none()
             && let Some(form) = next_form().filter(can_be)
         {
-            self.attempt.form = form;
+            let can_round =
+                attempt == Attempt::default() && sentence.lacks_only_numbers(text, protection);
+            self.attempt = match can_round {
+                true => Attempt {
+                    way: Way::Round,
+                    ..attempt
+                },
+                false => Attempt {
+                    form,
+                    way: Way::Usual,
+                },
+            };
             return true;
         }
         let faults = sentence.faults(attempt, text, protection);
@@ -139,7 +152,7 @@ impl<T> Trial<T> {
             });
         }
         let rest = self.rest.get_or_insert_with(|| {
-            let mut ways = sentence.ways(attempt.form, faults);
+            let mut ways = sentence.ways(attempt, faults);
             ways.retain(|way| can_be(&way.form));
             if !protection.can_capitalize() {
                 ways.retain(|way| way.way != Way::LowerCase);
@@ -193,14 +206,21 @@ impl Sentence {
         }
     }
 
-    /// Returns a translation as it is written: in capitals if the source was. Its length in bytes stays the same.
+    /// Returns whether a translation lacks numbers, all other copied text is in it, and the line has round numbers to try.
+    fn lacks_only_numbers(&self, text: &str, protection: &Protection) -> bool {
+        self.variants.round.is_some() && !lacks_copied(&self.text, &self.kept, text, protection)
+    }
+
+    /// Returns a translation as the source is written: in capitals, or with its own digits. Its length in bytes stays the
+    /// same.
     pub(super) fn written(
         &self,
         attempt: Attempt,
         translation: String,
         protection: &Protection,
     ) -> String {
-        Variants::written(attempt.way, translation, protection)
+        let variants = &self.in_form(attempt.form).variants;
+        variants.written(attempt.way, translation, protection)
     }
 
     /// Returns the faults of a translation.
@@ -210,7 +230,8 @@ impl Sentence {
     }
 
     /// Returns the further attempts after a faulty translation, the next one last.
-    fn ways(&self, form: Form, faults: Faults) -> Vec<Attempt> {
+    fn ways(&self, attempt: Attempt, faults: Faults) -> Vec<Attempt> {
+        let form = attempt.form;
         let can_hide = form != Form::Hidden && self.has_hidden();
         let is_of_copied = [Fault::Copied, Fault::Numbers]
             .iter()
@@ -220,13 +241,19 @@ impl Sentence {
             form: Form::Hidden,
             way: Way::Usual,
         };
-        let is_upper = self.in_form(form).variants.lower.is_some();
+        let variants = &self.in_form(form).variants;
         let ways = [
             (Way::Wide, true),
-            (Way::LowerCase, is_upper),
+            (Way::LowerCase, variants.lower.is_some()),
             (Way::NoRepeats, faults.contains(Fault::Repetition)),
+            (
+                Way::Round,
+                faults.contains(Fault::Numbers) && variants.round.is_some(),
+            ),
         ];
-        let ways = ways.into_iter().filter(|(_, is_apt)| *is_apt);
+        let ways = ways
+            .into_iter()
+            .filter(|(way, is_apt)| *is_apt && *way != attempt.way);
         let ways = ways.map(|(way, _)| Attempt { form, way });
         ways.chain(hides.then_some(hidden)).collect()
     }
