@@ -11,7 +11,7 @@ pub(super) struct AlignmentFlags {
     /// Print after each translation a tab and its word alignment, such as `0-0 1-2`: source word and translation
     /// word, counted from 0, aligned by attention. With --json it is a field.
     #[arg(long)]
-    alignments: bool,
+    pub(super) alignments: bool,
     /// With --alignments: layer of the decoder, counted from 1 at the bottom [default: at five sixths of the depth,
     /// such as 5 of 6].
     #[arg(long, value_name = "N", requires = "alignments")]

@@ -24,7 +24,7 @@ pub(super) struct OutputFlags {
     json: bool,
     /// With --json: the tokens of each translation, EOS included, and their log-probabilities.
     #[arg(long, requires = "json")]
-    token_scores: bool,
+    pub(super) token_scores: bool,
 }
 
 /// The translations of one line to print.
