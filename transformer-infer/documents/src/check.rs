@@ -171,7 +171,8 @@ impl Check {
 impl Faults {
     /// Returns the faults in the order of their weight: lost text before lost copied text, and both before the number of
     /// other kinds.
-    pub(super) fn weight(self) -> (bool, bool, u32) {
+    #[doc(hidden)]
+    pub fn weight(self) -> (bool, bool, u32) {
         let [empty, copied] = [Fault::Empty, Fault::Copied].map(|fault| self.contains(fault));
         (empty, copied, self.0.count_ones())
     }
@@ -204,6 +205,16 @@ impl Doubtful {
         }
         self.n += 1;
         self.faults = self.faults.and(faults);
+    }
+
+    /// Returns these translations and those of another text, with the first of this one.
+    #[must_use]
+    pub fn and(self, others: Self) -> Self {
+        Self {
+            n: self.n + others.n,
+            faults: self.faults.and(others.faults),
+            ..self
+        }
     }
 }
 
@@ -244,11 +255,7 @@ fn lacks_numbers(pair: &Pair<'_>) -> bool {
 }
 
 fn is_repetitive(pair: &Pair<'_>) -> bool {
-    let ordinary = |period| match period {
-        1..=3 => 4,
-        4..=7 => 3,
-        _ => 2,
-    };
+    let ordinary = |period| if period < 3 { 4 } else { 2 };
     let n_repeats = repetitions(pair.translation, ordinary);
     // What the source repeats, however short it is, may be repeated.
     n_repeats > 0 && n_repeats > repetitions(pair.source, |_| 1)
@@ -354,6 +361,8 @@ mod tests {
             ("de", "It costs 1,234.56", "Es kostet 1.234", "numbers"),
             ("de", "Step 7 of MP3", "Schritt von MP3", "numbers"),
             ("de", "Cost", "Kossssssss", "repetition"),
+            ("pt", "Go down?", "Vá DO DO DO?", "repetition"),
+            ("pt", "Prove it", "Como é que é que é que", "repetition"),
             (
                 "de",
                 "A dog runs",

@@ -191,12 +191,13 @@ pub(super) fn lacks_digits(
         take_digits(&[other], &mut found);
     }
     let has_multiplier = rest.contains(|c| "万萬亿億千百만억천".contains(c));
+    let all_found = found.concat();
     numbers.iter().any(|(text, number)| {
         let is_cut = |group: &String| is_cut(number, group);
         if found.is_empty() {
             !may_be_a_word(text)
         } else {
-            !has_multiplier && found.iter().any(is_cut)
+            !has_multiplier && (found.iter().any(is_cut) || is_other(text, number, &all_found))
         }
     })
 }
@@ -206,6 +207,16 @@ pub(super) fn may_be_a_word(number: &str) -> bool {
     let is_amount = number.contains(|c: char| "€$£¥₹₩%‰.,".contains(c));
     let is_word = number.ends_with(char::is_alphabetic);
     !is_amount && (is_word || groups(number).iter().all(|group| group.len() <= 2))
+}
+
+/// Returns whether a number is not among the digits of a translation, and no conversion can be the reason: only numbers
+/// with many digits are precise (`2 mil` is 2000), and dates and decades have other forms (`90` for `1990s`).
+fn is_other(text: &str, number: &[String], found: &str) -> bool {
+    let is_lost = |group: &String| {
+        let precise = group.trim_end_matches('0');
+        precise.len() >= 3 && !found.contains(precise)
+    };
+    number.len() < 3 && !text.ends_with(char::is_alphabetic) && number.iter().any(is_lost)
 }
 
 /// Returns a text with spaces in place of some ranges.
@@ -343,6 +354,9 @@ mod tests {
             ("on 2024-05-01", "am 1. Mai 2024", None),
             ("the 1990s", "20世纪90年代", None),
             ("in 2024", "im Jahr", Some(Loss::Missing)),
+            ("2,833 rifles", "2.383 rifles", Some(Loss::Missing)),
+            ("$989 billion", "999 bilhões", Some(Loss::Missing)),
+            ("from 1918 to 1921", "de 18 a 1921", Some(Loss::Missing)),
             ("for $20.50 in", "für viel in", Some(Loss::Missing)),
             ("3.5% of", "ein Teil von", Some(Loss::Missing)),
             (

@@ -319,6 +319,16 @@ pub(super) const KINDS: &[Kind] = &[
         examples: &["Dir::Bin::Solvers"],
     },
     Kind {
+        name: "tags",
+        keep: Keep::InOrder,
+        pattern: concat!(
+            r"</?(?:a|b|big|br|code|em|font|h[1-6]|hr|i|img|kbd|li|nobr|ol|p|pre|qt|s|small|span|strong|sub|sup|tt|u|ul|var)",
+            r"(?:\s[^<>\n]*)?/?>"
+        ),
+        is_other: |_, _| false,
+        examples: &["<b>", "</b>", "<br/>", "<span class='x'>"],
+    },
+    Kind {
         name: "emoji",
         keep: Keep::Exact,
         pattern: concat!(

@@ -36,6 +36,7 @@ mod segments;
 mod spaces;
 mod split;
 mod trial;
+mod variants;
 mod window;
 
 #[cfg(test)]

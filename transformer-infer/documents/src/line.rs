@@ -1,5 +1,6 @@
 //! [`DocumentLine`] and [`TranslatedLine`]: a sentence of a document and its translation.
 
+use std::mem;
 use std::ops::Range;
 
 use super::marks::{Sentence, units};
@@ -39,14 +40,23 @@ impl<'a> DocumentLine<'a> {
         of_glossary.chain(of_line.map(String::as_str)).collect()
     }
 
-    /// Returns the index of the first of several translations with the fewest faults.
-    pub fn best_of<'t>(
+    /// Writes candidates for the translation as the source is written, and returns the index of the first of those with
+    /// the fewest faults.
+    pub fn choose<'t>(
         &self,
-        translations: impl Iterator<Item = &'t str>,
+        candidates: impl ExactSizeIterator<Item = &'t mut String>,
         protection: &Protection,
     ) -> usize {
-        self.sentence
-            .best_of(self.attempt, translations, protection)
+        let has_several = candidates.len() > 1;
+        let weights = candidates.map(|text| {
+            *text = self
+                .sentence
+                .written(self.attempt, mem::take(text), protection);
+            let faults = || self.sentence.faults(self.attempt, text, protection);
+            has_several.then(|| faults().weight())
+        });
+        let best = weights.enumerate().min_by_key(|(_, weight)| *weight);
+        best.map_or(0, |(index, _)| index)
     }
 }
 

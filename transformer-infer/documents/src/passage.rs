@@ -86,6 +86,11 @@ pub trait Notation: fmt::Debug + Send + Sync {
         false
     }
 
+    /// Appends text or a mark, in this notation, to the passage that is written so far.
+    fn append(&self, written: &mut String, piece: &str) {
+        written.push_str(piece);
+    }
+
     /// Completes a whole passage including marks; for example, adds quotation marks if its content requires them.
     fn complete(&self, written: String) -> String {
         written

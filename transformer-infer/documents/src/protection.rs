@@ -299,6 +299,7 @@ mod tests {
             ("Block @{name}", &["@{name}"]),
             ("$HOME/$USER", &["$HOME", "$USER"]),
             ("Error 404 %s", &["%s"]),
+            ("<b>Comments</b> %sDownloads", &["<b>", "</b>", "%s"]),
             ("Level 20 %d", &["%d"]),
             ("Top 10 $name and 20 $NAME$", &["$name", "$NAME$"]),
             ("Windows 10 %1$s, Room 15 %(name)s", &["%1$s", "%(name)s"]),
@@ -324,12 +325,13 @@ mod tests {
             "$20.50, $5,000 and US$5",
             "and/or, he/she/it, 01/02/2024, km/h",
             "one--two, well-known",
-            "<b>x</b>",
             "a @ b # c",
             "A 50% discount: %50 indirim",
             "le % d'alcool",
             "it costs $5",
             "“--And then",
+            "Delete <name> if a < b > c",
+            "Sa_ve a STANDARD-like 1000000km internationalization, 12 and 1234567",
         ] {
             assert_eq!(placeholders(text), [""; 0], "{text}");
         }

@@ -1,13 +1,11 @@
 //! [`Trial`]: the ways in which a sentence is translated until its translation has no fault.
 
-use std::ops::Range;
-
 use super::Protection;
 use super::check::{Fault, Faults};
-use super::kinds::Keep;
+use super::kept::lacks_copied;
 use super::line::DocumentLine;
 use super::marks::{Form, Sentence};
-use super::protection::Item;
+use transformer_search::Search;
 
 /// The search for a translation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -15,12 +13,34 @@ pub enum Way {
     /// The usual search.
     #[default]
     Usual,
+    /// The usual search for a line with round numbers, whose digits the translation gets.
+    Round,
     /// Without repeated n-grams.
     NoRepeats,
     /// The usual search for a line of capitals in lower case; the translation is capitalized.
     LowerCase,
     /// With a wider beam; the first hypothesis with the fewest faults is taken.
     Wide,
+}
+
+impl Way {
+    /// Groups lines by the searches for their ways, which are derived from the usual one.
+    pub fn groups<T>(
+        lines: impl IntoIterator<Item = (Self, T)>,
+        usual: &Search,
+    ) -> impl Iterator<Item = (Search, Vec<T>)> {
+        let searches = [usual.clone(), usual.without_repeats(), usual.widened()];
+        let mut groups = searches.map(|search| (search, Vec::new()));
+        for (way, line) in lines {
+            let group = match way {
+                Self::Usual | Self::Round | Self::LowerCase => 0,
+                Self::NoRepeats => 1,
+                Self::Wide => 2,
+            };
+            groups[group].1.push(line);
+        }
+        groups.into_iter().filter(|(_, lines)| !lines.is_empty())
+    }
 }
 
 /// The form and the search in which a sentence is translated.
@@ -108,7 +128,18 @@ impl<T> Trial<T> {
         if self.rest.is_none()
             && let Some(form) = next_form().filter(can_be)
         {
-            self.attempt.form = form;
+            let can_round =
+                attempt == Attempt::default() && sentence.lacks_only_numbers(text, protection);
+            self.attempt = match can_round {
+                true => Attempt {
+                    way: Way::Round,
+                    ..attempt
+                },
+                false => Attempt {
+                    form,
+                    way: Way::Usual,
+                },
+            };
             return true;
         }
         let faults = sentence.faults(attempt, text, protection);
@@ -121,7 +152,7 @@ impl<T> Trial<T> {
             });
         }
         let rest = self.rest.get_or_insert_with(|| {
-            let mut ways = sentence.ways(attempt.form, faults);
+            let mut ways = sentence.ways(attempt, faults);
             ways.retain(|way| can_be(&way.form));
             if !protection.can_capitalize() {
                 ways.retain(|way| way.way != Way::LowerCase);
@@ -157,9 +188,8 @@ impl Sentence {
     /// Returns the line to translate.
     pub(super) fn line(&self, attempt: Attempt) -> &str {
         let sentence = self.in_form(attempt.form);
-        let lower = sentence.lower.as_ref();
-        let lower = lower.filter(|_| attempt.way == Way::LowerCase);
-        lower.unwrap_or(&sentence.text)
+        let variant = sentence.variants.line(attempt.way);
+        variant.unwrap_or(&sentence.text)
     }
 
     /// Returns the line to translate, with the texts to copy.
@@ -176,29 +206,32 @@ impl Sentence {
         }
     }
 
+    /// Returns whether a translation lacks numbers, all other copied text is in it, and the line has round numbers to try.
+    fn lacks_only_numbers(&self, text: &str, protection: &Protection) -> bool {
+        self.variants.round.is_some() && !lacks_copied(&self.text, &self.kept, text, protection)
+    }
+
+    /// Returns a translation as the source is written: in capitals, or with its own digits. Its length in bytes stays the
+    /// same.
+    pub(super) fn written(
+        &self,
+        attempt: Attempt,
+        translation: String,
+        protection: &Protection,
+    ) -> String {
+        let variants = &self.in_form(attempt.form).variants;
+        variants.written(attempt.way, translation, protection)
+    }
+
     /// Returns the faults of a translation.
     pub(super) fn faults(&self, attempt: Attempt, text: &str, protection: &Protection) -> Faults {
         let sentence = self.in_form(attempt.form);
         protection.faults_of(&sentence.text, &sentence.kept, text)
     }
 
-    /// Returns the index of the first of several translations with the fewest faults.
-    pub(super) fn best_of<'a>(
-        &self,
-        attempt: Attempt,
-        texts: impl Iterator<Item = &'a str>,
-        protection: &Protection,
-    ) -> usize {
-        let faults = texts.map(|text| {
-            let text = attempt.written(text.to_owned(), protection);
-            self.faults(attempt, &text, protection).weight()
-        });
-        let best = faults.enumerate().min_by_key(|(_, weight)| *weight);
-        best.map_or(0, |(index, _)| index)
-    }
-
     /// Returns the further attempts after a faulty translation, the next one last.
-    fn ways(&self, form: Form, faults: Faults) -> Vec<Attempt> {
+    fn ways(&self, attempt: Attempt, faults: Faults) -> Vec<Attempt> {
+        let form = attempt.form;
         let can_hide = form != Form::Hidden && self.has_hidden();
         let is_of_copied = [Fault::Copied, Fault::Numbers]
             .iter()
@@ -208,94 +241,27 @@ impl Sentence {
             form: Form::Hidden,
             way: Way::Usual,
         };
-        let is_upper = self.in_form(form).lower.is_some();
+        let variants = &self.in_form(form).variants;
         let ways = [
             (Way::Wide, true),
-            (Way::LowerCase, is_upper),
+            (Way::LowerCase, variants.lower.is_some()),
             (Way::NoRepeats, faults.contains(Fault::Repetition)),
+            (
+                Way::Round,
+                faults.contains(Fault::Numbers) && variants.round.is_some(),
+            ),
         ];
-        let ways = ways.into_iter().filter(|(_, is_apt)| *is_apt);
+        let ways = ways
+            .into_iter()
+            .filter(|(way, is_apt)| *is_apt && *way != attempt.way);
         let ways = ways.map(|(way, _)| Attempt { form, way });
         ways.chain(hides.then_some(hidden)).collect()
-    }
-}
-
-impl Attempt {
-    /// Returns a translation as it is written: in capitals if the source was. Its length in bytes stays the same.
-    pub fn written(self, translation: String, protection: &Protection) -> String {
-        if self.way != Way::LowerCase {
-            return translation;
-        }
-        let items = protection.items(&translation);
-        with_case(&translation, &items, |c| same_length(c, c.to_uppercase()))
-    }
-}
-
-/// Returns a text in lower case with an initial capital, if its letters are capitals; all but those of its items. Letters
-/// of scripts without capitals are none.
-pub(super) fn lower_case(text: &str, items: &[Item]) -> Option<String> {
-    let letters = outside(text, items).filter(|c| c.is_alphabetic());
-    if letters.clone().count() < 2 || !letters.clone().all(char::is_uppercase) {
-        return None;
-    }
-    let mut is_first = true;
-    Some(with_case(text, items, |c| {
-        let is_initial = is_first;
-        is_first &= !c.is_alphabetic();
-        match is_initial {
-            true => c,
-            false => same_length(c, c.to_lowercase()),
-        }
-    }))
-}
-
-/// Returns the characters outside of the items that are copied as they are.
-fn outside<'a>(text: &'a str, items: &'a [Item]) -> impl Iterator<Item = char> + Clone + 'a {
-    let exact = move || items.iter().filter(|item| item.keep != Keep::Digits);
-    let is_outside = move |at: usize| !exact().any(|item| item.range.contains(&at));
-    let characters = text.char_indices().filter(move |(at, _)| is_outside(*at));
-    characters.map(|(_, c)| c)
-}
-
-/// Maps the characters outside of items.
-fn with_case(text: &str, items: &[Item], mut map: impl FnMut(char) -> char) -> String {
-    let exact = items.iter().filter(|item| item.keep != Keep::Digits);
-    let exact: Vec<&Range<usize>> = exact.map(|item| &item.range).collect();
-    let characters = text.char_indices();
-    let mapped = characters.map(|(at, c)| match exact.iter().any(|it| it.contains(&at)) {
-        true => c,
-        false => map(c),
-    });
-    mapped.collect()
-}
-
-/// Returns a character in another case, or the same if that takes another number of bytes.
-fn same_length(c: char, mut other: impl Iterator<Item = char>) -> char {
-    match (other.next(), other.next()) {
-        (Some(one), None) if one.len_utf8() == c.len_utf8() => one,
-        _ => c,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn only_text_in_capitals_is_written_in_lower_case() {
-        let lower = |text| lower_case(text, &[]);
-        assert_eq!(lower("OPEN THE FILE").as_deref(), Some("Open the file"));
-        assert_eq!(lower("ДВЕ СОБАКИ").as_deref(), Some("Две собаки"));
-        for text in [
-            "Open the FILE",
-            "ATMで5万円",
-            "USB 3 디버깅",
-            "A 5",
-            "شبكة WIFI",
-        ] {
-            assert_eq!(lower(text), None, "{text}");
-        }
-    }
 
     #[test]
     fn lost_text_weighs_more_than_any_other_fault() {

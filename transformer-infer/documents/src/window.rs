@@ -244,10 +244,10 @@ impl Level {
 
     fn write(&mut self, translations: Vec<TranslatedLine>, protection: &Protection) {
         for (index, mut line) in mem::take(&mut self.waiting).into_iter().zip(translations) {
-            let trial = &mut self.trials[index];
-            line.text = trial.attempt().written(line.text, protection);
+            let (trial, sentence) = (&mut self.trials[index], &self.sentences[index]);
+            line.text = sentence.written(trial.attempt(), line.text, protection);
             let text = line.text.clone();
-            if trial.take(&self.sentences[index], &text, line, protection) {
+            if trial.take(sentence, &text, line, protection) {
                 self.waiting.push(index);
             }
         }
@@ -305,8 +305,8 @@ fn written(
     let mut written = String::new();
     for piece in pieces {
         match piece {
-            Piece::Text(text) => written.push_str(&notation.escape(text)),
-            Piece::Raw(raw) => written.push_str(&raw.source()),
+            Piece::Text(text) => notation.append(&mut written, &notation.escape(text)),
+            Piece::Raw(raw) => notation.append(&mut written, &raw.source()),
             Piece::Sentence(index) => {
                 let Tried {
                     attempt,
@@ -315,10 +315,11 @@ fn written(
                 } = &tried[*index];
                 let sentence = sentences[*index].in_form(attempt.form);
                 for chunk in put_back(sentence, text, links, protection) {
-                    match chunk {
-                        Chunk::Text(text) => written.push_str(&notation.escape(text)),
-                        mark @ Chunk::Raw { .. } => written.push_str(&mark.source()),
-                    }
+                    let piece = match chunk {
+                        Chunk::Text(text) => notation.escape(text),
+                        mark @ Chunk::Raw { .. } => mark.source().into(),
+                    };
+                    notation.append(&mut written, &piece);
                 }
             }
         }

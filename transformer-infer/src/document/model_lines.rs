@@ -117,9 +117,8 @@ pub fn translate_lines<'a>(
     let terms = indexed.map(|(index, line)| line.required(of_glossary(index), is_sampled));
     let terms: Vec<Vec<&str>> = terms.collect();
     let mut translations: Vec<(usize, Translation)> = Vec::with_capacity(lines.len());
-    for (way, search) in searches(search) {
-        let own = (0..lines.len()).filter(|index| lines[*index].attempt.way == way);
-        let own: Vec<usize> = own.collect();
+    let ways = lines.iter().map(|line| line.attempt.way);
+    for (search, own) in Way::groups(ways.zip(0..), search) {
         let inputs = own.iter().map(|&index| Input {
             text: lines[index].text,
             terms: &terms[index],
@@ -132,11 +131,9 @@ pub fn translate_lines<'a>(
     }
     translations.sort_by_key(|(index, _)| *index);
     let translations = translations.into_iter().map(|(index, mut translation)| {
-        if translation.candidates.len() > 1 {
-            let texts = translation.candidates.iter().map(|it| it.text.as_str());
-            let best = lines[index].best_of(texts, protection);
-            translation.prefer(best, search.n_best);
-        }
+        let candidates = translation.candidates.iter_mut();
+        let best = lines[index].choose(candidates.map(|it| &mut it.text), protection);
+        translation.prefer(best, search.n_best);
         translation
     });
     let translations: Vec<Translation> = translations.collect();
@@ -152,16 +149,6 @@ pub fn translate_lines<'a>(
             (translation, TranslatedLine { text, links })
         });
     Ok(translated.collect())
-}
-
-/// Returns the search for each way.
-fn searches(search: &Search) -> [(Way, Search); 4] {
-    [
-        (Way::Usual, search.clone()),
-        (Way::LowerCase, search.clone()),
-        (Way::NoRepeats, search.without_repeats()),
-        (Way::Wide, search.widened()),
-    ]
 }
 
 impl Outcome {

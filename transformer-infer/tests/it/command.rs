@@ -7,6 +7,7 @@ use std::process::{Command, Output, Stdio};
 
 use transformer_infer::metrics::Chrf;
 
+use crate::copy_model::write_large_letters_model;
 use crate::model::{LINES, write_model, write_model_of};
 
 /// Runs `translate` on a model, with text on standard input.
@@ -43,6 +44,15 @@ pub(crate) fn model() -> tempfile::TempDir {
     let directory = tempfile::tempdir().expect("the system has temporary directories");
     write_model(directory.path());
     directory
+}
+
+#[test]
+fn a_checked_line_gets_a_placeholder_back_that_the_model_cannot_write() {
+    let model = tempfile::tempdir().expect("the system has temporary directories");
+    write_large_letters_model(model.path(), "ab{} ");
+    let output = translate(model.path(), &["--check"], b"a {x} b\nb\n");
+    assert_eq!(stdout(&output), ["A {x} B", "B"]);
+    assert!(!stderr(&output).contains("doubtful"), "{output:?}");
 }
 
 #[test]

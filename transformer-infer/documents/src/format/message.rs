@@ -229,6 +229,19 @@ impl Notation for InBranch {
         Cow::Owned(self.outer.escape(&escaped).into_owned())
     }
 
+    fn append(&self, written: &mut String, piece: &str) {
+        // Two quotations that touch would be one, with an apostrophe in it.
+        let n_before = written.len() - written.trim_end_matches('\'').len();
+        let rest = piece.strip_prefix('\'').filter(|_| n_before % 2 == 1);
+        match rest.filter(|rest| !rest.starts_with('\'')) {
+            Some(rest) => {
+                written.pop();
+                written.push_str(rest);
+            }
+            None => written.push_str(piece),
+        }
+    }
+
     fn has_soft_line_ends(&self) -> bool {
         self.outer.has_soft_line_ends()
     }
@@ -281,5 +294,23 @@ mod tests {
         assert_eq!(numbered.escape("'t is {'a"), "''t is '{'''a");
         assert_eq!(numbered.escape("{}a{'}#"), "'{}'a'{''}#'");
         assert_eq!(numbered.escape("a''{n, date}"), "a''''{n, date}");
+    }
+
+    #[test]
+    fn a_brace_after_a_kept_quotation_continues_it() {
+        let notation = InBranch {
+            outer: Arc::new(crate::Plain),
+            has_number: true,
+            doubles: false,
+            source: String::new(),
+        };
+        let appended = |before: &str, text: &str| {
+            let mut written = before.to_owned();
+            notation.append(&mut written, &notation.escape(text));
+            written
+        };
+        assert_eq!(appended("'{'", "{ a"), "'{{' a");
+        assert_eq!(appended("'{'", "'t"), "'{'''t");
+        assert_eq!(appended("l''", "{ a"), "l'''{' a");
     }
 }

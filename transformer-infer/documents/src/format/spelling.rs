@@ -26,6 +26,10 @@ impl Notation for AsSpelled {
         self.notation.has_soft_line_ends()
     }
 
+    fn append(&self, written: &mut String, piece: &str) {
+        self.notation.append(written, piece);
+    }
+
     fn complete(&self, written: String) -> String {
         if written == self.unchanged {
             self.source.clone()
@@ -67,6 +71,10 @@ impl Notation for WithEntities {
     fn escape<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let text = self.html.escape(text);
         Cow::Owned(self.notation.escape(&text).into_owned())
+    }
+
+    fn append(&self, written: &mut String, piece: &str) {
+        self.notation.append(written, piece);
     }
 
     fn complete(&self, written: String) -> String {

@@ -7,6 +7,7 @@ use crate::kinds::Keep;
 use crate::passage::{MarkKind, Part, Passage, Raw};
 use crate::protection::Item;
 use crate::spaces::{Spaces, needs_space};
+use crate::variants::Variants;
 
 /// A segment that is translated individually.
 #[derive(Clone, Debug, Default)]
@@ -23,8 +24,8 @@ pub(crate) struct Sentence {
     pub(super) terms: Vec<String>,
     /// The bytes of the passage that were taken out and are marks.
     pub(crate) taken_out: Vec<Range<usize>>,
-    /// The text in lower case, if it is in capitals.
-    pub(crate) lower: Option<String>,
+    /// Other texts for it.
+    pub(crate) variants: Variants,
     /// The sentence without its copied text, if it has any.
     pub(super) hidden: Option<Box<Self>>,
 }
@@ -190,7 +191,7 @@ impl<'a> SentenceBuilder<'a> {
         let text_of = |it: &Copied| self.passage.text[it.inner()].to_owned();
         Sentence {
             terms: required.into_iter().map(text_of).collect(),
-            lower: crate::trial::lower_case(&self.text, &kept),
+            variants: Variants::of(&self.text, &kept),
             text: self.text,
             marks: self.marks,
             kept,
@@ -203,18 +204,17 @@ impl<'a> SentenceBuilder<'a> {
     /// Returns the positions of the shown items in the text.
     fn kept(&self) -> Vec<Item> {
         let moved = |at: usize| {
-            let word = self
-                .words
-                .partition_point(|(of_passage, _)| *of_passage <= at);
-            let (of_passage, of_text) = self.words[word - 1];
+            let words = &self.words;
+            let word = words.partition_point(|(of_passage, _)| *of_passage <= at);
+            let (of_passage, of_text) = words[word - 1];
             of_text + at - of_passage
         };
         let items = self.shown.iter().flat_map(|(it, _)| &it.items);
-        let items = items.map(|Item { range, keep }| Item {
+        let item = |Item { range, keep }: &Item| Item {
             range: moved(range.start)..moved(range.end - 1) + 1,
             keep: *keep,
-        });
-        items.collect()
+        };
+        items.map(item).collect()
     }
 
     /// Ends the pairs inside `parent`.

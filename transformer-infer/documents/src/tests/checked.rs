@@ -67,6 +67,16 @@ fn the_first_of_equally_faulty_translations_is_kept() {
 }
 
 #[test]
+fn a_number_that_a_translation_changes_comes_back_in_the_notation_of_its_language() {
+    let found = kept("They took 2,833 rifles", |line| match line.text {
+        "They took 2,000 rifles" => "Sie nahmen 2.000 Gewehre",
+        _ => "Sie nahmen 2.383 Gewehre",
+    });
+    let expected = ["", "Sie nahmen 2.833 Gewehre"].map(str::to_owned);
+    assert_eq!(found, (expected, Some(Way::Round)));
+}
+
+#[test]
 fn a_line_of_capitals_is_translated_in_lower_case() {
     let found = translated("OPEN 7 FILES IN %s", |line| match line.attempt.way {
         Way::LowerCase if line.text == "Open 7 files in %s" => {

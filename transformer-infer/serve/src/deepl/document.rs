@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::{Path, Request, State};
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,7 @@ use super::request::DeeplError;
 use super::request::{Common, admitted};
 use super::usage::Usage;
 use crate::files::{FileState, Upload, download};
-use crate::http::ApiError;
+use crate::http::{ApiError, doubtful_headers};
 use crate::parameters::{Parameters, UploadedFile, no_file, text};
 use crate::state::{Caller, Shared};
 
@@ -117,9 +117,9 @@ pub(super) async fn upload(
     tokio::spawn(async move {
         let n_chars = upload.n_chars;
         let stored = match upload.translate(&caller, &file).await {
-            Ok(bytes) => {
+            Ok(translated) => {
                 usage.add(&shared, &caller, n_chars);
-                file.finish(bytes, n_chars).await
+                file.finish(translated, n_chars).await
             }
             Err(error) => Err(error),
         };
@@ -163,7 +163,8 @@ async fn checked(
         (StatusRequest = "application/x-www-form-urlencoded"),
     )),
     responses(
-        (status = 200, description = "The status of the document", body = DocumentStatus),
+        (status = 200, description = "The status of the document", body = DocumentStatus,
+            headers(("x-doubtful-translations" = Option<String>, description = "Number and faults of doubtful translations"))),
         (status = 404, description = "The document does not exist, or its key is not valid", body = DeeplError),
     )
 )]
@@ -171,19 +172,26 @@ pub(super) async fn status(
     State(shared): State<Arc<Shared>>,
     Path(document_id): Path<String>,
     request: Request,
-) -> Result<Json<DocumentStatus>, ApiError> {
+) -> Result<(HeaderMap, Json<DocumentStatus>), ApiError> {
+    let mut headers = HeaderMap::new();
     let (status, billed_characters, error_message) =
         match state(&shared, &document_id, request).await? {
             FileState::Pending => ("translating", None, None),
-            FileState::Ready { n_chars, .. } => ("done", Some(n_chars), None),
+            FileState::Ready {
+                n_chars, doubtful, ..
+            } => {
+                headers = doubtful_headers([doubtful]);
+                ("done", Some(n_chars), None)
+            }
             FileState::Failed(reason) => ("error", None, Some(reason)),
         };
-    Ok(Json(DocumentStatus {
+    let status = DocumentStatus {
         document_id,
         status,
         billed_characters,
         error_message,
-    }))
+    };
+    Ok((headers, Json(status)))
 }
 
 /// Returns a translated document.
@@ -197,7 +205,8 @@ pub(super) async fn status(
         (StatusRequest = "application/x-www-form-urlencoded"),
     )),
     responses(
-        (status = 200, description = "The document", content_type = "application/octet-stream", body = Vec<u8>),
+        (status = 200, description = "The document", content_type = "application/octet-stream", body = Vec<u8>,
+            headers(("x-doubtful-translations" = Option<String>, description = "Number and faults of doubtful translations"))),
         (status = 404, description = "The document does not exist, or its key is not valid", body = DeeplError),
         (status = 503, description = "The document is not translated yet", body = DeeplError),
     )
@@ -208,7 +217,12 @@ pub(super) async fn result(
     request: Request,
 ) -> Result<Response, ApiError> {
     match state(&shared, &id, request).await? {
-        FileState::Ready { name, path, .. } => download(&path, &name).await,
+        FileState::Ready {
+            name,
+            path,
+            doubtful,
+            ..
+        } => download(&path, &name, doubtful).await,
         FileState::Pending => {
             let error = DeeplError::new("the document is not translated yet; ask for its status");
             Ok((StatusCode::SERVICE_UNAVAILABLE, Json(error)).into_response())

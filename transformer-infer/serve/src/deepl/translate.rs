@@ -84,7 +84,8 @@ struct Translation {
         (TranslateRequest = "application/x-www-form-urlencoded"),
     )),
     responses(
-        (status = 200, description = "The translations", body = TranslateReply),
+        (status = 200, description = "The translations", body = TranslateReply,
+            headers(("x-doubtful-translations" = Option<String>, description = "Number and faults of doubtful translations"))),
         (status = 400, description = "A parameter is missing or not valid", body = DeeplError),
         (status = 403, description = "The API key is missing or not valid", body = DeeplError),
         (status = 413, description = "The texts are too long", body = DeeplError),

@@ -9,10 +9,16 @@ use axum::http::header::{
 use axum::response::{IntoResponse, Response};
 use tokio::task::spawn_blocking;
 
-use crate::http::ApiError;
+use crate::http::{ApiError, doubtful_headers};
+use transformer_documents::Doubtful;
 
 /// Replies with a file, which browsers save and do not show: a page among the files must not act for this server.
-pub(crate) async fn download(path: &Path, name: &str) -> Result<Response, ApiError> {
+/// A header says how many translations are doubtful.
+pub(crate) async fn download(
+    path: &Path,
+    name: &str,
+    doubtful: Doubtful,
+) -> Result<Response, ApiError> {
     let path = path.to_owned();
     let read = spawn_blocking(move || std::fs::read(path)).await;
     let bytes = match read {
@@ -33,5 +39,5 @@ pub(crate) async fn download(path: &Path, name: &str) -> Result<Response, ApiErr
             "sandbox; default-src 'none'".to_owned(),
         ),
     ];
-    Ok((headers, bytes).into_response())
+    Ok((headers, doubtful_headers([doubtful]), bytes).into_response())
 }

@@ -7,7 +7,6 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use axum::body::Bytes;
 use subtle::ConstantTimeEq;
 use tempfile::{NamedTempFile, TempPath};
 use tokio::task::spawn_blocking;
@@ -15,6 +14,8 @@ use tokio::task::spawn_blocking;
 use super::folder::PrivateFolder;
 use crate::http::ApiError;
 use crate::state::{Budget, Claimant, Share};
+use crate::translate::TranslatedFile;
+use transformer_documents::Doubtful;
 
 /// The limits of a store.
 #[derive(Clone, Copy, Debug)]
@@ -100,6 +101,8 @@ pub(crate) enum FileState {
         path: Arc<TempPath>,
         /// Number of characters of its source.
         n_chars: usize,
+        /// The sentences with doubtful translations.
+        doubtful: Doubtful,
     },
     /// Not translated, for this reason.
     Failed(String),
@@ -181,7 +184,8 @@ impl FileStore {
     }
 
     /// Stores the translation of an accepted file.
-    fn finish(&self, id: &str, bytes: &[u8], n_chars: usize) -> io::Result<()> {
+    fn finish(&self, id: &str, translated: &TranslatedFile, n_chars: usize) -> io::Result<()> {
+        let TranslatedFile { bytes, doubtful } = translated;
         let n_bytes = bytes.len() as u64;
         if n_bytes > self.limits.max_bytes {
             return Err(ErrorKind::FileTooLarge.into());
@@ -196,6 +200,7 @@ impl FileStore {
                 name: file.name.clone(),
                 path,
                 n_chars,
+                doubtful: *doubtful,
             };
         }
         Ok(())
@@ -282,10 +287,14 @@ impl PendingFile {
     ///
     /// Returns [`ApiError::Storage`] or [`ApiError::Internal`], with a line in the log, if it cannot be written, or is
     /// larger than the limit of all stored bytes.
-    pub(crate) async fn finish(&self, bytes: Bytes, n_chars: usize) -> Result<(), ApiError> {
+    pub(crate) async fn finish(
+        &self,
+        translated: TranslatedFile,
+        n_chars: usize,
+    ) -> Result<(), ApiError> {
         let (store, id, slot) = (self.store.clone(), self.id.clone(), self.slot.clone());
         let finish = move || {
-            let stored = store.finish(&id, &bytes, n_chars);
+            let stored = store.finish(&id, &translated, n_chars);
             drop(slot);
             stored
         };

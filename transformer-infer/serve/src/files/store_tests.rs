@@ -15,13 +15,20 @@ fn accept(store: &Arc<FileStore>, id: u64) -> Option<PendingFile> {
     store.accept(Claimant { id, is_stranger }, &"request".into(), "a.txt")
 }
 
+fn translated(bytes: &[u8]) -> TranslatedFile {
+    TranslatedFile {
+        bytes: bytes.to_vec().into(),
+        doubtful: Doubtful::default(),
+    }
+}
+
 fn stored(store: &Arc<FileStore>, bytes: &[u8]) -> String {
     stored_by(store, 1, bytes)
 }
 
 fn stored_by(store: &Arc<FileStore>, caller: u64, bytes: &[u8]) -> String {
     let file = accept(store, caller).expect("nothing is pending");
-    let finished = store.finish(&file.id, bytes, 1);
+    let finished = store.finish(&file.id, &translated(bytes), 1);
     finished.expect("there is a temporary folder");
     file.id.clone()
 }
@@ -45,7 +52,7 @@ fn a_file_is_pending_and_then_ready() {
     let state = store.state(&file.id, Some(&file.key));
     assert!(state.is_some_and(|state| state.is_pending()));
     assert_eq!(store.pending(), ["request".into()]);
-    let finished = store.finish(&file.id, b"x", 1);
+    let finished = store.finish(&file.id, &translated(b"x"), 1);
     finished.expect("there is a temporary folder");
     assert_eq!(content(&store, &file.id).as_deref(), Some(&b"x"[..]));
     assert!(store.pending().is_empty());
@@ -158,7 +165,7 @@ fn on_a_full_disk_old_files_go_for_one_that_fits_then_and_nothing_partial_stays(
     let found = ids.each_ref().map(|id| content(&store, id).is_some());
     assert_eq!(found, [false, true, true]);
     let file = accept(&store, 1).expect("nothing is pending");
-    let error = store.finish(&file.id, b"dddddd", 1);
+    let error = store.finish(&file.id, &translated(b"dddddd"), 1);
     assert!(error.is_err_and(|error| is_full(&error)));
     assert_eq!(n_files(&store), 2);
     let large = stored(&store, b"eeee");

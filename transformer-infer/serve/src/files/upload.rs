@@ -10,10 +10,12 @@ use crate::languages::{detector, without_tags};
 use crate::models::{Models, Route, Selection};
 use crate::parameters::UploadedFile;
 use crate::state::{Caller, Shared};
-use crate::translate::{TranslateOptions, check_room, check_texts, compute_step, translate_file};
+use crate::translate::{
+    TranslateOptions, TranslatedFile, check_room, check_texts, compute_step, translate_file,
+};
 use transformer_core::text::one_line;
 use transformer_documents::format::{Format, FormatOptions};
-use transformer_documents::{Part, ReadError};
+use transformer_documents::{Doubtful, Part, ReadError};
 
 /// Maximum number of characters of the name of a file.
 const MAX_NAME_CHARS: usize = 100;
@@ -90,14 +92,17 @@ impl Upload {
         self,
         caller: &Caller,
         accepted: &PendingFile,
-    ) -> Result<Bytes, ApiError> {
+    ) -> Result<TranslatedFile, ApiError> {
         match self.route {
             Some(route) => {
                 let (options, caller) =
                     (TranslateOptions::default(), caller.for_file(&accepted.slot));
                 translate_file(&route, self.format, self.bytes, &options, &caller).await
             }
-            None => Ok(self.bytes),
+            None => Ok(TranslatedFile {
+                bytes: self.bytes,
+                doubtful: Doubtful::default(),
+            }),
         }
     }
 }

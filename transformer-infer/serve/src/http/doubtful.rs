@@ -1,18 +1,14 @@
 //! [`doubtful_headers`]: the header about doubtful translations.
 
 use axum::http::{HeaderMap, HeaderValue};
-use transformer_documents::{Doubtful, Faults};
+use transformer_documents::Doubtful;
 
 /// The name of the header.
 pub(super) const DOUBTFUL: &str = "x-doubtful-translations";
 
 /// Returns the header with the number of doubtful translations of a reply, and their faults, if there are any.
-pub(crate) fn doubtful_headers(texts: impl Iterator<Item = Doubtful>) -> HeaderMap {
-    let (mut n, mut faults) = (0, Faults::default());
-    for doubtful in texts {
-        n += doubtful.n;
-        faults = faults.and(doubtful.faults);
-    }
+pub(crate) fn doubtful_headers(texts: impl IntoIterator<Item = Doubtful>) -> HeaderMap {
+    let Doubtful { n, faults, .. } = texts.into_iter().fold(Doubtful::default(), Doubtful::and);
     let mut headers = HeaderMap::new();
     if n > 0 {
         let value = HeaderValue::from_str(&format!("{n}; {faults}"));
@@ -39,8 +35,8 @@ mod tests {
             text("Cost", "Kosssssss"),
             text("A", "B"),
         ];
-        let headers = doubtful_headers(texts.into_iter());
+        let headers = doubtful_headers(texts);
         assert_eq!(headers[DOUBTFUL], "2; numbers, repetition");
-        assert!(doubtful_headers(texts[2..].iter().copied()).is_empty());
+        assert!(doubtful_headers(texts[2..].to_vec()).is_empty());
     }
 }

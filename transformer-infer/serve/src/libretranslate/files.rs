@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 
 use super::request::{admitted, languages, missing};
 use crate::files::{FileState, Upload, download};
-use crate::http::{ApiError, ErrorBody};
+use crate::http::{ApiError, ErrorBody, doubtful_headers};
 use crate::parameters::{Parameters, UploadedFile, no_file, text};
 use crate::state::Shared;
 
@@ -63,7 +63,8 @@ pub(super) struct FileReply {
     tag = "LibreTranslate",
     request_body(content = FileRequest, content_type = "multipart/form-data"),
     responses(
-        (status = 200, description = "The address of the translated file", body = FileReply),
+        (status = 200, description = "The address of the translated file", body = FileReply,
+            headers(("x-doubtful-translations" = Option<String>, description = "Number and faults of doubtful translations"))),
         (status = 400, description = "A parameter is missing or not valid", body = ErrorBody),
         (status = 403, description = "The API key is not valid", body = ErrorBody),
         (status = 429, description = "Too many requests; see Retry-After", body = ErrorBody),
@@ -73,7 +74,7 @@ pub(super) async fn translate_file(
     State(shared): State<Arc<Shared>>,
     headers: HeaderMap,
     request: Request,
-) -> Result<Json<FileReply>, ApiError> {
+) -> Result<(HeaderMap, Json<FileReply>), ApiError> {
     let (caller, parameters): (_, FileRequest) = admitted(&shared, request).await?;
     let file = parameters.file.ok_or_else(|| missing("file"))?;
     if file.name.is_empty() {
@@ -84,11 +85,13 @@ pub(super) async fn translate_file(
     let (name, n_chars) = (upload.name.clone(), upload.n_chars);
     let accepted = shared.accept_file(&caller, &name)?;
     let translated = upload.translate(&caller, &accepted).await?;
+    let doubtful = doubtful_headers([translated.doubtful]);
     accepted.finish(translated, n_chars).await?;
     let (origin, id) = (origin(&headers), &accepted.id);
-    Ok(Json(FileReply {
+    let reply = FileReply {
         translated_file_url: format!("{origin}/download_file/{id}.{name}"),
-    }))
+    };
+    Ok((doubtful, Json(reply)))
 }
 
 /// Returns the start of the address that the client used for the server.
@@ -112,7 +115,8 @@ fn origin(headers: &HeaderMap) -> String {
     tag = "LibreTranslate",
     params(("file" = String, Path, description = "The last part of `translatedFileUrl`")),
     responses(
-        (status = 200, description = "The file", content_type = "application/octet-stream", body = Vec<u8>),
+        (status = 200, description = "The file", content_type = "application/octet-stream", body = Vec<u8>,
+            headers(("x-doubtful-translations" = Option<String>, description = "Number and faults of doubtful translations"))),
         (status = 404, description = "The file does not exist", body = ErrorBody),
     )
 )]
@@ -122,7 +126,12 @@ pub(super) async fn download_file(
 ) -> Result<Response, ApiError> {
     let id = file.split('.').next().unwrap_or_default();
     match shared.files.state(id, None) {
-        Some(FileState::Ready { name, path, .. }) => download(&path, &name).await,
+        Some(FileState::Ready {
+            name,
+            path,
+            doubtful,
+            ..
+        }) => download(&path, &name, doubtful).await,
         _ => Err(ApiError::NotFound),
     }
 }

@@ -98,7 +98,8 @@ impl<T> OneOrMany<T> {
         (TranslateRequest = "multipart/form-data"),
     )),
     responses(
-        (status = 200, description = "The translations", body = TranslateReply),
+        (status = 200, description = "The translations", body = TranslateReply,
+            headers(("x-doubtful-translations" = Option<String>, description = "Number and faults of doubtful translations"))),
         (status = 400, description = "A parameter is missing or not valid", body = ErrorBody),
         (status = 403, description = "The API key is not valid", body = ErrorBody),
         (status = 429, description = "Too many requests; see Retry-After", body = ErrorBody),

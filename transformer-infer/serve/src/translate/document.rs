@@ -24,7 +24,7 @@ pub(super) struct ServedDocument {
     /// Number of sentences so far.
     n_sentences: u64,
     /// The doubtful translations so far.
-    doubtful: Doubtful,
+    pub(super) doubtful: Doubtful,
     /// True if lines were accepted: the next ones are never refused.
     has_begun: bool,
 }

@@ -10,7 +10,16 @@ use super::request::TranslateOptions;
 use crate::http::ApiError;
 use crate::models::{Route, Served};
 use crate::state::Caller;
+use transformer_documents::Doubtful;
 use transformer_documents::format::{Format, FormatOptions};
+
+/// A translated document.
+#[derive(Debug)]
+pub(crate) struct TranslatedFile {
+    pub(crate) bytes: Bytes,
+    /// The sentences with doubtful translations.
+    pub(crate) doubtful: Doubtful,
+}
 
 /// Translates a document; error messages call it `the file`.
 pub(crate) async fn translate_file(
@@ -19,12 +28,19 @@ pub(crate) async fn translate_file(
     file: Bytes,
     options: &TranslateOptions,
     caller: &Caller,
-) -> Result<Bytes, ApiError> {
-    let mut file = file;
+) -> Result<TranslatedFile, ApiError> {
+    let mut translated = TranslatedFile {
+        bytes: file,
+        doubtful: Doubtful::default(),
+    };
     for served in route.models() {
-        file = translate(served, format, file, options, caller).await?;
+        let next = translate(served, format, translated.bytes, options, caller).await?;
+        translated = TranslatedFile {
+            doubtful: next.doubtful.and(translated.doubtful),
+            ..next
+        };
     }
-    Ok(file)
+    Ok(translated)
 }
 
 async fn translate(
@@ -33,7 +49,7 @@ async fn translate(
     file: Bytes,
     options: &TranslateOptions,
     caller: &Caller,
-) -> Result<Bytes, ApiError> {
+) -> Result<TranslatedFile, ApiError> {
     let mut document = ServedDocument::begin(served, options, caller)?;
     let read = move || {
         let name = "the file".to_owned();
@@ -58,5 +74,8 @@ async fn translate(
         translated.extend(bytes);
     }
     translated.extend(document.read(move || reader.end()).await?);
-    Ok(translated.into())
+    Ok(TranslatedFile {
+        bytes: translated.into(),
+        doubtful: document.doubtful,
+    })
 }

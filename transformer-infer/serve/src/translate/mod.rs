@@ -12,7 +12,7 @@ mod round;
 mod texts;
 mod work;
 
-pub(crate) use file::translate_file;
+pub(crate) use file::{TranslatedFile, translate_file};
 pub(crate) use line::translate_line;
 pub(crate) use plain::MAX_ATTENTION_TOKENS;
 pub(crate) use request::{

@@ -32,24 +32,11 @@ impl Round {
     ) -> Result<Self, TranslatorError> {
         let n_lines = lines.len();
         let (sender, results) = unbounded_channel();
-        let ways = [Way::Usual, Way::LowerCase, Way::NoRepeats, Way::Wide];
-        let mut of_ways = ways.map(|way| (way, Vec::new()));
-        for (index, (way, line)) in lines.into_iter().enumerate() {
-            if let Some((_, own)) = of_ways.iter_mut().find(|(own, _)| *own == way) {
-                own.push((index, line));
-            }
-        }
+        let numbered = lines.into_iter().enumerate();
+        let numbered = numbered.map(|(index, (way, line))| (way, (index, line)));
         let mut tickets = Vec::new();
-        for (way, own) in of_ways {
-            if own.is_empty() {
-                continue;
-            }
+        for (search, own) in Way::groups(numbered, search) {
             let (indices, lines): (Vec<usize>, Vec<JobLine>) = own.into_iter().unzip();
-            let search = match way {
-                Way::Usual | Way::LowerCase => search.clone(),
-                Way::NoRepeats => search.without_repeats(),
-                Way::Wide => search.widened(),
-            };
             let job = Job {
                 caller,
                 lines,
@@ -98,13 +85,7 @@ pub(super) fn choose(
     protection: &Protection,
     n_best: usize,
 ) {
-    for candidate in &mut translation.candidates {
-        let text = std::mem::take(&mut candidate.text);
-        candidate.text = line.attempt.written(text, protection);
-    }
-    if translation.candidates.len() > 1 {
-        let texts = translation.candidates.iter().map(|it| it.text.as_str());
-        let best = line.best_of(texts, protection);
-        translation.prefer(best, n_best);
-    }
+    let candidates = translation.candidates.iter_mut();
+    let best = line.choose(candidates.map(|it| &mut it.text), protection);
+    translation.prefer(best, n_best);
 }

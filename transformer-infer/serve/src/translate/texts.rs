@@ -146,11 +146,7 @@ async fn translate(
         let doubtful;
         (texts, doubtful) =
             translate_parts_of(served, options, caller, texts, read.clone()).await?;
-        all = Doubtful {
-            n: all.n + doubtful.n,
-            faults: all.faults.and(doubtful.faults),
-            first: doubtful.first,
-        };
+        all = doubtful.and(all);
     }
     let mut texts: Vec<TextTranslation> = texts.into_iter().map(TextTranslation::whole).collect();
     if let Some(first) = texts.first_mut() {

@@ -1,17 +1,22 @@
 //! [`CheckedLines`]: translates lines again if their translations have faults.
 
+use std::collections::BTreeMap;
+
+use transformer_core::text::Link;
 use transformer_infer::document::{
-    DocumentError, DocumentLine, DocumentRules, Doubtful, DraftSentence, Protection, Split,
-    Splitter, TokenLimits, Trial, translate_lines,
+    Attempt, DocumentError, DocumentLine, DocumentRules, Doubtful, DraftSentence, Protection,
+    Split, Splitter, TokenLimits, Trial, translate_lines,
 };
 use transformer_infer::search::Search;
 use transformer_infer::{Input, Translation, Translator};
 
-/// The check of lines that are no document. Copied text stays in them.
+/// The check of lines that are no document.
 #[derive(Debug)]
 pub(super) struct CheckedLines {
     protection: Protection,
     splitter: Splitter,
+    /// True if copied text may be taken out of lines: only their best translations are printed, without their tokens.
+    takes_out: bool,
     /// The doubtful translations so far, numbered by their lines from 1.
     pub(super) doubtful: Doubtful,
 }
@@ -21,14 +26,15 @@ struct Faulty {
     /// Its index among the lines.
     index: usize,
     draft: DraftSentence,
-    trial: Trial<Translation>,
+    trial: Trial<(Translation, Vec<Link>)>,
 }
 
 impl CheckedLines {
-    pub(super) fn new(protection: Protection) -> Self {
+    pub(super) fn new(protection: Protection, takes_out: bool) -> Self {
         Self {
             protection,
             splitter: Splitter::new(Split::None, "en"),
+            takes_out,
             doubtful: Doubtful::default(),
         }
     }
@@ -41,11 +47,11 @@ impl CheckedLines {
         inputs: &[Input<'_>],
         translations: &mut [Translation],
     ) -> Result<(), DocumentError> {
-        let (mut found, mut faulty) = (Vec::new(), Vec::new());
+        let (mut found, mut faulty) = (BTreeMap::new(), Vec::new());
         for (index, (input, translation)) in inputs.iter().zip(&*translations).enumerate() {
             let faults = self.protection.faults(input.text, translation.text());
             if !faults.is_empty() {
-                found.push((index, faults));
+                found.insert(index, faults);
                 faulty.extend(self.faulty(translator, input, index, translation));
             }
         }
@@ -61,38 +67,45 @@ impl CheckedLines {
             let means = (translator, search, &self.protection);
             let translated = translate_lines(means, &lines, terms, &mut |_| ())?;
             let mut waiting = Vec::new();
-            for (mut it, (mut translation, _)) in faulty.into_iter().zip(translated) {
-                let n_terms = inputs[it.index].terms.len();
+            for (mut it, (mut translation, line)) in faulty.into_iter().zip(translated) {
+                let input = &inputs[it.index];
                 // Copied text was required after the terms.
+                let n_terms = input.terms.len();
                 translation.unmet_terms.retain(|term| *term < n_terms);
-                let n_candidates = translations[it.index].candidates.len();
-                translation.candidates.truncate(n_candidates);
-                for candidate in &mut translation.candidates {
-                    let text = std::mem::take(&mut candidate.text);
-                    candidate.text = it.trial.attempt().written(text, &self.protection);
-                }
-                let text = translation.text().to_owned();
+                let first = &mut translations[it.index];
+                translation.candidates.truncate(first.candidates.len());
+                let (trial, translated) = (&mut it.trial, (translation, line.links));
                 if it
                     .draft
-                    .take(&mut it.trial, &text, translation, &self.protection)
+                    .take(trial, &line.text, translated, &self.protection)
                 {
                     waiting.push(it);
                 } else if let Some(best) = it.trial.into_best() {
-                    translations[it.index] = best.translation;
-                    found.retain(|(index, _)| *index != it.index);
-                    found.push((it.index, best.faults));
+                    let (mut translation, links) = best.translation;
+                    let text = translation.text();
+                    let written =
+                        it.draft
+                            .translation(best.attempt, text, &links, &self.protection);
+                    let faults = self.protection.faults(input.text, &written.text);
+                    if faults.weight() < found[&it.index].weight() {
+                        for candidate in translation.candidates.iter_mut().take(1) {
+                            candidate.text.clone_from(&written.text);
+                        }
+                        *first = translation;
+                        found.insert(it.index, faults);
+                    }
                 }
             }
             faulty = waiting;
         }
-        found.sort_by_key(|(index, _)| *index);
         for (index, faults) in found {
             self.doubtful.add(inputs[index].index + 1, faults);
         }
         Ok(())
     }
 
-    /// Returns a line that is translated again; none if it is too long.
+    /// Returns a line that is translated again; none if it is too long, or if the model cannot write its copied text,
+    /// which must stay in it.
     fn faulty(
         &self,
         translator: &Translator,
@@ -109,9 +122,23 @@ impl CheckedLines {
         };
         let mut sentences = rules.draft(input.text).sentences;
         let draft = sentences.pop().filter(|_| sentences.is_empty())?;
-        let mut trial = Trial::shown();
-        let (text, translation) = (translation.text(), translation.clone());
-        let has_next = draft.take(&mut trial, text, translation, &self.protection);
+        let mut trial = match self.takes_out {
+            true => Trial::default(),
+            false => Trial::shown(),
+        };
+        let has_next = match draft.needs_links(Attempt::default()) {
+            // The line of the draft is another, and is not translated yet.
+            true => self.takes_out && !draft.is_copied(),
+            false => {
+                let (text, translation) = (translation.text(), translation.clone());
+                draft.take(
+                    &mut trial,
+                    text,
+                    (translation, Vec::new()),
+                    &self.protection,
+                )
+            }
+        };
         has_next.then_some(Faulty {
             index,
             draft,

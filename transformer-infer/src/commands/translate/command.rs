@@ -130,7 +130,7 @@ impl Translate {
             n_translated: 0,
             glossary: glossary.as_ref(),
             terms: TermReport::default(),
-            checked: self.check.of_lines(&translator).map(CheckedLines::new),
+            checked: self.checked_lines(&translator),
             warnings,
             line_rate: LineRate::new(from_input && !self.quiet && !io::stdin().is_terminal()),
         };
@@ -164,6 +164,14 @@ impl Translate {
             Some(_) if draws => Err(SearchError::SampledPhrases.into()),
             glossary => Ok(glossary),
         }
+    }
+
+    /// Returns the check of lines, with `--check`. Alignments, tokens and alternatives are those of whole lines.
+    fn checked_lines(&self, translator: &Translator) -> Option<CheckedLines> {
+        let needs_whole = self.alignments.alignments || self.output.token_scores;
+        let takes_out = !needs_whole && self.search.n_best == 1;
+        let protection = self.check.of_lines(translator)?;
+        Some(CheckedLines::new(protection, takes_out))
     }
 
     /// Prints a note for every text that is the name of a file.

@@ -24,7 +24,7 @@ pub(super) struct OutputFlags {
     json: bool,
     /// With --json: the tokens of each translation, EOS included, and their log-probabilities.
     #[arg(long, requires = "json")]
-    token_scores: bool,
+    pub(super) token_scores: bool,
 }
 
 /// The translations of one line to print.
@@ -154,7 +154,7 @@ pub(super) struct AlignmentFlags {
     /// Print after each translation a tab and its word alignment, such as `0-0 1-2`: source word and translation
     /// word, counted from 0, aligned by attention. With --json it is a field.
     #[arg(long)]
-    alignments: bool,
+    pub(super) alignments: bool,
     /// With --alignments: layer of the decoder, counted from 1 at the bottom [default: at five sixths of the depth,
     /// such as 5 of 6].
     #[arg(long, value_name = "N", requires = "alignments")]

@@ -113,6 +113,33 @@ fn files_that_nobody_stored_are_not_found() {
     }
 }
 
+#[test]
+fn the_replies_about_a_file_count_its_doubtful_translations() {
+    // The model writes large letters, which are not those of Russian.
+    let server = TestServer::of_pairs(&[("en", "ru")], ServeOptions::default());
+    let header = |reply: &Reply| reply.headers.get("x-doubtful-translations").cloned();
+    let file: (&str, &[u8]) = ("a.txt", b"white dogs\n\n12 %\n\nred cats\n");
+    let fields = [("source", "en"), ("target", "ru")];
+    let reply = server.post_file("/translate_file", &fields, file);
+    assert_eq!(header(&reply).as_deref(), Some("2; script"));
+    let url = reply.ok()["translatedFileUrl"].to_string();
+    let path = url.trim_matches('"').split_once("download_file");
+    let path = path.expect("it is an address").1;
+    let reply = server.get(&format!("/download_file{path}"));
+    assert_eq!(reply.body, b"WHITE DOGS\n\n12 %\n\nRED CATS\n");
+    assert_eq!(header(&reply).as_deref(), Some("2; script"));
+
+    let fields = [("source_lang", "EN"), ("target_lang", "RU")];
+    let handle = server.post_file("/v2/document", &fields, file).ok();
+    final_status(&server, &handle);
+    let id = handle["document_id"].as_str().expect("it is a string");
+    let key = json!({ "document_key": handle["document_key"] });
+    for path in ["", "/result"] {
+        let reply = server.post(&format!("/v2/document/{id}{path}"), &key);
+        assert_eq!(header(&reply).as_deref(), Some("2; script"), "{path}");
+    }
+}
+
 /// Uploads a document by DeepL's interface, and waits until it is translated or refused.
 fn document(server: &TestServer, name: &str, content: &[u8]) -> (Value, Value) {
     let fields = [("source_lang", "EN"), ("target_lang", "DE")];

@@ -78,14 +78,12 @@ pub enum Warning {
 }
 
 impl Translation {
-    /// Puts a candidate before the others, and keeps `n_best`.
-    ///
-    /// # Panics
-    ///
-    /// Panics if `index` is not below the number of candidates.
+    /// Puts a candidate before the others, if there is one with this index, and keeps `n_best`.
     #[doc(hidden)]
     pub fn prefer(&mut self, index: usize, n_best: usize) {
-        self.candidates[..=index].rotate_right(1);
+        if let Some(candidates) = self.candidates.get_mut(..=index) {
+            candidates.rotate_right(1);
+        }
         self.candidates.truncate(n_best);
     }
 
