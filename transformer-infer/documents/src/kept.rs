@@ -209,13 +209,10 @@ pub(super) fn may_be_a_word(number: &str) -> bool {
     !is_amount && (is_word || groups(number).iter().all(|group| group.len() <= 2))
 }
 
-/// Returns whether a number is not among the digits of a translation, and no conversion can be the reason: only numbers
-/// with many digits are precise (`2 mil` is 2000), and dates and decades have other forms (`90` for `1990s`).
+/// Returns whether a number of three digits or more is not among the digits of a translation. Dates and decades have other
+/// forms (`90` for `1990s`).
 fn is_other(text: &str, number: &[String], found: &str) -> bool {
-    let is_lost = |group: &String| {
-        let precise = group.trim_end_matches('0');
-        precise.len() >= 3 && !found.contains(precise)
-    };
+    let is_lost = |group: &String| group.len() >= 3 && !found.contains(group.as_str());
     number.len() < 3 && !text.ends_with(char::is_alphabetic) && number.iter().any(is_lost)
 }
 
