@@ -58,11 +58,14 @@ def compare(paths, arguments):
             original.write_bytes(path.read_bytes())
             command = [*arguments.program.split(), "translate", "--in", original, "--out", translation]
             command += ["--format", path.suffix[1:]] + (["--model", arguments.model] if arguments.model else [])
-            if subprocess.run(command, capture_output=True).returncode == 0:
+            done = subprocess.run(command, capture_output=True, text=True)
+            if done.returncode == 0:
                 originals.append((path, original))
                 translations.append(translation)
             else:
-                counts["refused"] += 1
+                outcome = "refused" if done.returncode == 1 else "crashed"
+                counts[outcome] += 1
+                print(f"{outcome}: {path} {done.stderr.strip()}", flush=True)
         before = pages([original for _, original in originals], folder)
         after = pages(translations, folder)
         for (path, _), n_before, n_after in zip(originals, before, after):
@@ -96,8 +99,8 @@ def main():
         numbers = [counts[it] for it in ("equal", "different", "lost", "refused", "not opened")]
         print("|", " | ".join(map(str, [extension, len(paths), *numbers])), "|", flush=True)
     n_compared = total["equal"] + total["different"]
-    if total["lost"] or n_compared == 0 or total["different"] > arguments.tolerance * n_compared:
-        sys.exit("error: pages of translations differ, or there is none, see above")
+    if total["lost"] or total["crashed"] or n_compared < 10 * total["refused"] or n_compared == 0 or total["different"] > arguments.tolerance * n_compared:
+        sys.exit("error: pages differ, a file was lost or crashed the program, or too few could be compared, see above")
 
 
 if __name__ == "__main__":

@@ -153,7 +153,10 @@ WORD = r"[\u3040-\u30ff\u3400-\u9fff]|[^\W\u3040-\u30ff\u3400-\u9fff]+"
 
 
 class Formats:
-    """The formatting of each word; `runs` are pairs of both. One of several formats may get any of them."""
+    """The formatting of each word; `runs` are pairs of both.
+
+    A word with several formats in the original, on the left of `==`, may have any of them in the translation.
+    """
 
     def __init__(self, runs):
         letters = [(repr(format), char) for format, text in runs for char in text]
@@ -165,8 +168,7 @@ class Formats:
             self.mixed |= {text} if len(formats) > 1 else set()
 
     def __eq__(self, other):
-        mixed = self.mixed | other.mixed
-        known = lambda it: {key: n for key, n in it.words.items() if key[1] not in mixed}
+        known = lambda it: {key: n for key, n in it.words.items() if key[1] not in self.mixed}
         return known(self) == known(other)
 
     def __repr__(self):

