@@ -21,6 +21,7 @@ Needs fxtranslate 0.5.0, numpy, sentencepiece and safetensors.
 
 import argparse
 import importlib.util
+import json
 import re
 import subprocess
 import sys
@@ -37,22 +38,31 @@ name = "lines"
 version = "0.0.0"
 edition = "2021"
 [dependencies]
-fxtranslate = { version = "=0.5.0", default-features = false, features = ["lean-embed", "FEATURE"] }
+fxtranslate = { version = "=0.5.0", default-features = false, features = FEATURES }
 [workspace]
 """
 MAIN = """
 fn main() {
-    let paths: Vec<String> = std::env::args().skip(1).collect();
-    let engine = fxtranslate::engine::Engine::load(&paths[0], &paths[1], &paths[1]).unwrap();
+    let paths: Vec<String> = std::env::args().skip(3).collect();
+    let numbers: Vec<usize> = std::env::args().skip(1).take(2).map(|it| it.parse().unwrap()).collect();
+    let engine = fxtranslate::engine::Engine::LOAD(&paths[0], &paths[1], &paths[1]).unwrap();
     let engine = match paths.get(2) {
         Some(list) => engine.with_shortlist_bytes(&std::fs::read(list).unwrap()),
         None => engine,
     };
-    for line in std::io::stdin().lines() {
-        println!("{}", engine.translate(&line.unwrap()));
+    let engine = engine.with_threads(numbers[1]);
+    let lines: Vec<String> = std::io::stdin().lines().map(Result::unwrap).collect();
+    for batch in lines.chunks(numbers[0]) {
+        let batch: Vec<&str> = batch.iter().map(String::as_str).collect();
+        let translations = match batch[..] {
+            [line] => vec![engine.translate(line)],
+            _ => engine.translate_batch(&batch),
+        };
+        translations.iter().for_each(|it| println!("{it}"));
     }
 }
 """
+KERNELS = {"AVX2": ["fast", "threads"], "scalar": ["lean-embed", "portable", "threads"]}
 KINDS = {"all tokens": ["--shortlist", "off"], "shortlist": []}
 # A shortlist lacks tokens that have large margins without it.
 FLOORS = {
@@ -69,12 +79,15 @@ def pip(*arguments):
         sys.exit(0)
 
 
-def build_crate(feature, scratch):
-    """Returns a program that translates lines with a kernel of fxtranslate's crate."""
-    folder = scratch / feature
+def build_crate(kernel, scratch):
+    """Builds a program with a kernel of fxtranslate's crate; returns its path.
+
+    The program takes lines in a batch, threads, model, vocabulary and perhaps a shortlist, and translates standard input.
+    """
+    folder = scratch / kernel
     (folder / "src").mkdir(parents=True)
-    (folder / "Cargo.toml").write_text(CRATE.replace("FEATURE", feature))
-    (folder / "src/main.rs").write_text(MAIN)
+    (folder / "Cargo.toml").write_text(CRATE.replace("FEATURES", json.dumps(KERNELS[kernel])))
+    (folder / "src/main.rs").write_text(MAIN.replace("LOAD", "load_mmapped" if kernel == "AVX2" else "load"))
     command = ["cargo", "build", "--quiet", "--release", "--target-dir", folder / "target"]
     subprocess.run(command, cwd=folder, check=True)
     return folder / "target/release/lines"
@@ -113,7 +126,7 @@ def main():
         if args.models is None:
             pip("--target", str(scratch / "models"), "--no-deps", MODELS)
             args.models = scratch / "models"
-        kernels = {name: build_crate(name, scratch) for name in ("gemmology", "portable") if args.crate}
+        kernels = {name: build_crate(name, scratch) for name in KERNELS if args.crate}
         lines = args.text.read_text().splitlines() if args.text else prose()
         lines = [line for line in lines if line.strip()][:args.lines]
         failed = False
@@ -158,10 +171,10 @@ def compare(folder, lines, args, kernels, scratch):
     text = "\n".join(lines) + "\n"
     paths = [next(folder.glob(pattern)) for pattern in ("model.*.bin", "vocab.*.spm", "lex.*.bin")]
     for name, paths in (("all tokens", paths[:2]), ("shortlist", paths)) if kernels else ():
-        by_kernel = {kernel: run(program, *paths, input=text).splitlines() for kernel, program in kernels.items()}
-        print(f"  fxtranslate's scalar kernel, {name}: {share(by_kernel['portable'], by_kernel['gemmology']):.1%} as its "
-              f"kernel for AVX2, which is as the Python package in {share(by_kernel['gemmology'], others[name]):.1%}")
-        others[f"{name}, exact"] = by_kernel["portable"]
+        by_kernel = {kernel: run(program, "1", "1", *paths, input=text).splitlines() for kernel, program in kernels.items()}
+        print(f"  fxtranslate's scalar kernel, {name}: {share(by_kernel['scalar'], by_kernel['AVX2']):.1%} as its "
+              f"kernel for AVX2, which is as the Python package in {share(by_kernel['AVX2'], others[name]):.1%}")
+        others[f"{name}, exact"] = by_kernel["scalar"]
     ours = scratch / folder.name
     print("  " + run(args.program, "import", "--from", folder, "--out", ours).splitlines()[0])
     failed = False
