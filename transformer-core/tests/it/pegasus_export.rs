@@ -228,9 +228,16 @@ fn an_imported_model_survives_a_round_trip() {
     let exported = to_pegasus(out.path(), model, config, tokenizers, generation);
     exported.expect("what came in can go out");
     let again = read(out.path());
-    let line = "Where is the railway station?";
-    let ids = tokenizers.src().encode(line);
-    assert_eq!(again.tokenizers.src().encode(line), ids);
+    for line in [
+        "Where is the railway station?",
+        ">>deu<< Where is <mask_1>?",
+    ] {
+        let ids = tokenizers.src().encode(line);
+        assert_eq!(again.tokenizers.src().encode(line), ids, "{line}");
+    }
+    let mask = again.tokenizers.tgt().id("<mask_1>");
+    let mask = mask.expect("it is in the vocabulary");
+    assert_eq!(again.tokenizers.tgt().decode(&[mask]), "");
     check_equal(model, &again.model);
 }
 

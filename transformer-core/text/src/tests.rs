@@ -353,6 +353,29 @@ fn added_tokens_of_a_file_do_not_match_in_text() -> Outcome {
     Ok(())
 }
 
+/// A name alone makes no BART.
+#[test]
+fn only_byte_level_tokenizers_with_the_token_of_bart_have_a_sentence_start() -> Outcome {
+    let byte_level = json!({"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true});
+    let whitespace = json!({"type": "WhitespaceSplit"});
+    for (id, split, expected) in [
+        (4, &byte_level, Some(4)),
+        (5, &byte_level, None),
+        (4, &whitespace, None),
+    ] {
+        let vocab = json!({"<pad>": 0, "<unk>": 1, "<s>": 2, "</s>": 3, "a": 9 - id, "<bos>": id});
+        let mut foreign: Value = serde_json::from_str(&file(&vocab)).expect("it is JSON");
+        foreign["added_tokens"] = json!([{
+            "id": id, "content": "<bos>", "single_word": false, "lstrip": false, "rstrip": false,
+            "normalized": false, "special": true,
+        }]);
+        foreign["pre_tokenizer"] = split.clone();
+        let tokenizer = Tokenizer::from_json(&foreign.to_string())?;
+        assert_eq!(tokenizer.sentence_start(), expected);
+    }
+    Ok(())
+}
+
 /// The crate `tokenizers` panics at it.
 #[test]
 fn a_merge_that_is_longer_than_every_token_is_refused() -> Outcome {

@@ -15,7 +15,7 @@ use tokenizers::{
 
 use super::cached_tokenizer::CachedTokenizer;
 use super::sentencepiece::PieceVocabulary;
-use super::special::{SENTENCE_START, SPECIAL_TOKENS, is_special};
+use super::special::{N_SPECIAL, SENTENCE_START, SPECIAL_TOKENS, is_special};
 use super::{TokenizerConfig, TokenizerError, json_layout, train};
 use crate::regular_file::{self, MAX_TOKENIZER_BYTES};
 
@@ -264,7 +264,12 @@ impl Tokenizer {
         let Inner::HuggingFace(inner) = &self.inner else {
             return None;
         };
+        let split = inner.tokenizer.get_pre_tokenizer();
+        let is_byte_level = matches!(split, Some(PreTokenizerWrapper::ByteLevel(_)));
         let id = inner.tokenizer.token_to_id(SENTENCE_START)?;
+        if !is_byte_level || id as usize != N_SPECIAL {
+            return None;
+        }
         let added = inner.tokenizer.get_added_tokens_decoder();
         added.get(&id).filter(|token| token.special).map(|_| id)
     }

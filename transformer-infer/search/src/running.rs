@@ -4,8 +4,7 @@ use std::mem;
 
 use super::hypothesis::Prefix;
 use super::next_token::select_rows;
-use super::processors::Predicted;
-use super::processors::Processors;
+use super::processors::{Predicted, Processors};
 use super::sentence_beam::{Beam, n_candidates};
 use super::sequences::Sequences;
 use super::{Hypothesis, NextToken, Request, Sampling, Search};

@@ -4,8 +4,7 @@ use transformer_text::EOS;
 
 use super::hypothesis::{Prefix, Step};
 use super::next_token::best_of_row;
-use super::processors::Predicted;
-use super::processors::Prediction;
+use super::processors::{Predicted, Prediction};
 use super::{Hypothesis, Request, Sampling, ScoredToken, Search};
 
 /// The sequences of one sentence: the samples, or the one that greedy search finds.

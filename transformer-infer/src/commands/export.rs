@@ -9,7 +9,7 @@ use transformer_core::export::{
     ExportError, to_bergamot, to_ctranslate2, to_marian, to_pegasus, to_safetensors,
 };
 use transformer_core::import::marian::{EarlyStopping, Generation};
-use transformer_core::text::{LanguageLayout, LanguageTokens};
+use transformer_core::text::{LanguageLayout, LanguageTokens, Tokenizer};
 use transformer_core::{Transformer, device};
 use transformer_infer::search::{AtLimit, LengthLimit, LengthPenalty, Search, StopRule};
 use transformer_infer::{Translator, TranslatorError};
@@ -91,6 +91,7 @@ impl Export {
         if let Some(languages) = directory.tokenizers().tgt().languages() {
             note([lost_languages(languages)]);
         }
+        note(added_start(directory.tokenizers().tgt()));
         writeln!(io::stdout(), "{}", self.out.display()).map_err(CommandError::output)
     }
 
@@ -154,6 +155,15 @@ fn lost_languages(languages: &LanguageTokens) -> String {
         "the languages are not written, only their tokens, such as {}: {tokens}",
         example.unwrap_or("__de__")
     )
+}
+
+/// Returns a note about the token that a user of an exported BART adds.
+fn added_start(tokenizer: &Tokenizer) -> Option<String> {
+    let token = tokenizer.token(tokenizer.sentence_start()?)?;
+    Some(format!(
+        "sources and translations begin with {token}, BART's `<s>`: add it before each source, and begin each translation \
+         with it"
+    ))
 }
 
 /// Writes a model with the generation settings of Hugging Face's Transformers, then prints the settings of its search

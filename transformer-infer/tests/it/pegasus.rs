@@ -42,6 +42,34 @@ fn check_program(name: &str, start: &str) {
 }
 
 #[test]
+fn an_export_of_a_bart_says_which_token_a_user_adds() {
+    let folder = fixture("bart");
+    let out = tempfile::tempdir().expect("there is room");
+    let [model, exported] =
+        ["model", "exported"].map(|name| out.path().join(name).display().to_string());
+    let from = folder.path().display().to_string();
+    let output = run(&["import", "--from", &from, "--out", &model]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let output = run(&[
+        "export",
+        "--format",
+        "ctranslate2",
+        "--model",
+        &model,
+        "--out",
+        &exported,
+    ]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let note = "note: sources and translations begin with <bos>, BART's `<s>`: add it before each source, and begin each \
+                translation with it";
+    assert!(
+        stderr(&output).lines().any(|line| line == note),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
 fn a_pegasus_that_was_written_reads_no_tags() {
     check_program("pegasus_import", ">>deu<<");
 }

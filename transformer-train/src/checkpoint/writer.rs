@@ -22,6 +22,8 @@ use crate::validation::History;
 /// Writes the parts of checkpoints, and the state of a checkpoint once all its parts are on disk.
 pub(crate) struct CheckpointWriter {
     pub(crate) checkpoints: PathBuf,
+    /// True in the process of rank 0. The others only read.
+    pub(crate) can_write: bool,
     /// The state at which this program started.
     pub(crate) start: SavedState,
     pub(crate) training: TrainingSettings,
@@ -38,6 +40,15 @@ impl CheckpointWriter {
     pub(super) fn path(&self, part: &str, interval: usize) -> PathBuf {
         self.checkpoints
             .join(part_name(part, self.updates(interval)))
+    }
+
+    /// Returns an error unless this process may change checkpoints.
+    fn check_can_write(&self) -> Result<(), CheckpointerError> {
+        let error = || "only the process of rank 0 changes checkpoints".to_owned();
+        match self.can_write {
+            true => Ok(()),
+            false => Err(CheckpointerError::Unknown(error())),
+        }
     }
 
     /// Returns the number of updates at the end of an interval, which names its files.
@@ -94,6 +105,7 @@ pub(crate) struct PartCheckpointer {
 
 impl<R: Checkpoint> Checkpointer<R> for PartCheckpointer {
     fn save(&self, interval: usize, record: R) -> Result<(), CheckpointerError> {
+        self.writer.check_can_write()?;
         let bytes = record
             .checkpoint_into_bytes()
             .map_err(CheckpointerError::Record)?;
@@ -103,6 +115,7 @@ impl<R: Checkpoint> Checkpointer<R> for PartCheckpointer {
     }
 
     fn delete(&self, interval: usize) -> Result<(), CheckpointerError> {
+        self.writer.check_can_write()?;
         let deleted = self.writer.delete(interval, self.part);
         deleted.map_err(CheckpointerError::IOError)
     }
@@ -111,5 +124,50 @@ impl<R: Checkpoint> Checkpointer<R> for PartCheckpointer {
         let path = self.writer.path(self.part, interval);
         let bytes = regular_file::read(&path, u64::MAX).map_err(CheckpointerError::IOError)?;
         R::checkpoint_from_bytes(Bytes::from_bytes_vec(bytes)).map_err(CheckpointerError::Record)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::batching::PlanConfig;
+
+    #[test]
+    fn processes_other_than_rank_0_only_read() {
+        let folder = tempfile::tempdir().expect("the system has temporary directories");
+        let checkpointer = |can_write| {
+            let plan = Plan::new(&[(1, 1)], &PlanConfig::default());
+            PartCheckpointer {
+                part: PARTS[0],
+                writer: Arc::new(CheckpointWriter {
+                    checkpoints: folder.path().to_owned(),
+                    can_write,
+                    start: SavedState::default(),
+                    training: TrainingSettings::default(),
+                    history: History::default(),
+                    plan: Arc::new(Mutex::new(plan.expect("the sentence is short"))),
+                    started: Instant::now(),
+                    written: Mutex::default(),
+                }),
+            }
+        };
+        let n_files = || fs::read_dir(folder.path()).map_or(0, Iterator::count);
+        let refused = |changed: Result<(), CheckpointerError>| {
+            let message = changed.expect_err("it only reads").to_string();
+            assert!(
+                message.contains("only the process of rank 0 changes checkpoints"),
+                "{message}"
+            );
+        };
+        let (first, other) = (checkpointer(true), checkpointer(false));
+        refused(other.save(1, ()));
+        assert_eq!(n_files(), 0);
+        first.save(1, ()).expect("the folder is writable");
+        assert_eq!(n_files(), 1);
+        refused(Checkpointer::<()>::delete(&other, 1));
+        assert_eq!(n_files(), 1);
+        let () = other.restore(1).expect("the file is there");
+        Checkpointer::<()>::delete(&first, 1).expect("the folder is writable");
+        assert_eq!(n_files(), 0);
     }
 }

@@ -179,6 +179,7 @@ impl Learning<'_> {
     fn writer(&self, shared: &Shared, plan: Arc<Mutex<Plan>>) -> CheckpointWriter {
         CheckpointWriter {
             checkpoints: self.folder.checkpoints.clone(),
+            can_write: self.publisher.is_some(),
             start: self.start.state.clone(),
             training: self.experiment.training.clone(),
             history: shared.history.clone(),

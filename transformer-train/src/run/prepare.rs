@@ -10,8 +10,7 @@ use transformer_core::{Transformer, TransformerConfig};
 use transformer_translate::BatchLimits;
 
 use super::embeddings::InitialEmbeddings;
-use super::finetune;
-use super::finetune::InitialState;
+use super::finetune::{self, InitialState};
 use super::mixture::{corpus_weights, log_corpus_shares};
 use super::trained_tokens::TrainedTokens;
 use super::validation_pairs::{ValidationPairs, n_seen};

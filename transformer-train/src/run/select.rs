@@ -120,7 +120,8 @@ impl ModelSelection<'_> {
         })
     }
 
-    /// Returns the candidates, by their names and numbers of updates, from the intact checkpoints `saved`, the last of which is `last`.
+    /// Returns the candidates, by their names and numbers of updates, from the intact checkpoints `saved`, the last of
+    /// which is `last`.
     fn candidates(
         &self,
         saved: &[u64],

@@ -70,6 +70,11 @@ pub enum MarianError {
          special_tokens_map.json; download these files too"
     )]
     NoLanguages { path: PathBuf },
+    /// A BART has a token that its vocabulary lacks.
+    #[error(
+        "`{path}` adds the token `{token}`; a BART with tokens outside of its vocabulary cannot be imported"
+    )]
+    AddedToken { path: PathBuf, token: String },
     /// The sizes of the vocabulary and the model differ.
     #[error(
         "`{path}` has {found} tokens, but `{key}` in config.json is {expected}; take both from one model"

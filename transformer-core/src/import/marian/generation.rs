@@ -14,8 +14,7 @@ const GENERATION: &str = "generation_config.json";
 pub(super) struct GenerationSettings {
     num_beams: Option<usize>,
     max_length: Option<usize>,
-    #[serde(default)]
-    min_length: usize,
+    min_length: Option<usize>,
     no_repeat_ngram_size: Option<usize>,
     length_penalty: Option<f64>,
     early_stopping: Option<serde_json::Value>,
@@ -94,7 +93,7 @@ impl Settings {
             max_len: settings.max_length.map(|len| len.saturating_sub(1)),
             max_len_factor: None,
             // Transformers counts the token that decoding starts from, but not the end.
-            min_len: settings.min_length,
+            min_len: settings.min_length.unwrap_or_default(),
             no_repeat_ngram: settings.no_repeat_ngram_size.filter(|size| *size > 0),
             forces_end: forced.is_some(),
             forced_first: first,

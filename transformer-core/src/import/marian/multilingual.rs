@@ -49,7 +49,7 @@ pub(super) fn read(folder: &Path, settings: &Settings) -> Result<Tokenizers, Mar
     }
     let (key, n_tokens) = settings.src_size();
     let n_pieces = tokens.len();
-    let added = added_tokens(folder, n_pieces)?;
+    let (_, added) = added_tokens(folder, n_pieces)?;
     let last = added.keys().next_back();
     let n_found = last.map_or(n_pieces, |last| last.saturating_add(1));
     if n_found > n_tokens || n_tokens - n_pieces - added.len() > MOST_UNUSED {
@@ -121,8 +121,11 @@ pub(super) fn fill(tokens: &mut Vec<String>, n_tokens: usize) {
     }
 }
 
-/// Returns the tokens after the pieces by their ids, from the first file that has some.
-fn added_tokens(folder: &Path, n_pieces: usize) -> Result<BTreeMap<usize, String>, MarianError> {
+/// Returns the tokens after the pieces by their ids, from the first file that has some, and its name.
+pub(super) fn added_tokens(
+    folder: &Path,
+    n_pieces: usize,
+) -> Result<(&'static str, BTreeMap<usize, String>), MarianError> {
     let json = |name: &str| -> Result<Value, MarianError> {
         Ok(read_optional(&folder.join(name))?.unwrap_or_default())
     };
@@ -147,19 +150,26 @@ fn added_tokens(folder: &Path, n_pieces: usize) -> Result<BTreeMap<usize, String
     let decoder = decoder.filter_map(|(id, it)| Some((id.parse().ok()?, content(it)?)));
     let added = added.as_object().into_iter().flatten();
     let added = added.filter_map(|(token, it)| Some((id(it)?, token.clone())));
-    let tables: [Vec<(usize, String)>; 3] = [of_file.collect(), decoder.collect(), added.collect()];
-    let tables = tables.map(|table| table.into_iter().filter(is_added).collect());
-    if let Some(found) = tables
-        .into_iter()
-        .find(|table: &BTreeMap<_, _>| !table.is_empty())
-    {
-        return Ok(found);
+    let tables: [(_, Vec<(usize, String)>); 3] = [
+        (TOKENIZER, of_file.collect()),
+        (TOKENIZER_CONFIG, decoder.collect()),
+        (ADDED_TOKENS, added.collect()),
+    ];
+    for (name, table) in tables {
+        let table: BTreeMap<_, _> = table.into_iter().filter(is_added).collect();
+        if !table.is_empty() {
+            return Ok((name, table));
+        }
     }
     // A list of all languages, in the order of their ids.
     let special = json(SPECIAL_TOKENS)?;
-    let lists = [&special, &config].map(|file| file["additional_special_tokens"].as_array());
-    let list = lists.into_iter().flatten().next().into_iter().flatten();
-    Ok((n_pieces..).zip(list.filter_map(content)).collect())
+    let list = |file: &Value| file["additional_special_tokens"].as_array().cloned();
+    let (name, list) = match list(&special) {
+        Some(found) => (SPECIAL_TOKENS, found),
+        None => (TOKENIZER_CONFIG, list(&config).unwrap_or_default()),
+    };
+    let tokens = list.iter().filter_map(content);
+    Ok((name, (n_pieces..).zip(tokens).collect()))
 }
 
 /// Returns the places of the tokens of the languages, by the class of the tokenizer; mBART's models without one are

@@ -73,8 +73,7 @@ pub(super) struct TokenizerSettings {
     #[serde(default)]
     pub(super) separate_vocabs: bool,
     /// True if BART puts a space before a text without one.
-    #[serde(default)]
-    pub(super) add_prefix_space: bool,
+    pub(super) add_prefix_space: Option<bool>,
     /// Difference of an id of Pegasus and that of SentencePiece.
     pub(super) offset: Option<u32>,
     /// Often a group of languages, which has no code.

@@ -119,9 +119,11 @@ fn read_pieces(folder: &Path, settings: &Settings) -> Result<Tokenizers, MarianE
     };
     let tokenizer = |name: &str, tokens, special, path| {
         let model = pieces(&folder.join(name))?;
-        Ok::<_, MarianError>(Tokenizer::from_pieces(vocabulary(
-            model, tokens, special, path,
-        )?))
+        let vocabulary = vocabulary(model, tokens, special, path)?;
+        Ok::<_, MarianError>(Tokenizer::from_pieces(match settings.family {
+            Family::Pegasus => vocabulary.with_only_pieces(),
+            _ => vocabulary,
+        }))
     };
     Ok(Tokenizers::Separate {
         src: tokenizer(SRC_MODEL, src, of_src, &src_path)?,

@@ -7,14 +7,11 @@ use std::time::Instant;
 
 use transformer_search::{Hypothesis, Search};
 
-use super::batch::WholeBatch;
-use super::batch::{Batch, RunningBatch, catching};
+use super::batch::{Batch, RunningBatch, WholeBatch, catching};
 use super::group::{Ended, Grown, Line};
-use super::job::JobEvent;
-use super::job::Progress;
+use super::job::{JobEvent, Progress};
 use super::model::{BatchModel, PackedModels, Workspaces};
-use super::state::SchedulerTotals;
-use super::state::{Load, State};
+use super::state::{Load, SchedulerTotals, State};
 use crate::TranslatorError;
 use crate::batch::in_pool;
 use crate::translator::Translator;

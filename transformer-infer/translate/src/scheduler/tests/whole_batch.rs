@@ -7,8 +7,7 @@ use transformer_search::Search;
 
 use super::doubles::{job, line};
 use crate::TranslatorError;
-use crate::scheduler::batch::Batch;
-use crate::scheduler::batch::WholeBatch;
+use crate::scheduler::batch::{Batch, WholeBatch};
 use crate::scheduler::group::Line;
 use crate::scheduler::model::Workspaces;
 use crate::translator::Translator;

@@ -7,8 +7,7 @@ use std::path::Path;
 
 use transformer_core::lines::LineReader;
 
-use super::contained::capitalized;
-use super::contained::{Piece, continues_word, pieces};
+use super::contained::{Piece, capitalized, continues_word, pieces};
 use crate::TranslatorError;
 
 /// Terms of the source, each with the term that its translation must contain.
