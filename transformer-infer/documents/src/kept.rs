@@ -191,13 +191,12 @@ pub(super) fn lacks_digits(
         take_digits(&[other], &mut found);
     }
     let has_multiplier = rest.contains(|c| "万萬亿億千百만억천".contains(c));
-    let all_found = found.concat();
     numbers.iter().any(|(text, number)| {
         let is_cut = |group: &String| is_cut(number, group);
         if found.is_empty() {
             !may_be_a_word(text)
         } else {
-            !has_multiplier && (found.iter().any(is_cut) || is_other(text, number, &all_found))
+            !has_multiplier && (found.iter().any(is_cut) || is_other(text, number, &found))
         }
     })
 }
@@ -211,8 +210,9 @@ pub(super) fn may_be_a_word(number: &str) -> bool {
 
 /// Returns whether a number of three digits or more is not among the digits of a translation. Dates and decades have other
 /// forms (`90` for `1990s`).
-fn is_other(text: &str, number: &[String], found: &str) -> bool {
-    let is_lost = |group: &String| group.len() >= 3 && !found.contains(group.as_str());
+fn is_other(text: &str, number: &[String], found: &[String]) -> bool {
+    let is_found = |group: &String| found.iter().any(|it| it.contains(group));
+    let is_lost = |group: &String| group.len() >= 3 && !is_found(group);
     number.len() < 3 && !text.ends_with(char::is_alphabetic) && number.iter().any(is_lost)
 }
 
@@ -354,6 +354,7 @@ mod tests {
             ("2,833 rifles", "2.383 rifles", Some(Loss::Missing)),
             ("$989 billion", "999 bilhões", Some(Loss::Missing)),
             ("from 1918 to 1921", "de 18 a 1921", Some(Loss::Missing)),
+            ("834 dogs", "18 von 34 Hunden", Some(Loss::Missing)),
             ("for $20.50 in", "für viel in", Some(Loss::Missing)),
             ("3.5% of", "ein Teil von", Some(Loss::Missing)),
             (

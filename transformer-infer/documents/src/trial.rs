@@ -1,11 +1,12 @@
 //! [`Trial`]: the ways in which a sentence is translated until its translation has no fault.
 
+use transformer_search::Search;
+
 use super::Protection;
 use super::check::{Fault, Faults};
-use super::kept::lacks_copied;
+use super::kept::{Loss, lacks_copied};
 use super::line::DocumentLine;
 use super::marks::{Form, Sentence};
-use transformer_search::Search;
 
 /// The search for a translation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -60,7 +61,7 @@ pub struct Trial<T> {
     /// The further attempts, the next one last, once a translation was checked.
     rest: Option<Vec<Attempt>>,
     best: Option<Tried<T>>,
-    /// True if copied text is never taken out.
+    /// True if copied text is never taken out, and numbers are never round.
     is_shown: bool,
 }
 
@@ -87,7 +88,8 @@ impl<T> Default for Trial<T> {
 }
 
 impl<T> Trial<T> {
-    /// Starts a trial in which copied text is never taken out of the sentence.
+    /// Starts a trial in which copied text is never taken out of the sentence, and its numbers are never round: the tokens
+    /// of the translation are those of its text.
     pub fn shown() -> Self {
         Self {
             is_shown: true,
@@ -124,12 +126,17 @@ impl<T> Trial<T> {
         let attempt = self.attempt;
         let is_shown = self.is_shown;
         let can_be = |form: &Form| !(is_shown && *form == Form::Hidden);
-        let next_form = || sentence.next_form(attempt.form, text, protection);
+        let can_use = sentence.can_use(attempt, text);
+        let next_form = || match can_use {
+            true => sentence.next_form(attempt.form, text, protection),
+            false => Some(sentence.form_after(attempt.form, Loss::Missing)),
+        };
         if self.rest.is_none()
             && let Some(form) = next_form().filter(can_be)
         {
-            let can_round =
-                attempt == Attempt::default() && sentence.lacks_only_numbers(text, protection);
+            let can_round = attempt == Attempt::default()
+                && !is_shown
+                && sentence.lacks_only_numbers(text, protection);
             self.attempt = match can_round {
                 true => Attempt {
                     way: Way::Round,
@@ -143,7 +150,7 @@ impl<T> Trial<T> {
             return true;
         }
         let faults = sentence.faults(attempt, text, protection);
-        let is_better = |best: &Tried<T>| faults.weight() < best.faults.weight();
+        let is_better = |best: &Tried<T>| can_use && faults.weight() < best.faults.weight();
         if self.best.as_ref().is_none_or(is_better) {
             self.best = Some(Tried {
                 attempt,
@@ -153,13 +160,13 @@ impl<T> Trial<T> {
         }
         let rest = self.rest.get_or_insert_with(|| {
             let mut ways = sentence.ways(attempt, faults);
-            ways.retain(|way| can_be(&way.form));
+            ways.retain(|way| can_be(&way.form) && !(is_shown && way.way == Way::Round));
             if !protection.can_capitalize() {
                 ways.retain(|way| way.way != Way::LowerCase);
             }
             ways
         });
-        match rest.pop().filter(|_| !faults.is_empty()) {
+        match rest.pop().filter(|_| !(can_use && faults.is_empty())) {
             Some(next) => {
                 self.attempt = next;
                 true
@@ -221,6 +228,12 @@ impl Sentence {
     ) -> String {
         let variants = &self.in_form(attempt.form).variants;
         variants.written(attempt.way, translation, protection)
+    }
+
+    /// Returns whether a translation as the source is written can be used: round numbers may be lost in it.
+    fn can_use(&self, attempt: Attempt, text: &str) -> bool {
+        let sentence = self.in_form(attempt.form);
+        sentence.variants.can_use(attempt.way, &sentence.text, text)
     }
 
     /// Returns the faults of a translation.

@@ -60,10 +60,17 @@ impl Variants {
             _ => translation,
         }
     }
+
+    /// Returns whether a translation as the sentence is written can be used: each round number came back exactly once.
+    pub(super) fn can_use(&self, way: Way, text: &str, translation: &str) -> bool {
+        let round = self.round.as_ref().filter(|_| way == Way::Round);
+        round.is_none_or(|round| round.is_kept(text, translation))
+    }
 }
 
 impl Round {
-    /// Writes the numbers among items as round ones, each of which the text has once. Dates and times stay.
+    /// Writes the numbers among items as round ones, each of which the text has once. Dates, times, ordinals, decades and
+    /// numbers that begin with 0 stay.
     fn of(text: &str, items: &[Item]) -> Option<Self> {
         let numbers = NUMBER.find_iter(text).map(|it| digits(it.as_str()));
         let mut taken: Vec<String> = numbers.collect();
@@ -78,9 +85,12 @@ impl Round {
                 continue;
             };
             let own = digits(number.as_str());
+            if own.starts_with('0') || word.ends_with(char::is_alphabetic) {
+                continue;
+            }
             let zeros = "0".repeat(own.len() - 1);
-            let first = own.bytes().next().map_or(0, |first| first - b'0');
-            let firsts = (0..9).map(|n| (first.max(1) - 1 + n) % 9 + 1);
+            let first = own.bytes().next().map_or(1, |first| first - b'0');
+            let firsts = (0..9).map(|n| (first - 1 + n) % 9 + 1);
             let mut others = firsts.map(|first| format!("{first}{zeros}"));
             let is_round = own.trim_end_matches('0').len() <= 1;
             if let Some(other) = others.find(|it| !is_round && !taken.contains(it)) {
@@ -106,6 +116,16 @@ impl Round {
             })
         };
         NUMBER.replace_all(translation, own).into_owned()
+    }
+
+    /// Returns whether a translation with the digits of the sentence has each of these numbers as often as the sentence.
+    fn is_kept(&self, text: &str, translation: &str) -> bool {
+        let count = |text, own: &String| {
+            let numbers = NUMBER.find_iter(text);
+            numbers.filter(|it| digits(it.as_str()) == *own).count()
+        };
+        let mut own = self.digits.iter().map(|(_, own)| own);
+        own.all(|own| count(text, own) == count(translation, own))
     }
 }
 
@@ -197,12 +217,35 @@ mod tests {
     }
 
     #[test]
+    fn a_translation_is_used_if_each_round_number_comes_back_once() {
+        for (text, translation, is_used) in [
+            ("12,345 dogs", "10.000 Hunde", true),
+            ("12,345 dogs", "1万", false),
+            ("At 8 pm, 28 people", "Um 20 Uhr 20 Menschen", false),
+            ("28 cats and 28 dogs", "20 Katzen und 30 Hunde", true),
+            ("28 cats and 28 dogs", "20 Katzen und Hunde", false),
+        ] {
+            let items = Protection::placeholders().items(text);
+            let variants = Variants::of(text, &items);
+            let round = variants.round.as_ref().expect("it has numbers");
+            let written = round.with_own_digits(translation);
+            assert_eq!(
+                variants.can_use(Way::Round, text, &written),
+                is_used,
+                "{written}"
+            );
+        }
+    }
+
+    #[test]
     fn dates_times_placeholders_and_round_numbers_stay() {
         for text in [
             "on 2024-05-01 at 10:30",
             "%20d of 200",
             "5 dogs",
             "see #1234",
+            "the 1990s and the 19th century",
+            "0.5% of",
         ] {
             let items = Protection::placeholders().items(text);
             assert!(Round::of(text, &items).is_none(), "{text}");

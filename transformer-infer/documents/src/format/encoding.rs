@@ -90,14 +90,17 @@ pub(super) fn decoded(
     let mut bytes = Vec::new();
     let mut head = input.by_ref().take(HEAD_BYTES);
     head.read_to_end(&mut bytes).map_err(read_error)?;
+    // After its end, a terminal would be asked for more.
+    let has_ended = (bytes.len() as u64) < HEAD_BYTES;
+    let mut rest = input.take(if has_ended { 0 } else { u64::MAX });
     let charset = match Encoding::for_bom(&bytes) {
         Some((encoding, _)) => Some(Charset::Standard(encoding)),
         None => declared(&bytes),
     };
     let Some(charset) = charset.filter(|it| *it != Charset::UTF_8) else {
-        return Ok((Box::new(Cursor::new(bytes).chain(input)), charset));
+        return Ok((Box::new(Cursor::new(bytes).chain(rest)), charset));
     };
-    let mut rest = input.take(MAX_BYTES + 1);
+    rest.set_limit(rest.limit().min(MAX_BYTES + 1));
     rest.read_to_end(&mut bytes).map_err(read_error)?;
     let is_small = bytes.len() as u64 <= MAX_BYTES;
     let text = is_small.then(|| charset.decode(&bytes)).flatten();
@@ -106,7 +109,7 @@ pub(super) fn decoded(
         name: name.to_owned(),
         line: 1,
         problem: format!(
-            "the file declares its encoding as `{}`, expected at most {MAX_BYTES} bytes, all of this encoding",
+            "the encoding of the file is `{}`, expected at most {MAX_BYTES} bytes, all of this encoding",
             charset.name()
         ),
         remedy: CONVERT,

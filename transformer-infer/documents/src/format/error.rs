@@ -23,4 +23,13 @@ pub enum ReadError {
         /// The remedy.
         remedy: &'static str,
     },
+    /// The input has translations beside their sources, and is to be translated twice.
+    #[error(
+        "{name} has translations beside their sources, and cannot be translated through a third language; choose a \
+         model for its languages"
+    )]
+    Bilingual {
+        /// The document.
+        name: String,
+    },
 }

@@ -61,10 +61,10 @@ pub struct FormatError {
 /// Returns what to do with a file of another format.
 fn remedy(name: &str) -> String {
     let name = name.to_ascii_lowercase();
-    let ends = |extensions: &[&str]| extensions.iter().any(|it| name.ends_with(it));
-    if ends(&["pdf"]) {
+    let extension = name.rsplit('.').next().unwrap_or_default();
+    if extension == "pdf" {
         "extract its text with `pdftotext`, or translate the document that it was made from".into()
-    } else if ends(&["doc", "rtf", "xls", "ppt"]) {
+    } else if ["doc", "rtf", "xls", "ppt"].contains(&extension) {
         "save it in a newer format, for example with LibreOffice".into()
     } else {
         format!("choose {}", Format::names())
@@ -94,6 +94,8 @@ pub struct FormatOptions {
     /// The language of the translation, such as `de`, for translation memories. Default: the first in the file other
     /// than the source's.
     pub tgt_lang: Option<String>,
+    /// True if the translation is translated again. Formats that have it beside the source are refused.
+    pub is_step: bool,
 }
 
 impl Default for FormatOptions {
@@ -108,6 +110,7 @@ impl Default for FormatOptions {
             json: JsonOptions::default(),
             xml: None,
             tgt_lang: None,
+            is_step: false,
         }
     }
 }
@@ -171,8 +174,8 @@ impl Format {
     ///
     /// # Errors
     ///
-    /// Returns a [`ReadError`] if the file is in an encoding that cannot be read, or if a package is not a zip file. All
-    /// other errors come with the parts: the document is read while they are taken.
+    /// Returns a [`ReadError`] if the file is in an encoding that cannot be read, if a package is not a zip file, or if a
+    /// catalog is only a [step](FormatOptions::is_step). All other errors come with the parts: the document is read while they are taken.
     pub fn read(
         self,
         name: String,
@@ -195,6 +198,9 @@ impl Format {
             Self::Subtitles(kind) => Box::new(Subtitles::new(kind, options.subtitles.clone())),
             Self::Tsv => Box::new(table(None)),
             Self::Csv => Box::new(table(Some(options.csv_separator))),
+            Self::Po if options.is_step => {
+                return Err(ReadError::Bilingual { name });
+            }
             Self::Po => Box::new(Po::new(options.po)),
             Self::Json => Box::new(Json::new(options.json.clone())),
             Self::Pairs(kind) => Box::new(Pairs::new(kind, charset)),
@@ -204,6 +210,7 @@ impl Format {
             Self::Xml => Box::new(XmlFile {
                 rules: options.xml.clone(),
                 tgt_lang: options.tgt_lang.clone(),
+                is_step: options.is_step,
             }),
         };
         Ok(PartReader::new(Source::new(name, input), format, charset))
@@ -256,5 +263,6 @@ mod tests {
             error("a.doc"),
             "`a.doc` is of no known format; save it in a newer format, for example with LibreOffice"
         );
+        assert!(error("a.adoc").contains("; choose txt, "));
     }
 }

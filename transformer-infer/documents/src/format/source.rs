@@ -119,6 +119,13 @@ impl Source {
         Ok((len > 0).then(|| self.take(len)))
     }
 
+    /// Makes the error about translations beside their sources.
+    pub(super) fn bilingual(&self) -> ReadError {
+        ReadError::Bilingual {
+            name: self.name.clone(),
+        }
+    }
+
     /// Makes an error about a line.
     pub(super) fn syntax(
         &self,

@@ -86,13 +86,16 @@ impl Sentence {
         translation: &str,
         protection: &Protection,
     ) -> Option<Form> {
-        if form == Form::Hidden || self.hidden.is_none() {
-            return None;
-        }
-        let loss = loss(&self.text, &self.kept, translation, protection)?;
-        Some(match (form, loss) {
+        let has_next = form != Form::Hidden && self.hidden.is_some();
+        let loss = has_next.then(|| loss(&self.text, &self.kept, translation, protection));
+        Some(self.form_after(form, loss??))
+    }
+
+    /// Returns the form to try after another one, whose translation does not keep the copied text.
+    pub(crate) fn form_after(&self, form: Form, loss: Loss) -> Form {
+        match (form, loss) {
             (Form::Shown, Loss::Missing) if !self.terms.is_empty() => Form::Required,
             _ => Form::Hidden,
-        })
+        }
     }
 }

@@ -1,8 +1,8 @@
 //! Translations with faults are made again in other ways.
 
 use crate::{
-    DocumentLine, DocumentRules, Form, LineLimits, Part, Passage, Protection, Split, Splitter,
-    TranslatedLine, Way, Window,
+    Attempt, DocumentLine, DocumentRules, Form, LineLimits, Part, Passage, Protection, Split,
+    Splitter, TranslatedLine, Trial, Way, Window,
 };
 
 /// The limits of lines of any length.
@@ -74,6 +74,52 @@ fn a_number_that_a_translation_changes_comes_back_in_the_notation_of_its_languag
     });
     let expected = ["", "Sie nahmen 2.833 Gewehre"].map(str::to_owned);
     assert_eq!(found, (expected, Some(Way::Round)));
+}
+
+#[test]
+fn a_translation_that_loses_round_numbers_is_not_kept_without_a_check_either() {
+    for protection in [
+        Protection::placeholders(),
+        Protection::placeholders().with_check(None),
+    ] {
+        let rules = DocumentRules {
+            limits: &AnyLength,
+            splitter: &Splitter::new(Split::None, "en"),
+            protection: &protection,
+        };
+        let draft = rules.draft("12,345 dogs").sentences.remove(0);
+        let mut trial = Trial::default();
+        let mut ways = vec![trial.attempt()];
+        let translate = |attempt: Attempt| match (attempt.form, attempt.way) {
+            (Form::Hidden, _) => "Hunde",
+            (_, Way::Round) => "1万",
+            _ => "ein Hund",
+        };
+        let mut has_next = true;
+        while has_next {
+            let text = translate(trial.attempt());
+            has_next = draft.take(&mut trial, text, text, &protection);
+            ways.push(trial.attempt());
+        }
+        assert_eq!(ways[1].way, Way::Round);
+        let best = trial.into_best().map(|best| best.translation);
+        assert_eq!(best, Some("Hunde"));
+    }
+}
+
+#[test]
+fn numbers_are_not_round_where_tokens_are_shown() {
+    let protection = Protection::placeholders().with_check(None);
+    let rules = DocumentRules {
+        limits: &AnyLength,
+        splitter: &Splitter::new(Split::None, "en"),
+        protection: &protection,
+    };
+    let draft = rules.draft("2,833 rifles").sentences.remove(0);
+    let mut trial = Trial::shown();
+    while draft.take(&mut trial, "2.383 Gewehre", (), &protection) {
+        assert_ne!(trial.attempt().way, Way::Round);
+    }
 }
 
 #[test]

@@ -78,7 +78,7 @@ fn a_page_that_is_not_in_the_encoding_that_it_declares_is_refused() {
         .expect_err("this byte is in no text of it")
         .to_string();
     assert!(
-        message.starts_with("a, line 1: the file declares its encoding as `EUC-KR`"),
+        message.starts_with("a, line 1: the encoding of the file is `EUC-KR`"),
         "{message}"
     );
     let error = translated(&Copies { most: 1000 }, b"<meta charset=klingon><p>a</p>");
@@ -122,6 +122,9 @@ fn xml_is_read_and_written_in_the_encoding_that_it_declares() {
         ("windows-1252", &b"caf\xe9"[..], &b"\x80 \xef &#28450;"[..]),
         // It has no euro sign, unlike on the web.
         ("ISO-8859-1", b"caf\xe9", b"&#8364; \xef &#28450;"),
+        ("iso_8859-1", b"caf\xe9", b"&#8364; \xef &#28450;"),
+        ("L1", b"caf\xe9", b"&#8364; \xef &#28450;"),
+        ("cp1252", b"caf\xe9", b"\x80 \xef &#28450;"),
         ("us-ascii", b"dog", b"&#8364; &#239; &#28450;"),
     ] {
         let lines = Writes::new(|_| "€ ï 漢".to_owned());
@@ -153,4 +156,36 @@ fn properties_are_read_in_latin_1_if_they_are_not_utf8_and_written_with_escapes(
     let lines = Writes::new(|_| "naïf 漢".to_owned());
     let found = check("properties", b"a = caf\xe9 noir\nb = caf\xe9\n", &lines);
     assert_eq!(found, b"a = na\\u00eff \\u6f22\nb = na\\u00eff \\u6f22\n");
+}
+
+/// An input that a terminal could go on with after its end.
+struct Typed {
+    text: &'static [u8],
+    has_ended: bool,
+}
+
+impl std::io::Read for Typed {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        assert!(!self.has_ended, "it is read after its end");
+        let n_bytes = self.text.read(buffer)?;
+        self.has_ended = n_bytes == 0;
+        Ok(n_bytes)
+    }
+}
+
+#[test]
+fn an_input_is_not_read_after_its_end() {
+    for (format, text) in [
+        ("txt", &b"a dog"[..]),
+        ("properties", b"a = caf\xe9 noir\n"),
+    ] {
+        let typed = Typed {
+            text,
+            has_ended: false,
+        };
+        let format: Format = format.parse().expect("it is a format");
+        let parts = format.read("a".to_owned(), typed, &FormatOptions::default());
+        let copy = translate_document(&Copies { most: 9 }, parts.expect("it is read"));
+        assert_eq!(copy.expect("it is read"), text);
+    }
 }

@@ -34,6 +34,11 @@ pub(crate) async fn translate_file(
         doubtful: Doubtful::default(),
     };
     for served in route.models() {
+        let mut read = FormatOptions::default();
+        let language = served.languages.tgt.as_ref();
+        read.tgt_lang = language.map(|it| it.as_str().to_owned());
+        read.is_step = matches!(route, Route::Pivot { .. });
+        let format = (format, read);
         let next = translate(served, format, translated.bytes, options, caller).await?;
         translated = TranslatedFile {
             doubtful: next.doubtful.and(translated.doubtful),
@@ -45,7 +50,7 @@ pub(crate) async fn translate_file(
 
 async fn translate(
     served: &Arc<Served>,
-    format: Format,
+    (format, format_options): (Format, FormatOptions),
     file: Bytes,
     options: &TranslateOptions,
     caller: &Caller,
@@ -53,7 +58,7 @@ async fn translate(
     let mut document = ServedDocument::begin(served, options, caller)?;
     let read = move || {
         let name = "the file".to_owned();
-        let mut reader = format.read(name, Cursor::new(file), &FormatOptions::default())?;
+        let mut reader = format.read(name, Cursor::new(file), &format_options)?;
         let window = reader.window()?;
         Ok((reader, window))
     };

@@ -47,6 +47,57 @@ fn files_of_all_kinds_are_translated_in_their_format() {
 }
 
 #[test]
+fn translation_memories_are_filled_in_the_language_of_the_request() {
+    let variant =
+        |code: &str, text: &str| format!("<tuv xml:lang=\"{code}\"><seg>{text}</seg></tuv>");
+    let memory = |variants: &[String]| {
+        let variants = variants.concat();
+        format!("<tmx><header srclang=\"en\"/><body><tu>{variants}</tu></body></tmx>")
+    };
+    let others = [variant("en", "a"), variant("fr", "b")];
+    let reply = translated("a.tmx", &memory(&others));
+    let [en, fr] = others;
+    assert_eq!(
+        String::from_utf8_lossy(&reply.body),
+        memory(&[en, variant("de", "A"), fr])
+    );
+}
+
+#[test]
+fn files_with_translations_beside_their_sources_are_refused_through_a_third_language() {
+    let options = ServeOptions {
+        pivot: Some("en".parse().expect("it is a code")),
+        ..ServeOptions::default()
+    };
+    let server = TestServer::of_pairs(&[("de", "en"), ("en", "fr")], options);
+    let fields = [("source", "de"), ("target", "fr")];
+    let expected = "the file has translations beside their sources, and cannot be translated through a third language; \
+                    choose a model for its languages";
+    for (name, content) in [
+        ("a.po", "msgid \"a\"\nmsgstr \"\"\n"),
+        (
+            "a.xlf",
+            "<xliff><trans-unit><source>a</source></trans-unit></xliff>",
+        ),
+        (
+            "a.ts",
+            "<TS><message><source>a</source><translation/></message></TS>",
+        ),
+        (
+            "a.tmx",
+            "<tmx><header srclang=\"de\"/><tu><tuv xml:lang=\"de\"><seg>a</seg></tuv></tu></tmx>",
+        ),
+    ] {
+        let reply = server.post_file("/translate_file", &fields, (name, content.as_bytes()));
+        assert_eq!(reply.status, 400, "{name}");
+        assert_eq!(reply.json()["error"], expected, "{name}");
+    }
+    let resources = "<root><data><value>a</value></data></root>";
+    let file = ("a.resx", resources.as_bytes());
+    server.post_file("/translate_file", &fields, file).ok();
+}
+
+#[test]
 fn a_translated_file_is_saved_and_not_shown() {
     let reply = translated("../a 'b'.html", "<script>alert(1)</script>");
     assert_eq!(reply.headers["content-type"], "application/octet-stream");

@@ -1,6 +1,9 @@
 //! [`XmlFile`]: reads an XML document by the table of its format.
 
-use super::rules::{Element, ROOTS, XmlKind, XmlRules, attribute};
+use encoding_rs::WINDOWS_1252;
+
+use super::fill::variant_rule;
+use super::rules::{Element, LANGUAGE, ROOTS, XmlKind, XmlRules, attribute};
 use super::table::table_parts;
 use super::token::{TokenKind, each_token};
 use crate::ReadError;
@@ -20,6 +23,8 @@ pub(in crate::format) struct XmlFile {
     pub(in crate::format) rules: Option<XmlRules>,
     /// The language of the translation, for files with several.
     pub(in crate::format) tgt_lang: Option<String>,
+    /// True if the translation is translated again.
+    pub(in crate::format) is_step: bool,
 }
 
 impl ReadParts for XmlFile {
@@ -62,6 +67,9 @@ impl ReadParts for XmlFile {
                 return Err(source.syntax(1, problem, "give rules for another format"));
             }
         };
+        if self.is_step && rules.filled.is_some() {
+            return Err(source.bilingual());
+        }
         let found = table_parts(&text, &rules);
         parts
             .extend(found.map_err(|it| source.syntax(it.line, it.problem, "divide the document"))?);
@@ -82,16 +90,13 @@ impl XmlFile {
         let src = of("header", "srclang").next();
         let src = src.ok_or("the header of the memory names no source language")?;
         let other = || {
-            of("tuv", "xml:lang")
-                .find(|it| *it != src)
+            of("tuv", LANGUAGE)
+                .find(|it| !it.eq_ignore_ascii_case(src))
                 .map(str::to_owned)
         };
         let tgt = self.tgt_lang.clone().or_else(other);
         let tgt = tgt.ok_or("the language of the translation is not known")?;
-        Ok([
-            format!("tuv[xml:lang={src}]"),
-            format!("tuv[xml:lang={tgt}*]"),
-        ])
+        Ok([variant_rule(src), format!("tuv[{LANGUAGE}|={tgt}]")])
     }
 }
 
@@ -104,8 +109,13 @@ pub(in crate::format) fn declared(head: &[u8]) -> Option<Charset> {
 fn charset(label: &str) -> Option<Charset> {
     match label.to_ascii_lowercase().as_str() {
         "us-ascii" | "ascii" => Some(Charset::UpTo(0x7f)),
-        "iso-8859-1" | "latin1" => Some(Charset::LATIN_1),
-        label => Charset::of_label(label),
+        label => Charset::of_label(label).map(|it| match it {
+            // On the web, the names of ISO 8859-1 stand for windows-1252.
+            Charset::Standard(encoding) if encoding == WINDOWS_1252 && !label.contains("1252") => {
+                Charset::LATIN_1
+            }
+            _ => it,
+        }),
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod android;
 mod file;
+mod fill;
 mod notation;
 mod options;
 mod outline;

@@ -4,11 +4,14 @@ use serde::Deserialize;
 
 use super::token::{Token, TokenKind};
 
+/// The attribute with the language of an element; its codes have no case.
+pub(super) const LANGUAGE: &str = "xml:lang";
+
 /// The rules of an XML format. An element that no rule names is copied.
 ///
 /// An element is named as in the document, such as `w:p`, after its parent and a slash if that matters, as in
 /// `data/value`, and with the value of an attribute if that matters, as in `string[translatable=false]`. `*` stands for
-/// all names, and at the end of a value for any characters.
+/// all names, and at the end of a value for any characters. `[xml:lang|=de]` is `de`, `de-AT` and so on.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct XmlRules {
@@ -252,10 +255,16 @@ impl<'a> Element<'a> {
             let is_wanted = |value: &str| {
                 wanted.is_none_or(|it| match it.strip_suffix('*') {
                     Some(start) => value.starts_with(start),
+                    None if name == LANGUAGE => it.eq_ignore_ascii_case(value),
                     None => it == value,
                 })
             };
-            attribute(self.tag, name).is_some_and(is_wanted)
+            match name.strip_suffix('|') {
+                // As in CSS: a code of a language stands for those that go on with a hyphen.
+                Some(name) => attribute(self.tag, name)
+                    .is_some_and(|value| wanted.is_some_and(|it| has_subtags(value, it))),
+                None => attribute(self.tag, name).is_some_and(is_wanted),
+            }
         };
         (name == "*" || name == self.name)
             && parent.is_none_or(|parent| parent == self.parent)
@@ -278,12 +287,23 @@ pub(super) fn attribute<'a>(tag: &'a str, name: &str) -> Option<&'a str> {
     }
 }
 
+/// Returns whether a code of a language begins with the parts of another one.
+fn has_subtags(code: &str, start: &str) -> bool {
+    let mut parts = code.split(['-', '_']);
+    let mut starts = start.split(['-', '_']);
+    starts.all(|it| {
+        parts
+            .next()
+            .is_some_and(|part| part.eq_ignore_ascii_case(it))
+    })
+}
+
 /// Returns the tags of an element that a rule names.
 pub(super) fn tags(rule: &str) -> [String; 2] {
     let attribute = rule.strip_suffix(']').and_then(|it| it.split_once('['));
     match attribute.and_then(|(name, it)| Some((name, it.split_once('=')?))) {
         Some((name, (key, value))) => {
-            let value = value.trim_end_matches('*');
+            let (key, value) = (key.trim_end_matches('|'), value.trim_end_matches('*'));
             [format!("<{name} {key}=\"{value}\">"), format!("</{name}>")]
         }
         None => [format!("<{rule}>"), format!("</{rule}>")],
@@ -313,5 +333,10 @@ mod tests {
         assert!(matches("b[x=no]", "<b ax='yes' x = 'no'>", ""));
         assert!(matches("b[x=n*]", "<b x='no'>", "") && !matches("b[x=n*]", "<b x='yn'>", ""));
         assert!(!matches("b[x=no]", "<b x=\"none\">", "") && !matches("b[x]", "<b ax=\"\">", ""));
+        for (code, is_german) in [("de", true), ("DE-at", true), ("den", false), ("fr", false)] {
+            let tag = format!("<b xml:lang='{code}'>");
+            assert_eq!(matches("b[xml:lang|=de]", &tag, ""), is_german, "{code}");
+        }
+        assert!(matches("b[xml:lang=en-us]", "<b xml:lang='en-US'>", ""));
     }
 }

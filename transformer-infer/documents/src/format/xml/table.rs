@@ -9,7 +9,7 @@ use super::android;
 use super::notation::{XmlText, resolved, split_at_entities};
 use super::paragraph::Paragraph;
 use super::reader::push_lines;
-use super::rules::{Element, XmlRules, attribute, tags};
+use super::rules::{Element, XmlRules, attribute};
 use super::token::{Token, TokenKind, each_token, partners, tokens};
 use crate::format::items::{Item, ItemKind};
 use crate::format::parts::PartQueue;
@@ -22,10 +22,6 @@ const MAX_DEPTH: usize = 512;
 
 /// Maximum depth of passages inside of others; deeper ones are copied. Time and memory grow with it.
 const MAX_PASSAGE_DEPTH: usize = 8;
-
-/// Maximum number of tokens back from an element with source text to the first of its siblings; it is copied if there
-/// are more.
-const MAX_TOKENS_BACK: usize = 10_000;
 
 /// Maximum number of items back to the start of a pair that goes on.
 const MAX_ITEMS_BACK: usize = 1000;
@@ -60,6 +56,15 @@ pub(in crate::format) fn table_parts(
     let document = Document {
         partners,
         tokens,
+        source_rule: RefCell::new(
+            rules
+                .filled
+                .iter()
+                .flatten()
+                .next()
+                .cloned()
+                .unwrap_or_default(),
+        ),
         rules,
         passage_depth: Cell::default(),
         error: RefCell::default(),
@@ -99,6 +104,8 @@ pub(super) struct Document<'a> {
     pub(super) tokens: Vec<Token<'a>>,
     partners: Vec<Option<usize>>,
     pub(super) rules: &'a XmlRules,
+    /// The rule for elements with source text, if there are some.
+    pub(super) source_rule: RefCell<String>,
     /// The number of open passages.
     passage_depth: Cell<usize>,
     /// The first error.
@@ -146,10 +153,7 @@ impl<'a> Document<'a> {
                 continue;
             };
             let (rules, content) = (self.rules, self.content(&whole));
-            let is_source = rules
-                .filled
-                .as_ref()
-                .is_some_and(|it| element.matches(&it[0]));
+            let is_source = self.is_source(element);
             let is_passage = element.is_in(&rules.passages);
             at = whole.end;
             let depth = self.passage_depth.get();
@@ -163,9 +167,13 @@ impl<'a> Document<'a> {
                 at = self.fill(&whole, &range, parts);
             } else {
                 parts.push_verbatim(token.source);
+                let outer = self.take_source_language(element);
                 match is_passage {
                     true => self.passage(content, element.name, parts),
                     false => self.walk(content, element.name, parts),
+                }
+                if let Some(outer) = outer {
+                    self.source_rule.replace(outer);
                 }
                 parts.push_verbatim(self.tokens[whole.end - 1].source);
             }
@@ -217,7 +225,7 @@ impl<'a> Document<'a> {
     }
 
     /// Adds text with markup inside.
-    fn push_mixed(&self, content: Range<usize>, name: &str, parts: &mut PartQueue) {
+    pub(super) fn push_mixed(&self, content: Range<usize>, name: &str, parts: &mut PartQueue) {
         if self.rules.has_escapes && !android::is_text(&self.tokens[content.clone()]) {
             return parts.push_verbatim(&self.source(content));
         }
@@ -325,91 +333,6 @@ impl<'a> Document<'a> {
                 _ => items.push(Item::new(ItemKind::Point, piece)),
             }
         }
-    }
-
-    /// Adds an element with source text, and its translation to the sibling for it, if that is empty or missing.
-    /// Returns the index of the token after what was added; `parent` is the content of the element around both.
-    fn fill(&self, source: &Range<usize>, parent: &Range<usize>, parts: &mut PartQueue) -> usize {
-        let Some([name, target]) = &self.rules.filled else {
-            return source.end;
-        };
-        parts.push_verbatim(&self.source(source.clone()));
-        if source.start - parent.start > MAX_TOKENS_BACK {
-            return source.end;
-        }
-        let is_blank = |range: Range<usize>| {
-            let mut tokens = self.tokens[range].iter();
-            tokens.all(|it| it.kind == TokenKind::Text && it.source.trim().is_empty())
-        };
-        let text_of = |whole: Range<usize>| match &self.rules.filled_text {
-            Some(name) => self.child(&self.content(&whole), name),
-            None => Some(whole),
-        };
-        let (found, source_end) = self.target_of(source, parent, [name, target]);
-        let slot = found.clone().and_then(text_of);
-        let is_filled = match &slot {
-            Some(slot) => slot.start < source.end || !is_blank(self.content(slot)),
-            None => found.is_some(),
-        };
-        let mut translated = PartQueue::default();
-        if let Some(text) = text_of(source.clone()).filter(|_| !is_filled) {
-            self.push_mixed(self.content(&text), "", &mut translated);
-        }
-        let translated = translated.into_parts();
-        if !translated.iter().any(|it| matches!(it, Part::Passage(_))) {
-            return source.end;
-        }
-        let (before, open, close) = match &slot {
-            None => {
-                let [open, close] = tags(target);
-                let [inner, end] = self
-                    .rules
-                    .filled_text
-                    .as_deref()
-                    .map(tags)
-                    .unwrap_or_default();
-                (source.end..source_end, open + &inner, end + &close)
-            }
-            Some(slot) => {
-                let tag = self.tokens[slot.start].source;
-                let tag = tag
-                    .strip_suffix("/>")
-                    .map(|it| format!("{}>", it.trim_end()));
-                let name = Element::of(&self.tokens[slot.start], "").map_or("", |it| it.name);
-                let open = tag.unwrap_or_else(|| self.tokens[slot.start].source.to_owned());
-                (source.end..slot.start, open, format!("</{name}>"))
-            }
-        };
-        let end = slot.map_or(before.end, |it| it.end);
-        parts.push_verbatim(&(self.source(before) + &open));
-        parts.extend(translated);
-        parts.push_verbatim(&close);
-        end
-    }
-
-    /// Returns the sibling for the translation of an element, if there is one, and the end of the source, or of its copy in
-    /// segments. The sibling may come after notes; one before the source belongs to another, or was filled.
-    fn target_of(
-        &self,
-        source: &Range<usize>,
-        parent: &Range<usize>,
-        [name, target]: [&str; 2],
-    ) -> (Option<Range<usize>>, usize) {
-        let mut source_end = source.end;
-        let segments = format!("seg-{name}");
-        let mut at = parent.start;
-        while at < parent.end {
-            let whole = self.element(at);
-            let element = Element::of(&self.tokens[at], "");
-            match element.filter(|_| whole != *source) {
-                Some(it) if it.matches(target) => return (Some(whole), source_end),
-                Some(it) if it.matches(name) && at >= source.end => break,
-                Some(it) if it.name == segments => source_end = whole.end,
-                _ => {}
-            }
-            at = whole.end;
-        }
-        (None, source_end)
     }
 }
 

@@ -232,6 +232,73 @@ fn empty_variants_of_a_translation_memory_are_filled() {
 }
 
 #[test]
+fn languages_of_a_translation_memory_have_no_case_and_units_have_their_own() {
+    let unit = |attributes: &str, variants: &[(&str, &str)]| {
+        let variants = variants
+            .iter()
+            .map(|(code, text)| format!("<tuv xml:lang=\"{code}\"><seg>{text}</seg></tuv>"));
+        format!("<tu{attributes}>{}</tu>", variants.collect::<String>())
+    };
+    let memory = |units: &[String]| {
+        let units = units.concat();
+        format!("<tmx><header srclang=\"en-us\"/><body>{units}</body></tmx>")
+    };
+    let options = FormatOptions {
+        tgt_lang: Some("de".to_owned()),
+        ..FormatOptions::default()
+    };
+    let of_french = " srclang=\"FR\"";
+    let source = memory(&[
+        unit("", &[("en-US", "a dog"), ("den", ""), ("DE-at", "")]),
+        unit(of_french, &[("en-US", "a dog"), ("fr", "un chien")]),
+        unit(" srclang=\"de\"", &[("de", "ein Hund")]),
+        unit("", &[("en-US", "a dog"), ("de", "Hund")]),
+    ]);
+    let expected = memory(&[
+        unit("", &[("en-US", "a dog"), ("den", ""), ("DE-at", "DOG A")]),
+        unit(
+            of_french,
+            &[("en-US", "a dog"), ("fr", "un chien"), ("de", "CHIEN UN")],
+        ),
+        unit(" srclang=\"de\"", &[("de", "ein Hund")]),
+        unit("", &[("en-US", "a dog"), ("de", "Hund")]),
+    ]);
+    let reader = Format::Xml.read("a".to_owned(), Cursor::new(source.into_bytes()), &options);
+    let translated = translate_document(&Reverses, reader.expect("it can be read"));
+    let translated = String::from_utf8(translated.expect("it can be read"));
+    assert_eq!(translated.expect("it is text"), expected);
+}
+
+#[test]
+fn each_of_several_pairs_with_one_parent_is_filled() {
+    let rules: XmlRules =
+        serde_json::from_str(r#"{ "filled": ["src", "tgt"] }"#).expect("it is a table");
+    let options = FormatOptions {
+        xml: Some(rules),
+        ..FormatOptions::default()
+    };
+    for (source, expected) in [
+        (
+            "<src>a dog</src><tgt/><src>b cat</src><tgt/>",
+            "<src>a dog</src><tgt>DOG A</tgt><src>b cat</src><tgt>CAT B</tgt>",
+        ),
+        (
+            "<tgt>Hund</tgt><src>a dog</src><src>b cat</src>",
+            "<tgt>Hund</tgt><src>a dog</src><src>b cat</src><tgt>CAT B</tgt>",
+        ),
+    ] {
+        let input = Cursor::new(format!("<root>{source}</root>").into_bytes());
+        let reader = Format::Xml.read("a".to_owned(), input, &options);
+        let translated = translate_document(&Reverses, reader.expect("it can be read"));
+        let translated = String::from_utf8(translated.expect("it can be read"));
+        assert_eq!(
+            translated.expect("it is text"),
+            format!("<root>{expected}</root>")
+        );
+    }
+}
+
+#[test]
 fn a_translation_memory_without_languages_is_refused() {
     let error = |srclang, variants| {
         let read = read(&Reverses, "tmx", &memory(srclang, variants));
