@@ -14,7 +14,7 @@ pub enum Way {
     /// The usual search.
     #[default]
     Usual,
-    /// The usual search for a line with round numbers, whose digits the translation gets.
+    /// The usual search for a line with round numbers. The translation gets the digits of the sentence.
     Round,
     /// Without repeated n-grams.
     NoRepeats,

@@ -19,11 +19,12 @@ pub(crate) struct Variants {
     pub(super) round: Option<Round>,
 }
 
-/// A text with round numbers, which models keep more often than others, and write in the notation of their language.
+/// A text with round numbers. Models keep them more often than other numbers, and write them in the notation of their
+/// language.
 #[derive(Clone, Debug)]
 pub(super) struct Round {
     text: String,
-    /// The digits of each round number, and those for which it stands.
+    /// The digits of each round number, and the digits that it replaces.
     digits: Vec<(String, String)>,
 }
 
@@ -49,7 +50,7 @@ impl Variants {
         }
     }
 
-    /// Returns a translation as the sentence is written, with as many bytes.
+    /// Restores the capitals or the digits of the sentence in a translation. The number of bytes stays the same.
     pub(super) fn written(&self, way: Way, translation: String, protection: &Protection) -> String {
         match (way, &self.round) {
             (Way::LowerCase, _) => {
@@ -61,7 +62,8 @@ impl Variants {
         }
     }
 
-    /// Returns whether a translation as the sentence is written can be used: each round number came back exactly once.
+    /// Returns whether a translation can be used, after its case and digits were restored: with round numbers, each number
+    /// of the sentence must occur as often as there.
     pub(super) fn can_use(&self, way: Way, text: &str, translation: &str) -> bool {
         let round = self.round.as_ref().filter(|_| way == Way::Round);
         round.is_none_or(|round| round.is_kept(text, translation))
@@ -69,8 +71,8 @@ impl Variants {
 }
 
 impl Round {
-    /// Writes the numbers among items as round ones, each of which the text has once. Dates, times, ordinals, decades and
-    /// numbers that begin with 0 stay.
+    /// Replaces each number among the items by a round one that the text does not have yet. Dates, times, ordinals, decades
+    /// and numbers that begin with 0 stay.
     fn of(text: &str, items: &[Item]) -> Option<Self> {
         let numbers = NUMBER.find_iter(text).map(|it| digits(it.as_str()));
         let mut taken: Vec<String> = numbers.collect();

@@ -58,12 +58,17 @@ impl Charset {
 
     /// Writes text, with references of HTML and XML for characters that the encoding lacks.
     pub(super) fn encode(self, text: &str) -> Cow<'_, [u8]> {
-        let byte = |c: char, last: u8| match u8::try_from(c) {
-            Ok(byte) if byte <= last => vec![byte],
-            _ => format!("&#{};", u32::from(c)).into_bytes(),
-        };
         match self {
-            Self::UpTo(last) => text.chars().flat_map(|c| byte(c, last)).collect(),
+            Self::UpTo(last) => {
+                let mut bytes = Vec::with_capacity(text.len());
+                for c in text.chars() {
+                    match u8::try_from(c) {
+                        Ok(byte) if byte <= last => bytes.push(byte),
+                        _ => bytes.extend_from_slice(format!("&#{};", u32::from(c)).as_bytes()),
+                    }
+                }
+                bytes.into()
+            }
             Self::Standard(it) if it == UTF_16LE => {
                 text.encode_utf16().flat_map(u16::to_le_bytes).collect()
             }

@@ -91,7 +91,7 @@ impl Sentence {
         Some(self.form_after(form, loss??))
     }
 
-    /// Returns the form to try after another one, whose translation does not keep the copied text.
+    /// Returns the form to try next, after the translation of `form` lost copied text.
     pub(crate) fn form_after(&self, form: Form, loss: Loss) -> Form {
         match (form, loss) {
             (Form::Shown, Loss::Missing) if !self.terms.is_empty() => Form::Required,
