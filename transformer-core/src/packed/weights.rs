@@ -204,14 +204,16 @@ impl Packer<'_> {
 
     /// Reads a matrix with a row per token. Integers of a small file are not copied.
     pub(super) fn embeddings(&self, parameter: Place) -> Result<Arc<Embeddings>, LoadError> {
+        let stored = || self.weights.share(&parameter.to_string());
         let matrix = self.matrix(parameter, ChannelAxis::Rows)?;
-        let shared = || self.weights.share(&parameter.to_string());
         Ok(Arc::new(match matrix {
             WeightMatrix::F32(values) => Embeddings::F32(values.into_owned()),
             WeightMatrix::Int8 { integers, scales } => Embeddings::Int8 {
-                integers: match (&integers, shared()) {
-                    (Cow::Borrowed(_), Some(bytes)) => bytes,
-                    _ => Bytes::from_elems(integers.into_owned()),
+                integers: match integers {
+                    Cow::Owned(rounded) => Bytes::from_elems(rounded),
+                    Cow::Borrowed(values) => {
+                        stored().unwrap_or_else(|| Bytes::from_elems(values.to_vec()))
+                    }
                 },
                 scales: scales.into_owned(),
             },
