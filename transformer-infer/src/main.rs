@@ -44,7 +44,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    allocator::keep_freed_memory();
+    allocator::return_freed_memory();
     let command = Cli::command();
     #[cfg(feature = "serve")]
     let command = command.mut_subcommand("serve", Serve::with_environment);

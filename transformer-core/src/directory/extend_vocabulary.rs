@@ -103,7 +103,7 @@ impl ModelDirectory {
             path: self.weights_path(),
             source,
         };
-        let tensors = stored_weights::unpack(self.read_weights()?).map_err(not_weights)?;
+        let tensors = self.read_weights()?.map_err(not_weights)?;
         let tensors =
             tensors
                 .into_iter()

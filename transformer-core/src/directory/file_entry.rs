@@ -4,15 +4,15 @@ use std::borrow::Cow;
 use std::fmt::Write;
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
-use std::ops::DerefMut;
 use std::path::Path;
 use std::sync::mpsc;
-use std::{panic, thread};
+use std::{iter, panic, thread};
 
-use burn::tensor::Bytes;
+use burn_pack::{HEADER_SIZE, Header};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use super::stored_weights::{BlankTensor, Record};
 use super::{DirectoryError, ModelFiles};
 use crate::regular_file;
 
@@ -83,26 +83,72 @@ impl FileEntry {
     /// Reads the file and checks its content.
     pub(super) fn read(&self, files: &ModelFiles) -> Result<Vec<u8>, DirectoryError> {
         match files {
-            ModelFiles::Path(folder) => self.read_to(folder, |n_bytes| vec![0; n_bytes]),
+            ModelFiles::Path(folder) => {
+                let path = folder.join(&self.name);
+                let file = self.open(&path)?;
+                let mut content = vec![0; self.check_memory(&path)?];
+                let pieces = iter::once(&mut content[..]);
+                self.fill(file, &path, Sha256::new(), pieces)?;
+                Ok(content)
+            }
             ModelFiles::Memory(_) => self.content(files).map(Cow::into_owned),
         }
     }
 
-    /// Reads the file and checks its content; up to 15 zeros follow it.
+    /// Reads a record and checks the content of its file. Each tensor has memory of its own, to be freed when it is no
+    /// longer needed.
     ///
-    /// The content is aligned for every type of values. Burn copies buffers that were allocated as bytes.
-    pub(super) fn read_aligned(&self, files: &ModelFiles) -> Result<Bytes, DirectoryError> {
-        let allocate =
-            |n_bytes: usize| Bytes::from_elems(vec![0_u128; n_bytes.div_ceil(size_of::<u128>())]);
+    /// # Errors
+    ///
+    /// The inner error is that of a file with this content that is not a record.
+    pub(super) fn read_record(&self, files: &ModelFiles) -> Result<Record, DirectoryError> {
+        let path = files.path().join(&self.name);
         match files {
-            ModelFiles::Path(folder) => self.read_to(folder, allocate),
+            ModelFiles::Path(_) => self.record_from(self.open(&path)?, &path),
             ModelFiles::Memory(_) => {
-                let content = self.content(files)?;
-                let mut aligned = allocate(content.len());
-                aligned[..content.len()].copy_from_slice(&content);
-                Ok(aligned)
+                let content = files.read(&self.name, u64::MAX);
+                let content = content.map_err(|error| failure(&path, error))?;
+                self.check_size(content.len() as u64, &path)?;
+                self.record_from(&content[..], &path)
             }
         }
+    }
+
+    fn record_from(&self, mut file: impl Read, path: &Path) -> Result<Record, DirectoryError> {
+        let n_bytes = self.check_memory(path)?;
+        let mut head = vec![0; HEADER_SIZE.min(n_bytes)];
+        let read = |error| read_failure(path, error);
+        file.read_exact(&mut head).map_err(read)?;
+        let n_metadata = Header::from_bytes(&head).map_or(0, |header| header.metadata_size);
+        let n_read = head.len();
+        head.resize(n_bytes.min(n_read.saturating_add(n_metadata as usize)), 0);
+        file.read_exact(&mut head[n_read..]).map_err(read)?;
+        let (mut tensors, error) = match BlankTensor::all(&head, n_bytes) {
+            Ok(tensors) => (tensors, None),
+            Err(error) => (Vec::new(), Some(error)),
+        };
+        // Between tensors is padding, which is hashed, too.
+        let mut position = head.len();
+        let mut between = |next: usize, after: usize| {
+            let padding = vec![0; next - position];
+            position = after;
+            padding
+        };
+        let mut paddings: Vec<Vec<u8>> = tensors
+            .iter()
+            .map(|it| between(it.start, it.start + it.values.len()))
+            .collect();
+        let mut last = between(n_bytes, n_bytes);
+        let pieces = paddings
+            .iter_mut()
+            .zip(&mut tensors)
+            .flat_map(|(padding, tensor)| [&mut padding[..], &mut tensor.values[..]])
+            .chain([&mut last[..]]);
+        self.fill(file, path, Sha256::new_with_prefix(&head), pieces)?;
+        Ok(match error {
+            Some(error) => Err(error),
+            None => Ok(tensors.into_iter().map(BlankTensor::into_named).collect()),
+        })
     }
 
     /// Returns the checked content of a file in memory.
@@ -115,57 +161,54 @@ impl FileEntry {
         Ok(content)
     }
 
-    /// Reads the file into a buffer of at least its size.
-    fn read_to<B: DerefMut<Target = [u8]>>(
+    /// Reads the pieces of the file after those that `hash` has, and checks its content.
+    fn fill<'a>(
         &self,
-        directory: &Path,
-        allocate: impl FnOnce(usize) -> B,
-    ) -> Result<B, DirectoryError> {
-        let path = directory.join(&self.name);
-        let mut file = self.open(&path)?;
-        let n_bytes = usize::try_from(self.bytes);
-        let n_bytes = n_bytes.map_err(|_| failure(&path, ErrorKind::OutOfMemory.into()))?;
-        // The allocation below would abort the process.
-        drop(regular_file::reserve(self.bytes).map_err(|error| failure(&path, error))?);
-        let mut buffer = allocate(n_bytes);
-        let content = &mut buffer[..n_bytes];
-        let mut hash = Sha256::new();
-        let mut is_hashed = true;
-        let read = if n_bytes <= CHUNK {
-            file.read_exact(content).map(|()| hash.update(content))
-        } else {
-            // Hashing takes longer than reading. Each chunk is hashed while the next one is read.
-            thread::scope(|scope| {
-                let (sender, chunks) = mpsc::channel::<&[u8]>();
-                let hash_all = || chunks.into_iter().for_each(|chunk| hash.update(chunk));
-                let hasher = thread::Builder::new().spawn_scoped(scope, hash_all);
-                let read = content.chunks_mut(CHUNK).try_for_each(|chunk| {
+        mut file: impl Read,
+        path: &Path,
+        mut hash: Sha256,
+        pieces: impl Iterator<Item = &'a mut [u8]>,
+    ) -> Result<(), DirectoryError> {
+        // Hashing takes longer than reading. Each chunk is hashed while the next one is read, if there is a second
+        // thread.
+        let read = thread::scope(|scope| {
+            let (sender, chunks) = mpsc::channel::<&[u8]>();
+            let mut ahead = hash.clone();
+            let hash_all = move || {
+                chunks.into_iter().for_each(|chunk| ahead.update(chunk));
+                ahead
+            };
+            let hasher = match self.bytes > CHUNK as u64 {
+                true => thread::Builder::new().spawn_scoped(scope, hash_all).ok(),
+                false => None,
+            };
+            let read = pieces
+                .flat_map(|piece| piece.chunks_mut(CHUNK))
+                .try_for_each(|chunk| {
                     file.read_exact(chunk)?;
-                    // Sending fails if there is no other thread, or if it panicked, which `join` reports.
-                    let _ = sender.send(chunk);
+                    match hasher {
+                        // Sending fails if the other thread panicked, which `join` reports.
+                        Some(_) => drop(sender.send(chunk)),
+                        None => hash.update(chunk),
+                    }
                     Ok(())
                 });
-                drop(sender);
-                is_hashed = hasher.is_ok();
-                let hashed = hasher.map(thread::ScopedJoinHandle::join);
-                if let Ok(Err(payload)) = hashed {
-                    panic::resume_unwind(payload);
-                }
-                read
-            })
-        };
-        if !is_hashed {
-            // The operating system cannot start a thread for it.
-            hash.update(&buffer[..n_bytes]);
-        }
-        match read {
-            // The file became shorter after its size was compared.
-            Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
-                Err(DirectoryError::Hash { path })
+            drop(sender);
+            match hasher.map(thread::ScopedJoinHandle::join) {
+                Some(Ok(hashed)) => hash = hashed,
+                Some(Err(payload)) => panic::resume_unwind(payload),
+                None => {}
             }
-            Err(error) => Err(failure(&path, error)),
-            Ok(()) => self.check_hash(hash, &path).map(|()| buffer),
-        }
+            read
+        });
+        read.map_err(|error| read_failure(path, error))?;
+        self.check_hash(hash, path)
+    }
+
+    /// Returns the size of the file, if so much memory can be had: else its allocation would abort the process.
+    fn check_memory(&self, path: &Path) -> Result<usize, DirectoryError> {
+        drop(regular_file::reserve(self.bytes).map_err(|error| failure(path, error))?);
+        usize::try_from(self.bytes).map_err(|_| failure(path, ErrorKind::OutOfMemory.into()))
     }
 
     /// Returns whether the file at `path` has this content, under any name.
@@ -216,6 +259,17 @@ fn failure(path: &Path, source: io::Error) -> DirectoryError {
     }
 }
 
+/// Returns the error of reading a file of the right size.
+fn read_failure(path: &Path, source: io::Error) -> DirectoryError {
+    match source.kind() {
+        // The file became shorter after its size was compared.
+        ErrorKind::UnexpectedEof => DirectoryError::Hash {
+            path: path.to_owned(),
+        },
+        _ => failure(path, source),
+    }
+}
+
 /// Finishes a SHA-256 and returns its lower-case hexadecimal digits.
 pub(super) fn hex(hash: Sha256) -> String {
     hash.finalize()
@@ -230,8 +284,10 @@ pub(super) fn hex(hash: Sha256) -> String {
 mod tests {
     use std::fs;
 
+    use burn::tensor::TensorData;
     use tempfile::{TempDir, tempdir};
 
+    use super::super::stored_weights;
     use super::*;
 
     /// Writes a file of two chunks and a part of one.
@@ -251,16 +307,6 @@ mod tests {
     }
 
     #[test]
-    fn weights_are_read_to_where_burn_leaves_them() -> io::Result<()> {
-        let (directory, entry, content) = written()?;
-        let read = entry.read_aligned(&directory.path().into());
-        let read = read.expect("it was just written");
-        assert_eq!(read[..content.len()], content);
-        assert!(read.len() < content.len() + 16 && read.align() >= 16);
-        Ok(())
-    }
-
-    #[test]
     fn a_changed_byte_in_any_chunk_is_detected() -> io::Result<()> {
         let (directory, entry, content) = written()?;
         for position in [0, CHUNK, content.len() - 1] {
@@ -272,6 +318,39 @@ mod tests {
                 matches!(refused, Err(DirectoryError::Hash { .. })),
                 "{position}"
             );
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn each_tensor_of_a_record_has_memory_of_its_own() -> io::Result<()> {
+        let floats = |first: usize| TensorData::new(vec![first as f32; 256], [256]);
+        let tensors = [("first", 1), ("second", 2)];
+        let tensors = tensors.map(|(name, value)| (name.to_owned(), floats(value), Some(7)));
+        let bytes = stored_weights::pack(tensors.to_vec()).expect("they are valid");
+        let directory = tempdir()?;
+        let read = |content: &[u8]| {
+            fs::write(directory.path().join("weights"), content)?;
+            let record = FileEntry::new("weights", content).read_record(&directory.path().into());
+            Ok::<_, io::Error>(record.expect("it was just written"))
+        };
+        let found = read(&bytes)?.expect("it is a record");
+        assert_eq!(found, tensors);
+        for (_, values, _) in found {
+            let address = values.as_bytes().as_ptr();
+            let vector = values.try_into_vec::<f32>().expect("they are floats");
+            assert_eq!(vector.as_ptr().cast(), address);
+        }
+        // The end of the first and the bounds of the second tensor, in CBOR.
+        let bounds = [0x19, 4, 0, 0x19, 8, 0];
+        let place = bytes.windows(6).position(|it| it == bounds);
+        let place = place.expect("1,024 and 2,048 bytes");
+        let mut overlapping = bytes.to_vec();
+        overlapping[place..place + 6].copy_from_slice(&[0x19, 3, 0, 0x19, 7, 0]);
+        let error = read(&overlapping)?.expect_err("they overlap").to_string();
+        assert!(error.contains("`second` overlaps"), "{error}");
+        for n_bytes in [0, 5, 10, 40, bytes.len() - 1] {
+            assert!(read(&bytes[..n_bytes])?.is_err());
         }
         Ok(())
     }

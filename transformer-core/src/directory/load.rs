@@ -11,8 +11,7 @@ use crate::model::Transformer;
 impl ModelDirectory {
     /// Loads the model onto the device.
     ///
-    /// The weights are read as a whole, and the bytes read are hashed, so later changes to the file do not affect the
-    /// model.
+    /// The weights are read once, and the bytes read are hashed, so later changes to the file do not affect the model.
     ///
     /// # Errors
     ///
@@ -60,7 +59,7 @@ impl StoredTensors {
         let model = config.build(device).map(&mut fill);
         match fill.error {
             Some(error) => Err(error),
-            None => fill.tensors.check_all_used().map(|()| model),
+            None => fill.tensors.check_all_taken().map(|()| model),
         }
     }
 }
@@ -89,7 +88,10 @@ impl ModuleMapper for Fill {
         if self.error.is_some() {
             return param;
         }
-        match self.tensors.take(&self.path.join("."), &param.lazy_shape()) {
+        match self
+            .tensors
+            .take_floats(&self.path.join("."), &param.lazy_shape())
+        {
             Ok((values, id)) => {
                 let options = (&param.lazy_device(), self.dtype);
                 param.transform_for_load(Tensor::from_data(values, options), id)

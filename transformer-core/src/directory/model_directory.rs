@@ -4,10 +4,9 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use burn::tensor::Bytes;
-
 use super::format::MANIFEST;
 use super::read_ahead::ReadAhead;
+use super::stored_weights::Record;
 use super::{DirectoryError, FileEntry, Files, Languages, Manifest, ModelFiles, Tokenizers};
 use crate::Shortlist;
 use crate::config::TransformerConfig;
@@ -184,10 +183,10 @@ impl ModelDirectory {
         self.path().join(&self.manifest.files.weights.name)
     }
 
-    /// Reads the file of the weights, [checked and aligned](FileEntry::read_aligned).
-    pub(super) fn read_weights(&self) -> Result<Bytes, DirectoryError> {
+    /// Reads the weights, [checked](FileEntry::read_record).
+    pub(super) fn read_weights(&self) -> Result<Record, DirectoryError> {
         let read_ahead = self.weights.as_ref().and_then(ReadAhead::take);
-        read_ahead.unwrap_or_else(|| self.manifest.files.weights.read_aligned(&self.stored))
+        read_ahead.unwrap_or_else(|| self.manifest.files.weights.read_record(&self.stored))
     }
 
     /// Returns the manifest, which also records the training of the model.

@@ -67,7 +67,8 @@ impl ModelDirectory {
         }
         let target = target(path.as_ref())?;
         let path = self.weights_path();
-        let weights = stored_weights::convert(self.read_weights()?, precision);
+        let tensors = self.read_weights()?.map_err(ConvertError::Record);
+        let weights = tensors.and_then(|tensors| stored_weights::convert(tensors, precision));
         let weights = weights.map_err(|error| match error {
             ConvertError::Record(source) => QuantizeError::Weights { path, source },
             ConvertError::OutOfRange { tensor, value } => QuantizeError::OutOfRange {

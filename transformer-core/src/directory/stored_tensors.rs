@@ -1,36 +1,31 @@
 //! [`StoredTensors`]: the weights of a model by name, in their stored precision.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 
 use burn::module::ParamId;
-use burn::tensor::{Bytes, DType, TensorData, f16};
+use burn::tensor::{DType, TensorData, f16};
 use rayon::prelude::*;
 
 use super::int8::Int8Matrix;
-use super::stored_weights::{SCALES, channels_of, unpack};
+use super::stored_weights::{NamedTensor, SCALES, channels_of};
 use super::{LoadError, ModelDirectory, Precision};
 use crate::model::{Transformer, named_parameters};
 
 /// The name in errors about a model that is not in a file.
 const IN_MEMORY: &str = "a model in memory";
 
-/// Maximum size of weights that stay in memory as a whole for the vectors of tokens. From larger ones the vectors are
-/// copied, and the rest is freed.
-const MAX_SHARED_BYTES: usize = 32 << 20;
-
-/// All tensors of a model, by the names of a record.
+/// All tensors of a model, by the names of a record, until they are taken.
 #[derive(Debug)]
 pub(crate) struct StoredTensors {
     /// The file, for errors.
     path: PathBuf,
     precision: Precision,
-    tensors: BTreeMap<String, Entry>,
+    tensors: BTreeMap<String, Mutex<Option<Entry>>>,
 }
 
-/// A tensor in the file, without a copy of its values.
+/// A tensor as in the file.
 #[derive(Debug)]
 struct Entry {
     values: TensorData,
@@ -38,29 +33,25 @@ struct Entry {
     scales: Option<TensorData>,
     /// The parameter's id.
     id: Option<u64>,
-    /// Set when the tensor is first returned, perhaps to one of several threads that pack the weights.
-    is_used: AtomicBool,
 }
 
 /// The values of a tensor in row-major order, by their type.
 #[derive(Clone, Debug)]
-pub(crate) enum StoredTensor<'a> {
-    /// Floats: borrowed, or converted from 16-bit floats.
-    F32(Cow<'a, [f32]>),
+pub(crate) enum StoredTensor {
+    /// Floats, perhaps converted from 16-bit floats.
+    F32(Vec<f32>),
     /// A matrix of integers. Its elements are `values · scales`.
     Int8 {
         /// Values.
-        values: &'a [i8],
+        values: Vec<i8>,
         /// One scale for each output channel: for each row of a matrix with a row per token, and for each column of all
         /// other matrices.
-        scales: &'a [f32],
+        scales: Vec<f32>,
     },
 }
 
 impl ModelDirectory {
-    /// Reads the weights, and checks them against the manifest.
-    ///
-    /// Later changes to the file do not affect the tensors.
+    /// Reads the weights, and checks them against the manifest. Later changes to the file do not affect the tensors.
     ///
     /// # Errors
     ///
@@ -78,22 +69,25 @@ impl ModelDirectory {
                 n_parameters,
             });
         }
-        StoredTensors::parse(self.read_weights()?, precision, &path)
+        let tensors = self.read_weights()?;
+        let tensors = tensors.map_err(|source| LoadError::Weights {
+            path: path.clone(),
+            source,
+        })?;
+        StoredTensors::from_file(tensors, precision, path)
     }
 }
 
 impl StoredTensors {
-    /// Parses the bytes of a record in this precision. `path` is for errors.
-    fn parse(bytes: Bytes, precision: Precision, path: &Path) -> Result<Self, LoadError> {
-        let tensors = unpack(bytes);
-        let tensors = tensors.map_err(|source| LoadError::Weights {
-            path: path.to_owned(),
-            source,
-        })?;
+    /// Takes the tensors of a file in this precision.
+    fn from_file(
+        tensors: Vec<NamedTensor>,
+        precision: Precision,
+        path: PathBuf,
+    ) -> Result<Self, LoadError> {
         let mut entries = BTreeMap::new();
         let mut all_scales = BTreeMap::new();
-        for (name, data, id) in tensors {
-            let values = aligned(data);
+        for (name, values, id) in tensors {
             let is_int8 = precision == Precision::Int8;
             match name.strip_suffix(SCALES).filter(|_| is_int8) {
                 Some(matrix) => drop(all_scales.insert(matrix.to_owned(), values)),
@@ -107,20 +101,25 @@ impl StoredTensors {
                 Some(entry) => entry.scales = Some(scales),
                 None => {
                     return Err(LoadError::Missing {
-                        path: path.to_owned(),
+                        path,
                         tensor: matrix,
                     });
                 }
             }
         }
+        let mut tensors = entries.iter();
+        let other = tensors.find(|(name, entry)| !entry.is_stored_in(precision, name));
+        let other = other.map(|(name, _)| name.clone());
+        let entries = entries.into_iter();
         let stored = Self {
-            path: path.to_owned(),
+            path,
             precision,
-            tensors: entries,
+            tensors: entries
+                .map(|(name, it)| (name, Mutex::new(Some(it))))
+                .collect(),
         };
-        let mut tensors = stored.tensors.iter();
-        match tensors.find(|(name, entry)| !entry.is_stored_in(precision, name)) {
-            Some((name, _)) => Err(stored.other_precision(name)),
+        match other {
+            Some(name) => Err(stored.other_precision(&name)),
             None => Ok(stored),
         }
     }
@@ -132,7 +131,9 @@ impl StoredTensors {
 
     /// Takes tensors by name, as 32-bit floats.
     pub(crate) fn in_memory(tensors: Vec<(String, TensorData)>) -> Self {
-        let entry = |values: TensorData| Entry::new(values.convert_dtype(DType::F32), None);
+        let entry = |values: TensorData| {
+            Mutex::new(Some(Entry::new(values.convert_dtype(DType::F32), None)))
+        };
         let tensors = tensors.into_iter().map(|(name, it)| (name, entry(it)));
         Self {
             path: PathBuf::from(IN_MEMORY),
@@ -141,35 +142,45 @@ impl StoredTensors {
         }
     }
 
-    /// Returns the tensor of this name and shape.
+    /// Removes the tensor of this name and shape, and returns it.
     ///
     /// # Errors
     ///
     /// Returns a [`LoadError`] that names file and tensor if there is none, or if it has another shape.
-    pub(crate) fn get(
+    pub(crate) fn take(&self, name: &str, expected: &[usize]) -> Result<StoredTensor, LoadError> {
+        let tensor = self.take_entry(name, expected)?.into_tensor();
+        tensor.ok_or_else(|| self.other_precision(name))
+    }
+
+    /// Removes the tensor of this name and shape, and returns it as 32-bit floats with the parameter's id.
+    pub(super) fn take_floats(
         &self,
         name: &str,
         expected: &[usize],
-    ) -> Result<StoredTensor<'_>, LoadError> {
-        let entry = self.find(name, expected)?;
-        entry.is_used.store(true, Ordering::Relaxed);
-        entry.view().ok_or_else(|| self.other_precision(name))
+    ) -> Result<(TensorData, ParamId), LoadError> {
+        let entry = self.take_entry(name, expected)?;
+        let id = entry.id.map_or_else(ParamId::new, ParamId::from);
+        let values = match entry {
+            Entry {
+                values,
+                scales: Some(scales),
+                ..
+            } => channels_of(name, expected)
+                .and_then(|channels| Int8Matrix { values, scales }.to_f32(channels)),
+            entry => match entry.into_tensor() {
+                Some(StoredTensor::F32(floats)) => Some(TensorData::new(floats, expected)),
+                _ => None,
+            },
+        };
+        let values = values.ok_or_else(|| self.other_precision(name))?;
+        Ok((values, id))
     }
 
-    /// Returns the bytes of the values without a copy, if the file is small: they keep all of its content in memory.
-    pub(crate) fn share(&self, name: &str) -> Option<Bytes> {
-        let n_bytes: usize = self
-            .tensors
-            .values()
-            .map(|it| it.values.bytes().len())
-            .sum();
-        let bytes = self.tensors.get(name)?.values.bytes();
-        let view = (n_bytes <= MAX_SHARED_BYTES).then(|| bytes.view(0, bytes.len()));
-        view?.ok()
-    }
-
-    fn find(&self, name: &str, expected: &[usize]) -> Result<&Entry, LoadError> {
-        let entry = self.tensors.get(name).ok_or_else(|| LoadError::Missing {
+    fn take_entry(&self, name: &str, expected: &[usize]) -> Result<Entry, LoadError> {
+        let lock = |entry| Mutex::lock(entry).unwrap_or_else(PoisonError::into_inner);
+        let mut entry = self.tensors.get(name).map(lock);
+        let entry = entry.as_mut().and_then(|entry| entry.take());
+        let entry = entry.ok_or_else(|| LoadError::Missing {
             path: self.path.clone(),
             tensor: name.to_owned(),
         })?;
@@ -184,38 +195,17 @@ impl StoredTensors {
         }
     }
 
-    /// Checks that every tensor of the file was read with [`get`](Self::get) or [`take`](Self::take): a model that
-    /// ignores part of its weights is another model.
-    pub(crate) fn check_all_used(&self) -> Result<(), LoadError> {
-        let mut tensors = self.tensors.iter();
-        match tensors.find(|(_, entry)| !entry.is_used.load(Ordering::Relaxed)) {
-            Some((name, _)) => Err(LoadError::Unused {
-                path: self.path.clone(),
-                tensor: name.clone(),
+    /// Checks that every tensor of the file was taken: a model that ignores part of its weights is another model.
+    pub(crate) fn check_all_taken(self) -> Result<(), LoadError> {
+        let is_left = |entry: Mutex<Option<Entry>>| matches!(entry.into_inner(), Ok(Some(_)));
+        let mut tensors = self.tensors.into_iter();
+        match tensors.find_map(|(name, entry)| is_left(entry).then_some(name)) {
+            Some(tensor) => Err(LoadError::Unused {
+                path: self.path,
+                tensor,
             }),
             None => Ok(()),
         }
-    }
-
-    /// Removes the tensor of this name and shape, and returns it as 32-bit floats with the parameter's id.
-    pub(super) fn take(
-        &mut self,
-        name: &str,
-        expected: &[usize],
-    ) -> Result<(TensorData, ParamId), LoadError> {
-        self.find(name, expected)?;
-        let entry = self.tensors.remove(name);
-        let Entry {
-            values, scales, id, ..
-        } = entry.expect("it was just found");
-        let values = match (values.dtype(), scales) {
-            (DType::F32, _) => Some(values),
-            (_, Some(scales)) => channels_of(name, expected)
-                .and_then(|channels| Int8Matrix { values, scales }.to_f32(channels)),
-            (_, None) => to_f32(&values).map(|floats| TensorData::new(floats, expected)),
-        };
-        let values = values.ok_or_else(|| self.other_precision(name))?;
-        Ok((values, id.map_or_else(ParamId::new, ParamId::from)))
     }
 
     fn other_precision(&self, name: &str) -> LoadError {
@@ -233,7 +223,6 @@ impl Entry {
             values,
             scales: None,
             id,
-            is_used: AtomicBool::new(false),
         }
     }
 
@@ -249,31 +238,19 @@ impl Entry {
         }
     }
 
-    /// Returns the tensor; `None` if its type belongs to no precision.
-    fn view(&self) -> Option<StoredTensor<'_>> {
+    /// Returns the values; `None` if their type belongs to no precision.
+    fn into_tensor(self) -> Option<StoredTensor> {
         let Self { values, scales, .. } = self;
         Some(match (values.dtype(), scales) {
-            (DType::F32, _) => StoredTensor::F32(Cow::Borrowed(values.as_slice().ok()?)),
-            (_, None) => StoredTensor::F32(Cow::Owned(to_f32(values)?)),
             (_, Some(scales)) => StoredTensor::Int8 {
-                values: values.as_slice().ok()?,
-                scales: scales.as_slice().ok()?,
+                values: values.try_into_vec().ok()?,
+                scales: scales.try_into_vec().ok()?,
             },
+            (DType::F32, None) => StoredTensor::F32(values.try_into_vec().ok()?),
+            (_, None) => {
+                let halves = values.as_slice::<f16>().ok()?.par_iter();
+                StoredTensor::F32(halves.map(|value| value.to_f32()).collect())
+            }
         })
     }
-}
-
-/// Converts 16-bit floats.
-fn to_f32(values: &TensorData) -> Option<Vec<f32>> {
-    let values = values.as_slice::<f16>().ok()?;
-    Some(values.par_iter().map(|value| value.to_f32()).collect())
-}
-
-/// Copies 32-bit floats with an address that a slice cannot have. The writers of records align them.
-fn aligned(data: TensorData) -> TensorData {
-    if data.dtype() != DType::F32 || data.as_slice::<f32>().is_ok() {
-        return data;
-    }
-    let (bytes, shape, dtype) = data.into_parts();
-    TensorData::from_bytes(Bytes::from_bytes_vec(bytes.to_vec()), shape, dtype)
 }

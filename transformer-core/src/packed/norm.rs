@@ -23,11 +23,11 @@ impl PackedNorm {
         at: impl Fn(Vector) -> Place,
     ) -> Result<Self, LoadError> {
         let beta = match packer.config.norm_kind {
-            NormKind::Layer => Some(packer.floats(at(Vector::Offset))?.into_owned()),
+            NormKind::Layer => Some(packer.floats(at(Vector::Offset))?),
             NormKind::Rms => None,
         };
         Ok(Self {
-            gamma: packer.floats(at(Vector::Gain))?.into_owned(),
+            gamma: packer.floats(at(Vector::Gain))?,
             beta,
             epsilon: packer.config.norm_epsilon as f32,
         })

@@ -54,7 +54,7 @@ impl ModelDirectory {
         precision: Option<ComputePrecision>,
     ) -> Result<PackedTransformer, LoadError> {
         let precision = precision.unwrap_or_else(|| self.compute_precision());
-        let model = PackedTransformer::pack(self.config(), &self.stored_tensors()?, precision)?;
+        let model = PackedTransformer::pack(self.config(), self.stored_tensors()?, precision)?;
         Ok(model.with_shortlist(self.shortlist().cloned()))
     }
 
@@ -76,7 +76,7 @@ impl PackedTransformer {
     /// [`ModuleMapper`](burn::module::ModuleMapper) that changes shapes.
     pub fn of(model: &Transformer, precision: ComputePrecision) -> Self {
         let tensors = StoredTensors::of_model(model);
-        match Self::pack(model.config(), &tensors, precision) {
+        match Self::pack(model.config(), tensors, precision) {
             Ok(packed) => packed,
             Err(error) => panic!("the model has other parameters than its config says: {error}"),
         }
@@ -85,11 +85,11 @@ impl PackedTransformer {
     /// Packs weights. The config must be valid.
     fn pack(
         config: &TransformerConfig,
-        weights: &StoredTensors,
+        weights: StoredTensors,
         precision: ComputePrecision,
     ) -> Result<Self, LoadError> {
         let packer = Packer {
-            weights,
+            weights: &weights,
             config,
             precision,
         };
@@ -125,7 +125,7 @@ impl PackedTransformer {
             projection,
             shortlist: None,
         };
-        weights.check_all_used().map(|()| packed)
+        weights.check_all_taken().map(|()| packed)
     }
 
     /// Sets the shortlist by which [`begin_limited`](Self::begin_limited) limits the output. It is not used if the
@@ -149,6 +149,11 @@ impl PackedTransformer {
         let bias = self.output_bias.clone();
         let projection = self.tgt_embeddings.projection(bias, self.config.d_model);
         self.projection.get_or_init(|| projection)
+    }
+
+    /// Returns whether a shortlist limits the output.
+    pub fn has_shortlist(&self) -> bool {
+        self.shortlist.is_some()
     }
 
     /// Returns the hyper-parameters.

@@ -1,9 +1,7 @@
 //! Packing: from named tensors to layers.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
-use burn::tensor::Bytes;
 use rayon::prelude::*;
 
 use super::ComputePrecision;
@@ -21,13 +19,13 @@ use crate::config::{self, Linear, Mixing, Part, Place, SubLayer, TransformerConf
 use crate::directory::{ChannelAxis, StoredTensor, StoredTensors, quantize_matrix};
 
 /// A matrix as it is stored.
-enum WeightMatrix<'a> {
-    F32(Cow<'a, [f32]>),
+enum WeightMatrix {
+    F32(Vec<f32>),
     /// Each element is an integer from −127 to 127 times the scale of its channel: of its row in a
     /// matrix with a row per token, else of its column.
     Int8 {
-        integers: Cow<'a, [i8]>,
-        scales: Cow<'a, [f32]>,
+        integers: Vec<i8>,
+        scales: Vec<f32>,
     },
 }
 
@@ -36,8 +34,8 @@ enum WeightMatrix<'a> {
 pub(super) enum Embeddings {
     /// `[vocab, d_model]`.
     F32(Vec<f32>),
-    /// `[vocab, d_model]`, perhaps a view of the file, and `[vocab]`.
-    Int8 { integers: Bytes, scales: Vec<f32> },
+    /// `[vocab, d_model]` and `[vocab]`.
+    Int8 { integers: Vec<i8>, scales: Vec<f32> },
 }
 
 /// Reads tensors and packs them.
@@ -168,16 +166,16 @@ impl Packer<'_> {
         let matrix = match joined {
             WeightMatrix::F32(values) => PackedMatrix::f32(&values, shape, strides),
             WeightMatrix::Int8 { integers, scales } => {
-                PackedMatrix::int8(&integers, shape, strides, scales.into_owned())
+                PackedMatrix::int8(&integers, shape, strides, scales)
             }
         };
         Ok(PackedLinear::new(matrix, bias, shape))
     }
 
     /// Returns the elements of a tensor of floats, in row-major order.
-    pub(super) fn floats(&self, parameter: Place) -> Result<Cow<'_, [f32]>, LoadError> {
+    pub(super) fn floats(&self, parameter: Place) -> Result<Vec<f32>, LoadError> {
         let shape = self.config.shape(parameter);
-        match self.weights.get(&parameter.to_string(), &shape)? {
+        match self.weights.take(&parameter.to_string(), &shape)? {
             StoredTensor::F32(values) => Ok(values),
             StoredTensor::Int8 { .. } => {
                 unreachable!("only matrices of layers are stored as integers")
@@ -186,59 +184,45 @@ impl Packer<'_> {
     }
 
     /// Returns a matrix in the format of the products.
-    fn matrix(
-        &self,
-        parameter: Place,
-        channels: ChannelAxis,
-    ) -> Result<WeightMatrix<'_>, LoadError> {
+    fn matrix(&self, parameter: Place, channels: ChannelAxis) -> Result<WeightMatrix, LoadError> {
         let shape = self.config.shape(parameter);
-        let matrix = match self.weights.get(&parameter.to_string(), &shape)? {
+        let matrix = match self.weights.take(&parameter.to_string(), &shape)? {
             StoredTensor::F32(values) => WeightMatrix::F32(values),
             StoredTensor::Int8 { values, scales } => WeightMatrix::Int8 {
-                integers: Cow::Borrowed(values),
-                scales: Cow::Borrowed(scales),
+                integers: values,
+                scales,
             },
         };
         Ok(self.converted(matrix, [shape[0], shape[1]], channels))
     }
 
-    /// Reads a matrix with a row per token. Integers of a small file are not copied.
+    /// Reads a matrix with a row per token.
     pub(super) fn embeddings(&self, parameter: Place) -> Result<Arc<Embeddings>, LoadError> {
-        let stored = || self.weights.share(&parameter.to_string());
         let matrix = self.matrix(parameter, ChannelAxis::Rows)?;
         Ok(Arc::new(match matrix {
-            WeightMatrix::F32(values) => Embeddings::F32(values.into_owned()),
-            WeightMatrix::Int8 { integers, scales } => Embeddings::Int8 {
-                integers: match integers {
-                    Cow::Owned(rounded) => Bytes::from_elems(rounded),
-                    Cow::Borrowed(values) => {
-                        stored().unwrap_or_else(|| Bytes::from_elems(values.to_vec()))
-                    }
-                },
-                scales: scales.into_owned(),
-            },
+            WeightMatrix::F32(values) => Embeddings::F32(values),
+            WeightMatrix::Int8 { integers, scales } => Embeddings::Int8 { integers, scales },
         }))
     }
 
     /// Reads the bias of the output; empty without one.
     pub(super) fn output_bias(&self) -> Result<Vec<f32>, LoadError> {
         match self.config.output_bias {
-            true => Ok(self.floats(Place::OutputBias)?.into_owned()),
+            true => self.floats(Place::OutputBias),
             false => Ok(Vec::new()),
         }
     }
 
     /// Converts a matrix to the format of the products.
-    fn converted<'m>(
+    fn converted(
         &self,
-        matrix: WeightMatrix<'m>,
+        matrix: WeightMatrix,
         shape: [usize; 2],
         channels: ChannelAxis,
-    ) -> WeightMatrix<'m> {
+    ) -> WeightMatrix {
         match (self.precision, matrix) {
             (ComputePrecision::Int8, WeightMatrix::F32(values)) => {
                 let (integers, scales) = quantize_matrix(&values, shape, channels);
-                let (integers, scales) = (Cow::Owned(integers), Cow::Owned(scales));
                 WeightMatrix::Int8 { integers, scales }
             }
             (ComputePrecision::F32, WeightMatrix::Int8 { integers, scales }) => {
@@ -258,7 +242,7 @@ impl Packer<'_> {
 }
 
 /// Puts matrices of the same format side by side, given with their numbers of columns.
-fn join_columns(matrices: &[(WeightMatrix<'_>, usize)], n_rows: usize) -> WeightMatrix<'static> {
+fn join_columns(matrices: &[(WeightMatrix, usize)], n_rows: usize) -> WeightMatrix {
     let n_columns: usize = matrices.iter().map(|(_, width)| width).sum();
     let (mut floats, mut integers, mut scales) = (Vec::new(), Vec::new(), Vec::new());
     for (matrix, _) in matrices {
@@ -282,11 +266,8 @@ fn join_columns(matrices: &[(WeightMatrix<'_>, usize)], n_rows: usize) -> Weight
         }
     }
     match scales.is_empty() {
-        true => WeightMatrix::F32(Cow::Owned(floats)),
-        false => WeightMatrix::Int8 {
-            integers: Cow::Owned(integers),
-            scales: Cow::Owned(scales),
-        },
+        true => WeightMatrix::F32(floats),
+        false => WeightMatrix::Int8 { integers, scales },
     }
 }
 
@@ -301,7 +282,6 @@ impl Embeddings {
         let matrix = match self {
             Self::F32(values) => PackedMatrix::f32(values, shape, strides),
             Self::Int8 { integers, scales } => {
-                let integers = bytemuck::cast_slice(integers);
                 PackedMatrix::int8(integers, shape, strides, scales.clone())
             }
         };
@@ -317,7 +297,7 @@ impl Embeddings {
         let rows = match self {
             Self::F32(values) => Self::F32(rows(values, ids, d_model)),
             Self::Int8 { integers, scales } => Self::Int8 {
-                integers: Bytes::from_elems(rows::<u8>(integers, ids, d_model)),
+                integers: rows(integers, ids, d_model),
                 scales: rows(scales, ids, 1),
             },
         };
@@ -335,8 +315,7 @@ impl Embeddings {
             }
             Self::Int8 { integers, scales } => {
                 let factor = scales[token] * factor;
-                let integers: &[i8] = bytemuck::cast_slice(&integers[elements]);
-                for (element, integer) in vector.iter_mut().zip(integers) {
+                for (element, integer) in vector.iter_mut().zip(&integers[elements]) {
                     *element = f32::from(*integer) * factor;
                 }
             }

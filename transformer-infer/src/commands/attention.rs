@@ -11,7 +11,7 @@ use transformer_infer::attention::{
     Attention, ColorScale, GENERATOR, Head, Kind, LayerHead, Selection, View, figure, page,
 };
 use transformer_infer::search::Search;
-use transformer_infer::{OpenOptions, Translator};
+use transformer_infer::{OpenOptions, Translator, allocator};
 
 use super::{CommandError, LanguageFlags, OutputPathError, Replacement, check_file, on_one_line};
 
@@ -99,6 +99,7 @@ impl AttentionCommand {
             ..OpenOptions::default()
         };
         let translator = Translator::open_ensemble(&[&self.model], &device, &options)?;
+        allocator::keep_freed_memory();
         let translator = self.languages.apply(translator)?;
         self.report(&translator, backend);
         let attention = self.attention(&translator, &self.search(translator.search()))?;

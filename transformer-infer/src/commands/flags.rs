@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
 use transformer_core::{ComputePrecision, device};
-use transformer_infer::{BatchLimits, OpenOptions, Translator, TranslatorError};
+use transformer_infer::{BatchLimits, OpenOptions, Translator, TranslatorError, allocator};
 
 use super::CommandError;
 
@@ -87,6 +87,7 @@ pub(crate) fn open(
 ) -> Result<Translator, CommandError> {
     let (backend, device) = device::choose(backend)?;
     let translator = Translator::open_ensemble(models, &device, options)?.with_limits(limits);
+    allocator::keep_freed_memory();
     if reports {
         let config = translator.config();
         let (encoder, decoder) = (config.n_encoder_layers, config.n_decoder_layers);

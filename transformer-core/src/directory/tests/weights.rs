@@ -1,6 +1,5 @@
 //! The reading of weights: once, in the stored form, and refused if they do not belong to the model.
 
-use std::borrow::Cow;
 use std::fs;
 
 use burn::module::Module;
@@ -82,9 +81,9 @@ fn stored(directory: &TempDir) -> StoredTensors {
     directory.stored_tensors().expect("it was just written")
 }
 
-fn floats(tensor: StoredTensor<'_>) -> Vec<f32> {
+fn floats(tensor: StoredTensor) -> Vec<f32> {
     match tensor {
-        StoredTensor::F32(values) => values.into_owned(),
+        StoredTensor::F32(values) => values,
         StoredTensor::Int8 { .. } => panic!("it is a tensor of integers"),
     }
 }
@@ -96,14 +95,15 @@ fn difference(found: &[f32], expected: &[f32]) -> f32 {
 }
 
 #[test]
-fn floats_are_borrowed_and_those_of_the_model() {
+fn floats_are_those_of_the_model() {
     let (model, _, directory) = written(Precision::F32);
     let (stored, of_model) = (stored(&directory), StoredTensors::of_model(&model));
-    let found = stored.get(QUERY, &[6, 6]).expect("the encoder has a layer");
-    assert!(matches!(&found, StoredTensor::F32(Cow::Borrowed(_))));
+    let found = stored
+        .take(QUERY, &[6, 6])
+        .expect("the encoder has a layer");
     assert_eq!(
         floats(found),
-        floats(of_model.get(QUERY, &[6, 6]).expect("as in the file"))
+        floats(of_model.take(QUERY, &[6, 6]).expect("as in the file"))
     );
 }
 
@@ -114,7 +114,7 @@ fn half_floats_are_converted() {
     let [found, expected] = [&stored, &of_model].map(|tensors| {
         floats(
             tensors
-                .get(QUERY, &[6, 6])
+                .take(QUERY, &[6, 6])
                 .expect("the encoder has a layer"),
         )
     });
@@ -128,7 +128,7 @@ fn integers_have_scales_by_column_and_in_vocabularies_by_row() {
     let (stored, of_model) = (stored(&directory), StoredTensors::of_model(&model));
     for (name, shape, is_vocabulary) in [(QUERY, [6, 6], false), (VOCABULARY, [n_tokens, 6], true)]
     {
-        let found = stored.get(name, &shape).expect("every model has it");
+        let found = stored.take(name, &shape).expect("every model has it");
         let StoredTensor::Int8 { values, scales } = found else {
             panic!("{name} {found:?}");
         };
@@ -141,7 +141,7 @@ fn integers_have_scales_by_column_and_in_vocabularies_by_row() {
         let found: Vec<f32> = values
             .map(|(index, value)| f32::from(*value) * scale(index))
             .collect();
-        let original = floats(of_model.get(name, &shape).expect("as in the file"));
+        let original = floats(of_model.take(name, &shape).expect("as in the file"));
         let most = original
             .iter()
             .fold(0.0, |most: f32, value| most.max(value.abs()));
@@ -154,14 +154,16 @@ fn integers_have_scales_by_column_and_in_vocabularies_by_row() {
 fn vectors_of_a_model_in_int8_are_floats() {
     let (_, _, directory) = written(Precision::Int8);
     let stored = stored(&directory);
-    let bias = stored.get(BIAS, &[6]).expect("there are biases by default");
+    let bias = stored
+        .take(BIAS, &[6])
+        .expect("there are biases by default");
     assert!(matches!(bias, StoredTensor::F32(_)));
 }
 
 #[test]
 fn a_missing_tensor_is_an_error_with_file_and_name() {
     let (_, _, directory) = written(Precision::F32);
-    let error = stored(&directory).get("output_bias", &[5]).map(drop);
+    let error = stored(&directory).take("output_bias", &[5]).map(drop);
     let message = error
         .expect_err("there is no such bias by default")
         .to_string();
@@ -174,7 +176,7 @@ fn a_missing_tensor_is_an_error_with_file_and_name() {
 #[test]
 fn another_shape_is_an_error_with_file_and_name() {
     let (_, _, directory) = written(Precision::F32);
-    let error = stored(&directory).get(QUERY, &[6, 8]).map(drop);
+    let error = stored(&directory).take(QUERY, &[6, 8]).map(drop);
     let message = error.expect_err("it has 6 columns").to_string();
     assert!(
         message.starts_with(&format!("`{QUERY}` in `"))
@@ -188,8 +190,9 @@ fn another_shape_is_an_error_with_file_and_name() {
 #[test]
 fn a_tensor_that_is_not_used_is_an_error_with_file_and_name() {
     let (_, _, directory) = written(Precision::F32);
-    let stored = stored(&directory);
-    let message = stored.check_all_used().expect_err("none is used");
+    let message = stored(&directory)
+        .check_all_taken()
+        .expect_err("none is taken");
     let first = "decoder.layers.0.cross_attention.key.bias";
     assert!(
         message
@@ -197,10 +200,11 @@ fn a_tensor_that_is_not_used_is_an_error_with_file_and_name() {
             .contains(&format!("weights.bpk` has a tensor `{first}`")),
         "{message}"
     );
-    stored.get(first, &[6]).expect("it was just named");
+    let stored = stored(&directory);
+    stored.take(first, &[6]).expect("it was just named");
     let message = stored
-        .check_all_used()
-        .expect_err("one is used")
+        .check_all_taken()
+        .expect_err("one is taken")
         .to_string();
     assert!(!message.contains(first), "{message}");
 }
