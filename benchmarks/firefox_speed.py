@@ -53,7 +53,7 @@ def main():
         commands = {}
         for threads in sorted({1, os.cpu_count()}):
             for name, flags, n in (("shortlist", [], 3), ("all tokens", ["--shortlist", "off"], 2)):
-                here = [args.program, "translate", "--model", ours, "--threads", str(threads), *flags]
+                here = [args.program, "translate", "--model", ours, "--beam", "1", "--threads", str(threads), *flags]
                 commands[f"here, {threads} threads, {name}"] = here
                 commands[f"fxtranslate, 32 lines, {threads} threads, {name}"] = [other, "32", str(threads), *paths[:n]]
                 if threads == 1:

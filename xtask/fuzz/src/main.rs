@@ -51,6 +51,7 @@ const READERS: &[(&str, Reader)] = &[
     ("npz", npz),
     ("ctranslate2", ctranslate2),
     ("argosmodel", argosmodel),
+    ("transformers", transformers),
     ("safetensors", state_dict),
     ("pt", state_dict),
     ("vectors", vectors),
@@ -186,6 +187,36 @@ fn ctranslate2(bytes: &[u8]) {
 fn argosmodel(bytes: &[u8]) {
     let (_, device) = device::choose(None).expect("flex runs everywhere");
     let _ = Marian::read(file(bytes), &device);
+}
+
+/// Reads a folder of Transformers without weights. A line `=== NAME` begins each file.
+fn transformers(bytes: &[u8]) {
+    const FILES: [&str; 8] = [
+        "config.json",
+        "generation_config.json",
+        "merges.txt",
+        "sentencepiece.bpe.model",
+        "special_tokens_map.json",
+        "spiece.model",
+        "tokenizer_config.json",
+        "vocab.json",
+    ];
+    let folder = tempfile::tempdir().expect("there is a temporary folder");
+    let starts = bytes.windows(4).enumerate();
+    let starts = starts.filter_map(|(start, it)| (it == b"=== ").then_some(start + 4));
+    let starts: Vec<usize> = starts.collect();
+    for (index, start) in starts.iter().enumerate() {
+        let end = starts.get(index + 1).map_or(bytes.len(), |next| next - 4);
+        let file = &bytes[*start..end];
+        for name in FILES {
+            if let Some(content) = file.strip_prefix(name.as_bytes()) {
+                let content = content.strip_prefix(b"\n").unwrap_or(content);
+                fs::write(folder.path().join(name), content).expect("the folder can be written");
+            }
+        }
+    }
+    let (_, device) = device::choose(None).expect("flex runs everywhere");
+    assert!(Marian::read(folder.path(), &device).is_err(), "there are no weights");
 }
 
 fn state_dict(bytes: &[u8]) {
