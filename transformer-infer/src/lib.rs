@@ -15,7 +15,7 @@
 //! - `document::DocumentTranslator` (feature `documents`): documents with markup: HTML, Markdown, subtitles, tables, catalogs and JSON.
 //! - [`attention`]: the attention weights of every head, as data, alignment, HTML page and figure.
 //! - [`metrics`]: BLEU, chrF and TER, equal to sacreBLEU's, with tests of statistical significance.
-//! - [`allocator::keep_freed_memory`]: speeds up programs that compute on the CPU.
+//! - [`allocator`]: settings of memory that make programs on the CPU faster, and loading a model smaller.
 //!
 //! Programs that tokenize their own text use [`translate_ids`] and [`score_ids`], and the [`Scorer`], a Transformer as
 //!a `NextToken`.

@@ -12,7 +12,7 @@ use burn_pack::{HEADER_SIZE, Header};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::stored_weights::{BlankTensor, Record};
+use super::stored_weights::{BlankTensor, ParsedRecord};
 use super::{DirectoryError, ModelFiles};
 use crate::regular_file;
 
@@ -101,7 +101,7 @@ impl FileEntry {
     /// # Errors
     ///
     /// The inner error is that of a file with this content that is not a record.
-    pub(super) fn read_record(&self, files: &ModelFiles) -> Result<Record, DirectoryError> {
+    pub(super) fn read_record(&self, files: &ModelFiles) -> Result<ParsedRecord, DirectoryError> {
         let path = files.path().join(&self.name);
         match files {
             ModelFiles::Path(_) => self.record_from(self.open(&path)?, &path),
@@ -114,7 +114,11 @@ impl FileEntry {
         }
     }
 
-    fn record_from(&self, mut file: impl Read, path: &Path) -> Result<Record, DirectoryError> {
+    fn record_from(
+        &self,
+        mut file: impl Read,
+        path: &Path,
+    ) -> Result<ParsedRecord, DirectoryError> {
         let n_bytes = self.check_memory(path)?;
         let mut head = vec![0; HEADER_SIZE.min(n_bytes)];
         let read = |error| read_failure(path, error);
@@ -123,11 +127,11 @@ impl FileEntry {
         let n_read = head.len();
         head.resize(n_bytes.min(n_read.saturating_add(n_metadata as usize)), 0);
         file.read_exact(&mut head[n_read..]).map_err(read)?;
-        let (mut tensors, error) = match BlankTensor::all(&head, n_bytes) {
-            Ok(tensors) => (tensors, None),
-            Err(error) => (Vec::new(), Some(error)),
-        };
-        // Between tensors is padding, which is hashed, too.
+        let mut parsed = BlankTensor::all(&head, n_bytes);
+        // Between tensors is padding, which is hashed, too. What is not a record is padding.
+        let tensors = parsed
+            .as_mut()
+            .map_or(&mut [][..], |tensors| &mut tensors[..]);
         let mut position = head.len();
         let mut between = |next: usize, after: usize| {
             let padding = vec![0; next - position];
@@ -141,14 +145,11 @@ impl FileEntry {
         let mut last = between(n_bytes, n_bytes);
         let pieces = paddings
             .iter_mut()
-            .zip(&mut tensors)
+            .zip(tensors)
             .flat_map(|(padding, tensor)| [&mut padding[..], &mut tensor.values[..]])
             .chain([&mut last[..]]);
         self.fill(file, path, Sha256::new_with_prefix(&head), pieces)?;
-        Ok(match error {
-            Some(error) => Err(error),
-            None => Ok(tensors.into_iter().map(BlankTensor::into_named).collect()),
-        })
+        Ok(parsed.map(|tensors| tensors.into_iter().map(BlankTensor::into_named).collect()))
     }
 
     /// Returns the checked content of a file in memory.
@@ -284,7 +285,7 @@ pub(super) fn hex(hash: Sha256) -> String {
 mod tests {
     use std::fs;
 
-    use burn::tensor::TensorData;
+    use burn::tensor::{DType, TensorData, f16};
     use tempfile::{TempDir, tempdir};
 
     use super::super::stored_weights;
@@ -324,33 +325,99 @@ mod tests {
 
     #[test]
     fn each_tensor_of_a_record_has_memory_of_its_own() -> io::Result<()> {
-        let floats = |first: usize| TensorData::new(vec![first as f32; 256], [256]);
-        let tensors = [("first", 1), ("second", 2)];
-        let tensors = tensors.map(|(name, value)| (name.to_owned(), floats(value), Some(7)));
+        let floats: Vec<f32> = (0..300_000).map(|it| it as f32).collect();
+        let halves: Vec<f16> = (0..100_000).map(|it| f16::from_f32(it as f32)).collect();
+        let integers: Vec<i8> = (0..1_000_000).map(|it| (it % 251) as u8 as i8).collect();
+        let tensors = [
+            ("floats", TensorData::new(floats, [300, 1000]), Some(7)),
+            ("empty", TensorData::new(Vec::<f32>::new(), [0, 3]), None),
+            ("integers", TensorData::new(integers, [1_000_000]), Some(8)),
+            ("halves", TensorData::new(halves, [100_000]), Some(9)),
+        ];
+        let tensors = tensors.map(|(name, values, id)| (name.to_owned(), values, id));
         let bytes = stored_weights::pack(tensors.to_vec()).expect("they are valid");
         let directory = tempdir()?;
+        let entry = FileEntry::new("weights", &bytes);
         let read = |content: &[u8]| {
             fs::write(directory.path().join("weights"), content)?;
-            let record = FileEntry::new("weights", content).read_record(&directory.path().into());
-            Ok::<_, io::Error>(record.expect("it was just written"))
+            Ok::<_, io::Error>(entry.read_record(&directory.path().into()))
         };
-        let found = read(&bytes)?.expect("it is a record");
-        assert_eq!(found, tensors);
-        for (_, values, _) in found {
-            let address = values.as_bytes().as_ptr();
-            let vector = values.try_into_vec::<f32>().expect("they are floats");
-            assert_eq!(vector.as_ptr().cast(), address);
+        let mut found = read(&bytes)?
+            .expect("it was just written")
+            .expect("it is a record");
+        let reader = burn_pack::Reader::from_bytes(bytes.clone()).expect("Burn wrote it");
+        for tensor in reader.into_tensors().expect("Burn wrote it") {
+            let (name, dtype, shape, id, values) = tensor.into_parts().expect("it is in memory");
+            let place = found.iter().position(|(found, ..)| *found == name);
+            let (_, data, found_id) = found.swap_remove(place.expect("it was found"));
+            assert_eq!(
+                (data.dtype(), &data.shape()[..], found_id),
+                (dtype, &shape[..], id)
+            );
+            assert_eq!(data.as_bytes(), &values[..]);
+            let address = data.as_bytes().as_ptr();
+            let is_own = match dtype {
+                DType::F32 => data
+                    .try_into_vec::<f32>()
+                    .is_ok_and(|it| it.as_ptr().cast() == address),
+                DType::F16 => data
+                    .try_into_vec::<f16>()
+                    .is_ok_and(|it| it.as_ptr().cast() == address),
+                _ => data
+                    .try_into_vec::<i8>()
+                    .is_ok_and(|it| it.as_ptr().cast() == address),
+            };
+            assert!(is_own, "{name} was copied");
         }
-        // The end of the first and the bounds of the second tensor, in CBOR.
+        assert!(found.is_empty());
+        // The header, the metadata, padding, and each megabyte.
+        for place in [0, 5, 8, 40, 400]
+            .into_iter()
+            .chain((1000..bytes.len()).step_by(100_003))
+        {
+            let mut damaged = bytes.to_vec();
+            damaged[place] ^= 1;
+            assert!(
+                matches!(read(&damaged)?, Err(DirectoryError::Hash { .. })),
+                "{place}"
+            );
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn a_file_that_lies_about_its_tensors_is_no_record() -> io::Result<()> {
+        let floats = |value: f32| TensorData::new(vec![value; 256], [256]);
+        let tensors = [("first", 1.0), ("second", 2.0)];
+        let tensors = tensors.map(|(name, value)| (name.to_owned(), floats(value), Some(7)));
+        let bytes = stored_weights::pack(tensors.to_vec()).expect("they are valid");
+        let read = |content: Vec<u8>| {
+            let entry = FileEntry::new("weights", &content);
+            let record = entry.record_from(&content[..], Path::new("weights"));
+            record.expect("the hash is right")
+        };
+        assert_eq!(read(bytes.to_vec()).ok(), Some(tensors.to_vec()));
+        let with = |old: &[u8], new: &[u8]| {
+            let place = bytes.windows(old.len()).position(|it| it == old);
+            let mut changed = bytes.to_vec();
+            changed[place.expect("it is there")..][..new.len()].copy_from_slice(new);
+            changed
+        };
+        // In CBOR: the end of the first tensor, and where the second begins and ends.
         let bounds = [0x19, 4, 0, 0x19, 8, 0];
-        let place = bytes.windows(6).position(|it| it == bounds);
-        let place = place.expect("1,024 and 2,048 bytes");
-        let mut overlapping = bytes.to_vec();
-        overlapping[place..place + 6].copy_from_slice(&[0x19, 3, 0, 0x19, 7, 0]);
-        let error = read(&overlapping)?.expect_err("they overlap").to_string();
-        assert!(error.contains("`second` overlaps"), "{error}");
-        for n_bytes in [0, 5, 10, 40, bytes.len() - 1] {
-            assert!(read(&bytes[..n_bytes])?.is_err());
+        for changed in [
+            with(&bounds, &[0x19, 3, 0, 0x19, 7, 0]),  // overlapping
+            with(&bounds, &[0x19, 6, 0, 0x19, 10, 0]), // beyond the end
+            with(&bounds, &[0x19, 4, 0, 0x19, 8, 4]),  // a value more than the shape has
+            with(b"F32", b"F64"),
+            with(b"F32", b"I99"),
+            with(b"NRUB", b"NRUC"),
+            Vec::new(),
+            bytes[..5].to_vec(),
+            bytes[..40].to_vec(),
+            bytes[..bytes.len() - 1].to_vec(),
+        ] {
+            assert!(read(changed).is_err());
         }
         Ok(())
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::format::MANIFEST;
 use super::read_ahead::ReadAhead;
-use super::stored_weights::Record;
+use super::stored_weights::ParsedRecord;
 use super::{DirectoryError, FileEntry, Files, Languages, Manifest, ModelFiles, Tokenizers};
 use crate::Shortlist;
 use crate::config::TransformerConfig;
@@ -184,7 +184,7 @@ impl ModelDirectory {
     }
 
     /// Reads the weights, [checked](FileEntry::read_record).
-    pub(super) fn read_weights(&self) -> Result<Record, DirectoryError> {
+    pub(super) fn read_weights(&self) -> Result<ParsedRecord, DirectoryError> {
         let read_ahead = self.weights.as_ref().and_then(ReadAhead::take);
         read_ahead.unwrap_or_else(|| self.manifest.files.weights.read_record(&self.stored))
     }

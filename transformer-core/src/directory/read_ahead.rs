@@ -4,7 +4,7 @@ use std::panic;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
-use super::stored_weights::Record;
+use super::stored_weights::ParsedRecord;
 use super::{DirectoryError, FileEntry, ModelFiles};
 
 /// The thread that reads a file, until its content is taken; `None` if the operating system cannot start one, and then
@@ -12,7 +12,7 @@ use super::{DirectoryError, FileEntry, ModelFiles};
 #[derive(Debug, Clone)]
 pub(super) struct ReadAhead(Arc<Mutex<Option<Reading>>>);
 
-type Reading = JoinHandle<Result<Record, DirectoryError>>;
+type Reading = JoinHandle<Result<ParsedRecord, DirectoryError>>;
 
 impl ReadAhead {
     /// Starts to read the file.
@@ -23,7 +23,7 @@ impl ReadAhead {
     }
 
     /// Waits for the [record](FileEntry::read_record); `None` if it was already taken, or if no thread reads it.
-    pub(super) fn take(&self) -> Option<Result<Record, DirectoryError>> {
+    pub(super) fn take(&self) -> Option<Result<ParsedRecord, DirectoryError>> {
         let mut reading = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let content = reading.take()?.join();
         Some(content.unwrap_or_else(|payload| panic::resume_unwind(payload)))

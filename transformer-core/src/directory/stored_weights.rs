@@ -1,10 +1,16 @@
 //! The storage of weights of each [`Precision`] in a record, and the conversion to it.
 
-use std::iter;
+use std::collections::BTreeMap;
+use std::ops::Range;
 
 use burn::store::RecordError;
-use burn::tensor::{Bytes, DType, Shape, TensorData, f16};
-use burn_pack::{Reader, Tensor, Writer};
+use burn::tensor::{Bytes, DType, TensorData, f16};
+use burn_pack::{
+    FORMAT_VERSION, HEADER_SIZE, Header, MAX_CBOR_RECURSION_DEPTH, Tensor, Writer,
+    aligned_data_section_start,
+};
+use ciborium::de::from_reader_with_recursion_limit;
+use serde::Deserialize;
 
 use super::Precision;
 use super::int8::{ChannelAxis, Int8Matrix};
@@ -16,8 +22,8 @@ pub(super) const SCALES: &str = ".scales";
 /// Name, values and parameter id.
 pub(super) type NamedTensor = (String, TensorData, Option<u64>);
 
-/// The tensors of a file that may not be a record.
-pub(super) type Record = Result<Vec<NamedTensor>, RecordError>;
+/// The tensors of a file, or why it is not a record.
+pub(super) type ParsedRecord = Result<Vec<NamedTensor>, RecordError>;
 
 /// Error of converting weights to a precision.
 #[derive(Debug, thiserror::Error)]
@@ -86,10 +92,26 @@ pub(super) fn channels_of(name: &str, shape: &[usize]) -> Option<ChannelAxis> {
     }
 }
 
+/// The metadata of a record, which burn-pack writes in CBOR after the header.
+#[derive(Deserialize)]
+struct Metadata {
+    tensors: BTreeMap<String, Descriptor>,
+}
+
+#[derive(Deserialize)]
+struct Descriptor {
+    dtype: DType,
+    shape: Vec<usize>,
+    /// Where the values begin and end in the data.
+    data_offsets: (usize, usize),
+    #[serde(default)]
+    param_id: Option<u64>,
+}
+
 /// A tensor of a record in memory of its own, before its values are read.
 pub(super) struct BlankTensor {
     name: String,
-    shape: Shape,
+    shape: Vec<usize>,
     dtype: DType,
     id: Option<u64>,
     /// Where the values start in the file, in bytes.
@@ -100,44 +122,51 @@ pub(super) struct BlankTensor {
 
 impl BlankTensor {
     /// Returns the tensors of a record of `n_bytes` in the order of their values. `head` is its beginning, with all of
-    /// the metadata.
+    /// the metadata. Together the tensors are not larger than the record.
     ///
-    /// Burn can read a file itself, but reads each tensor on first use, when training may have written another model
-    /// under the same name.
+    /// burn-pack's reader keeps a record in memory as a whole, or reads each tensor on first use, when training may have
+    /// written another model under the same name.
     pub(super) fn all(head: &[u8], n_bytes: usize) -> Result<Vec<Self>, RecordError> {
-        // The reader wants the whole record, and looks at the head only. Zeros that nobody touches take no memory.
-        let mut record = vec![0; n_bytes];
-        record[..head.len()].copy_from_slice(head);
-        let first = record.as_ptr().addr();
-        let tensors = unpack(Bytes::from_elems(record))?.into_iter();
-        let mut tensors: Vec<_> = tensors
-            .map(|(name, values, id)| {
-                let start = values.as_bytes().as_ptr().addr() - first;
-                let (bytes, shape, dtype) = values.into_parts();
-                Self {
-                    name,
-                    shape,
-                    id,
-                    start,
-                    values: match dtype {
-                        DType::F32 => Bytes::from_elems(vec![0_f32; bytes.len() / 4]),
-                        DType::F16 => Bytes::from_elems(vec![f16::ZERO; bytes.len() / 2]),
-                        _ => Bytes::from_elems(vec![0_i8; bytes.len()]),
-                    },
-                    dtype,
-                }
-            })
-            .collect();
-        tensors.sort_by_key(|tensor| tensor.start);
-        let ends = tensors.iter().map(|it| it.start + it.values.len());
-        let mut ends = iter::once(head.len()).chain(ends);
-        match tensors.iter().find(|it| ends.next() > Some(it.start)) {
-            Some(tensor) => {
-                let message = format!("`{}` overlaps with another tensor", tensor.name);
-                Err(RecordError::Validation(message))
-            }
-            None => Ok(tensors),
+        let header = Header::from_bytes(head)?;
+        if header.version > FORMAT_VERSION {
+            return Err(burn_pack::Error::InvalidVersion.into());
         }
+        let n_metadata = header.metadata_size as usize;
+        let metadata = head[HEADER_SIZE..].get(..n_metadata);
+        let metadata = metadata.ok_or(burn_pack::Error::InvalidHeader)?;
+        let metadata = from_reader_with_recursion_limit(metadata, MAX_CBOR_RECURSION_DEPTH);
+        let Metadata { tensors } =
+            metadata.map_err(|error| RecordError::Io(format!("metadata: {error}")))?;
+        let mut tensors: Vec<_> = tensors.into_iter().collect();
+        tensors.sort_by_key(|(_, it)| it.data_offsets);
+        let first = aligned_data_section_start(n_metadata);
+        let mut end = first;
+        for (name, tensor) in &tensors {
+            let bounds = tensor
+                .bounds(first)
+                .filter(|bounds| (end..=n_bytes).contains(&bounds.start) && bounds.end <= n_bytes);
+            let Some(bounds) = bounds else {
+                let message = format!("`{name}` has another type, size or place than it can have");
+                return Err(RecordError::Validation(message));
+            };
+            end = bounds.end;
+        }
+        let blank = |(name, tensor): (String, Descriptor)| {
+            let (start, end) = tensor.data_offsets;
+            Self {
+                name,
+                values: match tensor.dtype {
+                    DType::F32 => Bytes::from_elems(vec![0_f32; (end - start) / 4]),
+                    DType::F16 => Bytes::from_elems(vec![f16::ZERO; (end - start) / 2]),
+                    _ => Bytes::from_elems(vec![0_i8; end - start]),
+                },
+                shape: tensor.shape,
+                dtype: tensor.dtype,
+                id: tensor.param_id,
+                start: first + start,
+            }
+        };
+        Ok(tensors.into_iter().map(blank).collect())
     }
 
     /// Returns the tensor with the values that were read.
@@ -147,14 +176,20 @@ impl BlankTensor {
     }
 }
 
-/// Reads a record: each tensor with its name and its parameter id. The values are not copied out of the bytes.
-fn unpack(bytes: Bytes) -> Record {
-    let tensors = Reader::from_bytes(bytes)?.into_tensors()?.into_iter();
-    let unpack = |tensor: Tensor| {
-        let (name, dtype, shape, id, bytes) = tensor.into_parts()?;
-        Ok((name, TensorData::from_bytes(bytes, shape, dtype), id))
-    };
-    tensors.map(unpack).collect()
+impl Descriptor {
+    /// Returns where the values are in the file, if they have a type of models, and as many bytes as their shape needs.
+    fn bounds(&self, first: usize) -> Option<Range<usize>> {
+        let n_values = self
+            .shape
+            .iter()
+            .try_fold(1_usize, |n_values, size| n_values.checked_mul(*size))?;
+        let is_known = matches!(self.dtype, DType::F32 | DType::F16 | DType::I8);
+        let n_bytes = n_values.checked_mul(self.dtype.size())?;
+        let start = first.checked_add(self.data_offsets.0)?;
+        let bounds = start..start.checked_add(n_bytes)?;
+        let end = first.checked_add(self.data_offsets.1)?;
+        (is_known && bounds.end == end).then_some(bounds)
+    }
 }
 
 /// Writes a record.

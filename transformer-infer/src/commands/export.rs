@@ -12,7 +12,7 @@ use transformer_core::import::marian::{EarlyStopping, Generation};
 use transformer_core::text::{LanguageLayout, LanguageTokens, Tokenizer};
 use transformer_core::{Transformer, device};
 use transformer_infer::search::{AtLimit, LengthLimit, LengthPenalty, Search, StopRule};
-use transformer_infer::{Translator, TranslatorError};
+use transformer_infer::{Translator, TranslatorError, allocator};
 
 use super::{CommandError, LineFlags, check_folder, next_lines};
 
@@ -87,6 +87,7 @@ impl Export {
         let (_, device) = device::choose(backend)?;
         let load = |directory: &ModelDirectory| Ok::<_, TranslatorError>(directory.load(&device)?);
         let (directory, model) = ModelDirectory::open_with(&self.model, load)?;
+        allocator::keep_freed_memory();
         undo_on_failure(&self.out, || self.write(&directory, &model))?;
         if let Some(languages) = directory.tokenizers().tgt().languages() {
             note([lost_languages(languages)]);

@@ -13,7 +13,6 @@ use tokio::runtime::{Builder, Runtime};
 use tracing_subscriber::fmt;
 use transformer_core::device;
 use transformer_core::text::LanguageCode;
-use transformer_infer::allocator;
 use transformer_infer::serve::{Limits, Network, ServeError, ServeOptions, Server, os_signals};
 
 use crate::commands::{CommandError, SpeedFlags, at_least_one};
@@ -99,7 +98,6 @@ impl Serve {
         let served = runtime.block_on(async {
             let signals = os_signals().map_err(ServeError::Start)?;
             let server = Server::bind(self.options(), device).await?;
-            allocator::keep_freed_memory();
             let address = server.local_addr().map_err(ServeError::Start)?;
             tracing::info!(%backend, n_models = self.model.len(), "listening on http://{address}");
             writeln!(io::stdout(), "http://{address}").map_err(CommandError::output)?;

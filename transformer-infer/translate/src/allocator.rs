@@ -36,8 +36,11 @@ pub fn keep_freed_memory() -> bool {
 /// `main`. On systems without glibc it does nothing and returns `false`.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub fn return_freed_memory() -> bool {
+    const BLOCK_BYTES: i32 = 128 << 10;
     set(&[
-        (libc::M_MMAP_THRESHOLD, 128 << 10),
+        (libc::M_MMAP_MAX, i32::MAX),
+        (libc::M_MMAP_THRESHOLD, BLOCK_BYTES),
+        (libc::M_TRIM_THRESHOLD, BLOCK_BYTES),
         (libc::M_ARENA_MAX, n_cores()),
     ])
 }

@@ -191,13 +191,17 @@ fn argosmodel(bytes: &[u8]) {
 
 /// Reads a folder of Transformers without weights. A line `=== NAME` begins each file.
 fn transformers(bytes: &[u8]) {
-    const FILES: [&str; 8] = [
+    const FILES: [&str; 12] = [
         "config.json",
         "generation_config.json",
         "merges.txt",
         "sentencepiece.bpe.model",
+        "source.spm",
         "special_tokens_map.json",
         "spiece.model",
+        "target.spm",
+        "target_vocab.json",
+        "tokenizer.json",
         "tokenizer_config.json",
         "vocab.json",
     ];

@@ -148,11 +148,11 @@ pub fn translate_packed(
     assert!(!models.is_empty(), "there is at least one model");
     let job = Job::new(sources, search, limits);
     let mut found = job.without_translation(on_progress);
-    let rows_per_batch = match models.iter().any(|model| model.has_shortlist()) {
-        true => ROWS_PER_LIMITED_BATCH,
-        false => ROWS_PER_BATCH,
+    let most_sources = match models.iter().any(|model| model.has_shortlist()) {
+        true => LIMITED_SOURCES_PER_BATCH,
+        false => usize::MAX,
     };
-    let batches = job.batches_for(n_threads, rows_per_batch);
+    let batches = job.batches_for(n_threads, most_sources);
     let translate = |index: usize| {
         let (ids, requests) = (job.ids(&batches[index]), job.requests(&batches[index]));
         match models {
@@ -227,11 +227,12 @@ impl<'a> Job<'a> {
     }
 
     /// Batches the sources so that every thread gets its own batches, and the last ones end at about the same time.
-    fn batches_for(&self, n_threads: usize, rows_per_batch: usize) -> Vec<Vec<usize>> {
+    fn batches_for(&self, n_threads: usize, most_sources: usize) -> Vec<Vec<usize>> {
         let n_sources = self.lens.iter().filter(|len| **len > 0).count();
         let rows = n_sources * self.search.n_rows();
         let n_batches = rows
-            .div_ceil(rows_per_batch)
+            .div_ceil(ROWS_PER_BATCH)
+            .max(n_sources.div_ceil(most_sources))
             .next_multiple_of(n_threads.max(1));
         // Few rows are for few threads.
         let n_batches = n_batches.min(rows / FEWEST_ROWS).max(1);
@@ -255,9 +256,9 @@ impl<'a> Job<'a> {
 /// Number of rows of a batch above which more rows do not make a token cheaper (measured, see docs/results.md).
 pub(crate) const ROWS_PER_BATCH: usize = 64;
 
-/// [`ROWS_PER_BATCH`] where a shortlist gives each sentence an output layer of its own, which takes memory and cannot be
-/// shared.
-const ROWS_PER_LIMITED_BATCH: usize = 32;
+/// Number of sentences of a batch, on average, where a shortlist gives each an output layer of its own, which takes memory
+/// and cannot be shared.
+const LIMITED_SOURCES_PER_BATCH: usize = 32;
 
 /// Minimum number of rows of a batch for which a separate thread pays off.
 pub(crate) const FEWEST_ROWS: usize = 4;
