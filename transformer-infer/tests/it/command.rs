@@ -56,6 +56,14 @@ fn a_checked_line_gets_a_placeholder_back_that_the_model_cannot_write() {
 }
 
 #[test]
+fn a_checked_line_keeps_the_mark_of_a_list_item() {
+    let model = tempfile::tempdir().expect("the system has temporary directories");
+    write_large_letters_model(model.path(), "ab{} ");
+    let output = translate(model.path(), &["--check"], b"1. a {x} b\n- b {x}\n");
+    assert_eq!(stdout(&output), ["1. A {x} B", "- B {x}"]);
+}
+
+#[test]
 fn every_input_line_has_an_output_line_in_order() {
     let model = model();
     let separate: Vec<String> = LINES

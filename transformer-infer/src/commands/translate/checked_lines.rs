@@ -83,9 +83,10 @@ impl CheckedLines {
                 } else if let Some(best) = it.trial.into_best() {
                     let (mut translation, links) = best.translation;
                     let text = translation.text();
-                    let written =
+                    let mut written =
                         it.draft
                             .translation(best.attempt, text, &links, &self.protection);
+                    written.text.insert_str(0, list_mark(input.text, &it.draft));
                     let faults = self.protection.faults(input.text, &written.text);
                     if faults.weight() < found[&it.index].weight() {
                         for candidate in translation.candidates.iter_mut().take(1) {
@@ -126,7 +127,8 @@ impl CheckedLines {
             true => Trial::default(),
             false => Trial::shown(),
         };
-        let has_next = match draft.needs_links(Attempt::default()) {
+        let has_mark = !list_mark(input.text, &draft).is_empty();
+        let has_next = match has_mark || draft.needs_links(Attempt::default()) {
             // The line of the draft is another, and is not translated yet.
             true => self.takes_out && !draft.is_copied(),
             false => {
@@ -145,4 +147,9 @@ impl CheckedLines {
             trial,
         })
     }
+}
+
+/// Returns the list mark before the only sentence of a line.
+fn list_mark<'a>(line: &'a str, draft: &DraftSentence) -> &'a str {
+    line[..draft.range.start].trim_start()
 }
