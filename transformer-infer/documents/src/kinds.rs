@@ -312,6 +312,30 @@ pub(super) const KINDS: &[Kind] = &[
         ],
     },
     Kind {
+        name: "hashes, codes, versions with letters",
+        keep: Keep::Exact,
+        pattern: concat!(
+            r"(?-u:\b)(?:[0-9a-f]{7,}|[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}|0x[0-9A-Fa-f]+",
+            r"|[A-Z]{2,}(?:-\d+)*-\d{3,}|v?\d+(?:\.\d+)+[-+~]?(?:alpha|beta|rc|pre|dev)[.-]?\d*|\w+(?:[~^]\d+)+)(?-u:\b)",
+        ),
+        is_other: |before, rest| {
+            let is_code = |c: &char| c.is_ascii_alphanumeric() || "-.~^_".contains(*c);
+            let (mut digits, mut letters) = (false, false);
+            for c in rest.chars().take_while(is_code) {
+                digits |= c.is_ascii_digit();
+                letters |= c.is_ascii_alphabetic();
+            }
+            touches_word(before, rest) || !digits || !letters
+        },
+        examples: &[
+            "7e2654802e7eb97090da16bdf0fc3e4adf4fd283",
+            "0x1F",
+            "CVE-2024-12345",
+            "2.4.1-rc2",
+            "HEAD~2",
+        ],
+    },
+    Kind {
         name: "names of programs",
         keep: Keep::Exact,
         pattern: r"\b\w+(?:::\w+)+",
