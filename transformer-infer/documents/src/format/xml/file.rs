@@ -2,8 +2,7 @@
 
 use encoding_rs::WINDOWS_1252;
 
-use super::fill::variant_rule;
-use super::rules::{Element, LANGUAGE, ROOTS, XmlKind, XmlRules, attribute};
+use super::rules::{Element, LANGUAGE, ROOTS, XmlKind, XmlRules, attribute, has_subtags};
 use super::table::table_parts;
 use super::token::{TokenKind, each_token};
 use crate::ReadError;
@@ -81,22 +80,30 @@ impl XmlFile {
     /// Returns the variants of a unit in the languages of the source and of the translation.
     fn languages(&self, memory: &str) -> Result<[String; 2], &'static str> {
         let of = |name: &'static str, key: &'static str| {
-            let elements = each_token(memory).filter_map(move |it| {
+            each_token(memory).filter_map(move |it| {
                 let element = Element::of(&it, "")?;
                 attribute(element.tag, key).filter(|_| element.name == name)
-            });
-            elements.filter(|it| *it != "*all*")
+            })
         };
-        let src = of("header", "srclang").next();
-        let src = src.ok_or("the header of the memory names no source language")?;
-        let other = || {
-            of("tuv", LANGUAGE)
-                .find(|it| !it.eq_ignore_ascii_case(src))
-                .map(str::to_owned)
+        // Before version 1.4, the attribute was `lang`.
+        let key = match of("tuv", LANGUAGE).next() {
+            Some(_) => LANGUAGE,
+            None => "lang",
         };
-        let tgt = self.tgt_lang.clone().or_else(other);
+        let is_tgt = |code: &str| {
+            let tgt = self.tgt_lang.as_deref();
+            tgt.is_some_and(|tgt| has_subtags(code, tgt))
+        };
+        let src = match of("header", "srclang").next() {
+            Some("*all*") => of("tuv", key).find(|it| !is_tgt(it)).unwrap_or_default(),
+            src => src.ok_or("the header of the memory names no source language")?,
+        };
+        let other = || of("tuv", key).find(|it| !it.eq_ignore_ascii_case(src));
+        let tgt = self.tgt_lang.as_deref().or_else(other);
+        // A memory without variants is copied.
+        let tgt = tgt.or_else(|| of("tuv", key).next().is_none().then_some(""));
         let tgt = tgt.ok_or("the language of the translation is not known")?;
-        Ok([variant_rule(src), format!("tuv[{LANGUAGE}|={tgt}]")])
+        Ok([format!("tuv[{key}={src}]"), format!("tuv[{key}|={tgt}]")])
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::rules::{Element, LANGUAGE, attribute, tags};
+use super::rules::{Element, attribute, tags};
 use super::table::Document;
 use super::token::TokenKind;
 use crate::Part;
@@ -11,11 +11,6 @@ use crate::format::parts::PartQueue;
 /// Maximum number of tokens back from an element with source text to the first of its siblings; it is copied if there
 /// are more.
 const MAX_TOKENS_BACK: usize = 10_000;
-
-/// Returns the rule for the variants of a translation memory in a source language.
-pub(super) fn variant_rule(src: &str) -> String {
-    format!("tuv[{LANGUAGE}={src}]")
-}
 
 impl Document<'_> {
     /// Returns whether an element has source text.
@@ -32,10 +27,9 @@ impl Document<'_> {
             "tu" => attribute(element.tag, "srclang").filter(|it| *it != "*all*")?,
             _ => return None,
         };
-        let start = variant_rule("");
-        let start = start.trim_end_matches(']');
-        let is_memory = self.source_rule.borrow().starts_with(start);
-        is_memory.then(|| self.source_rule.replace(variant_rule(src)))
+        let rule = self.source_rule.borrow().clone();
+        let (start, _) = rule.split_once('=').filter(|_| rule.starts_with("tuv["))?;
+        Some(self.source_rule.replace(format!("{start}={src}]")))
     }
 
     /// Adds an element with source text, and its translation to the sibling for it, if that is empty or missing.

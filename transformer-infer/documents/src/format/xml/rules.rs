@@ -4,14 +4,15 @@ use serde::Deserialize;
 
 use super::token::{Token, TokenKind};
 
-/// The attribute with the language of an element; its codes have no case.
+/// The attribute with the language of an element.
 pub(super) const LANGUAGE: &str = "xml:lang";
 
 /// The rules of an XML format. An element that no rule names is copied.
 ///
 /// An element is named as in the document, such as `w:p`, after its parent and a slash if that matters, as in
 /// `data/value`, and with the value of an attribute if that matters, as in `string[translatable=false]`. `*` stands for
-/// all names, and at the end of a value for any characters. `[xml:lang|=de]` is `de`, `de-AT` and so on.
+/// all names, and at the end of a value for any characters. `[xml:lang|=de]` is `de`, `de-AT` and so on. Codes of languages
+/// have no case.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct XmlRules {
@@ -255,7 +256,7 @@ impl<'a> Element<'a> {
             let is_wanted = |value: &str| {
                 wanted.is_none_or(|it| match it.strip_suffix('*') {
                     Some(start) => value.starts_with(start),
-                    None if name == LANGUAGE => it.eq_ignore_ascii_case(value),
+                    None if name.ends_with("lang") => it.eq_ignore_ascii_case(value),
                     None => it == value,
                 })
             };
@@ -288,7 +289,7 @@ pub(super) fn attribute<'a>(tag: &'a str, name: &str) -> Option<&'a str> {
 }
 
 /// Returns whether a code of a language begins with the parts of another one.
-fn has_subtags(code: &str, start: &str) -> bool {
+pub(super) fn has_subtags(code: &str, start: &str) -> bool {
     let mut parts = code.split(['-', '_']);
     let mut starts = start.split(['-', '_']);
     starts.all(|it| {

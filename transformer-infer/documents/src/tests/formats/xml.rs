@@ -270,6 +270,49 @@ fn languages_of_a_translation_memory_have_no_case_and_units_have_their_own() {
 }
 
 #[test]
+fn before_version_1_4_a_translation_memory_has_other_attributes() {
+    let memory = |srclang: &str, de: &str| {
+        format!(
+            "<tmx><header srclang=\"{srclang}\"/><body><tu><tuv lang=\"de\"><seg>Hund</seg></tuv></tu>\
+             <tu srclang=\"EN\"><tuv lang=\"en\"><seg>a dog</seg></tuv>{de}</tu></body></tmx>"
+        )
+    };
+    let found = read(&Reverses, "tmx", &memory("en", "")).expect("it can be read");
+    let de = "<tuv lang=\"de\"><seg>DOG A</seg></tuv>";
+    assert_eq!(found, memory("en", de));
+}
+
+#[test]
+fn a_translation_memory_of_all_languages_is_translated_from_the_first_other_one() {
+    let options = FormatOptions {
+        tgt_lang: Some("de".to_owned()),
+        ..FormatOptions::default()
+    };
+    let memory = |variants: &str| {
+        let all =
+            "<tuv xml:lang=\"de-AT\"><seg>Hund</seg></tuv><tuv xml:lang=\"en\"><seg>b</seg></tuv>";
+        memory(
+            "*all*",
+            &format!("{all}</tu><tu srclang=\"*all*\">{variants}"),
+        )
+    };
+    let input = Cursor::new(memory(EN).into_bytes());
+    let reader = Format::Xml.read("a".to_owned(), input, &options);
+    let translated = translate_document(&Reverses, reader.expect("it can be read"));
+    let translated = String::from_utf8(translated.expect("it can be read"));
+    let de = "<tuv xml:lang=\"de\"><seg><hi>DOG</hi> A<ph>&lt;br></ph></seg></tuv>";
+    assert_eq!(
+        translated.expect("it is text"),
+        memory(&format!("{EN}{de}"))
+    );
+}
+
+#[test]
+fn a_translation_memory_without_variants_is_copied() {
+    check("tmx", &memory("en", ""), &memory("en", ""));
+}
+
+#[test]
 fn each_of_several_pairs_with_one_parent_is_filled() {
     let rules: XmlRules =
         serde_json::from_str(r#"{ "filled": ["src", "tgt"] }"#).expect("it is a table");
@@ -300,14 +343,14 @@ fn each_of_several_pairs_with_one_parent_is_filled() {
 
 #[test]
 fn a_translation_memory_without_languages_is_refused() {
-    let error = |srclang, variants| {
-        let read = read(&Reverses, "tmx", &memory(srclang, variants));
+    let error = |text: &str| {
+        let read = read(&Reverses, "tmx", text);
         read.expect_err("it is refused").to_string()
     };
     assert_eq!(
-        error("*all*", EN),
+        error(&memory("en", EN).replace(" srclang=\"en\"", "")),
         "a, line 1: the header of the memory names no source language; set `srclang` of the `header`, and use a model \
          that names its languages"
     );
-    assert!(error("en", EN).contains("the language of the translation is not known"));
+    assert!(error(&memory("en", EN)).contains("the language of the translation is not known"));
 }
