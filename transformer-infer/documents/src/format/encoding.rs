@@ -9,7 +9,7 @@ use transformer_text::lines::LineError;
 use crate::ReadError;
 
 /// Number of bytes at the start of a file in which to look for its encoding.
-const HEAD_BYTES: u64 = 1 << 16;
+pub(super) const HEAD_BYTES: u64 = 1 << 16;
 
 /// Maximum size in bytes of a file in an encoding other than UTF-8, which is decoded as a whole.
 const MAX_BYTES: u64 = 1 << 24;

@@ -1,9 +1,13 @@
-//! Spellings of passages: [`AsSpelled`] keeps that of an unchanged one, [`WithEntities`] writes entities.
+//! Spellings of passages: [`AsSpelled`] keeps that of an unchanged one, [`WithEntities`] writes entities, and [`character`]
+//! reads one.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::html::HtmlNotation;
+use htmlize::Context;
+
+use super::html::{HtmlNotation, entity};
+use super::items::ItemKind;
 use crate::{Notation, Passage};
 
 /// A notation that writes an unchanged passage as in the document, which may use other escapes, entities or quotation
@@ -80,6 +84,39 @@ impl Notation for WithEntities {
     fn complete(&self, written: String) -> String {
         self.notation.complete(written)
     }
+}
+
+/// Returns the character for the entity at the start of a text, and the length of the entity. A sign that is not part
+/// of a word, such as `&copy;`, is a point.
+pub(super) fn character(text: &str) -> Option<(ItemKind, usize)> {
+    let Some((len, characters)) = ended_entity(text) else {
+        return bare_len(text).map(|len| (ItemKind::Point, len));
+    };
+    let mut chars = characters.chars();
+    let is_text = |c: char| {
+        c.is_alphanumeric() || c.is_whitespace() || "&<>\"'‘’“”„«»‹›-–—\u{ad}".contains(c)
+    };
+    let kind = match (chars.next(), chars.next()) {
+        (Some(c), None) if is_text(c) => ItemKind::Text(characters.into_owned()),
+        _ => ItemKind::Point,
+    };
+    Some((kind, len))
+}
+
+/// Returns the length of a text that would become an entity if the `&` at its start were escaped: an unknown one, such as
+/// `&quote;`, or two signs, such as `&&lt;`.
+fn bare_len(text: &str) -> Option<usize> {
+    let rest = &text[1..];
+    let name_len = rest.find(|c: char| !c.is_ascii_lowercase())?;
+    let is_name = name_len > 1 && rest[name_len..].starts_with(';');
+    let len = ended_entity(rest).map(|it| it.0);
+    Some(1 + len.or(is_name.then_some(name_len + 1))?)
+}
+
+/// Resolves the entity at the start of a text, and returns its length, if it ends with a semicolon.
+fn ended_entity(text: &str) -> Option<(usize, Cow<'static, str>)> {
+    let found = entity(text, Context::General).filter(|_| text.starts_with('&'));
+    found.filter(|it| text[..it.0].ends_with(';'))
 }
 
 /// Makes [`Passage::source`] return `source`.

@@ -3,15 +3,14 @@
 use std::ops::Range;
 use std::sync::{Arc, LazyLock};
 
-use htmlize::Context;
 use regex::Regex;
 
-use super::html::{HtmlNotation, entity, is_block, is_copied, is_void};
+use super::html::{HtmlNotation, is_block, is_copied, is_void};
 use super::items::{Item, ItemKind, join_atoms};
 use super::message::{InBranch, Message, NUMBER, doubles_apostrophes, quotation_len};
 use super::parts::PartQueue;
 use super::segments::push_items;
-use super::spelling::WithEntities;
+use super::spelling::{WithEntities, character};
 use crate::Notation;
 use crate::braces::len_of_braces;
 use crate::kinds::{MESSAGE_START, pattern};
@@ -250,21 +249,6 @@ fn message_len(text: &str) -> Option<usize> {
     MESSAGE.is_match(start).then(|| len_of_braces(within))?
 }
 
-/// Returns the character for the entity at the start of a text, and the length of the entity. A sign that is not part
-/// of a word, such as `&copy;`, is a point.
-fn character(text: &str) -> Option<(ItemKind, usize)> {
-    let (len, characters) = entity(text, Context::General)?;
-    let mut chars = characters.chars();
-    let is_text = |c: char| {
-        c.is_alphanumeric() || c.is_whitespace() || "&<>\"'‘’“”„«»‹›-–—\u{ad}".contains(c)
-    };
-    let kind = match (chars.next(), chars.next()) {
-        (Some(c), None) if is_text(c) => ItemKind::Text(characters.into_owned()),
-        _ => ItemKind::Point,
-    };
-    text[..len].ends_with(';').then_some((kind, len))
-}
-
 /// Returns the kind and length of the tag at the start of a text; `None` if there is none.
 ///
 /// Names of HTML are written in one case; `<Link>` is a component of a program.
@@ -445,6 +429,10 @@ mod tests {
         assert_eq!(
             texts("A man&#39;s dog &amp; caf&eacute;&hellip; &copy; me, R&D &copyx"),
             ["A man's dog & café me, R&D &copyx"]
+        );
+        assert_eq!(
+            texts("Only \"&amp;\" &quote; &&lt;host&&gt; or R&D; &x"),
+            ["Only \"&\" host or R&D; &x"]
         );
     }
 }

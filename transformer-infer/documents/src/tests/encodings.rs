@@ -156,6 +156,9 @@ fn properties_are_read_in_latin_1_if_they_are_not_utf8_and_written_with_escapes(
     let lines = Writes::new(|_| "naïf 漢".to_owned());
     let found = check("properties", b"a = caf\xe9 noir\nb = caf\xe9\n", &lines);
     assert_eq!(found, b"a = na\\u00eff \\u6f22\nb = na\\u00eff \\u6f22\n");
+    // As the start of a character of UTF-8, the last byte would be followed by others.
+    let found = check("properties", b"a = caf\xe9", &lines);
+    assert_eq!(found, b"a = na\\u00eff \\u6f22");
 }
 
 /// An input that a terminal could go on with after its end.

@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 use regex::Regex;
 
 use super::text::{PairText, PlainYaml, Quotes, is_plain};
-use crate::format::encoding::Charset;
+use crate::format::encoding::{Charset, HEAD_BYTES};
 use crate::format::parts::{PartQueue, ReadParts};
 use crate::format::source::{MAX_RECORD_BYTES, Source, split_line_end};
 use crate::kinds::pattern;
@@ -255,10 +255,10 @@ impl ReadParts for Pairs {
 /// Returns the encoding of properties by their first bytes: UTF-8, or else ISO 8859-1, which Java prescribed up to
 /// version 8.
 pub(in crate::format) fn encoding_of_properties(head: &[u8]) -> Option<Charset> {
-    let error = std::str::from_utf8(head).err();
-    error
-        .and_then(|it| it.error_len())
-        .map(|_| Charset::LATIN_1)
+    let error = std::str::from_utf8(head).err()?;
+    // The first bytes may end within a character.
+    let is_cut = error.error_len().is_none() && head.len() as u64 == HEAD_BYTES;
+    (!is_cut).then_some(Charset::LATIN_1)
 }
 
 /// Returns the number of spaces at the start of a line.
