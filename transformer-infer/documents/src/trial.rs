@@ -61,7 +61,7 @@ pub struct Trial<T> {
     /// The further attempts, the next one last, once a translation was checked.
     rest: Option<Vec<Attempt>>,
     best: Option<Tried<T>>,
-    /// True if copied text is never taken out, and numbers are never round.
+    /// True if copied text is never taken out, and the line is never another one.
     is_shown: bool,
 }
 
@@ -88,7 +88,7 @@ impl<T> Default for Trial<T> {
 }
 
 impl<T> Trial<T> {
-    /// Starts a trial in which copied text is never taken out of the sentence, and its numbers are never round: the tokens
+    /// Starts a trial in which copied text is never taken out of the sentence, and its numbers and its case stay: the tokens
     /// of the translation are those of its text.
     pub fn shown() -> Self {
         Self {
@@ -160,7 +160,8 @@ impl<T> Trial<T> {
         }
         let rest = self.rest.get_or_insert_with(|| {
             let mut ways = sentence.ways(attempt, faults);
-            ways.retain(|way| can_be(&way.form) && !(is_shown && way.way == Way::Round));
+            let is_other = |way| matches!(way, Way::Round | Way::LowerCase);
+            ways.retain(|way| can_be(&way.form) && !(is_shown && is_other(way.way)));
             if !protection.can_capitalize() {
                 ways.retain(|way| way.way != Way::LowerCase);
             }
