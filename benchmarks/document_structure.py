@@ -1,7 +1,7 @@
 """Translates files of others, and compares their structure with that of the translation by parsers of others.
 
     pip install html5lib markdown-it-py linkify-it-py polib webvtt-py srt python-docx python-pptx openpyxl odfpy \
-        ebooklib lxml translate-toolkit pyyaml
+        ebooklib lxml translate-toolkit javaproperties pyyaml
     cargo build --package transformer-infer --example reverse_document
     python benchmarks/document_structure.py --program target/debug/examples/reverse_document /usr/share ~/.cargo/registry
 
@@ -25,6 +25,7 @@ import tempfile
 
 import docx
 import html5lib
+import javaproperties
 import markdown_it
 import odf.opendocument
 import odf.teletype
@@ -37,6 +38,7 @@ import webvtt
 import xml_structure
 import yaml
 from markdown_it.tree import SyntaxTreeNode
+from openpyxl.worksheet.formula import ArrayFormula
 from translate.storage import properties
 from xml_structure import entries, letters
 
@@ -175,38 +177,57 @@ class Formats:
         return f"{self.words} {self.mixed}"
 
 
-def word(file):
-    """Returns the style, the links and the formatting of each paragraph."""
+def runs(paragraph, element, format):
+    """Returns the formatting and the text of the runs of a paragraph; what stands between them separates words."""
+    known = {run._r: run for run in paragraph.runs}
+    for child in element:
+        if child in known:
+            yield format(known[child]), known[child].text
+        elif xml_structure.name_of(child) in ("br", "fld", "hyperlink", "ins", "moveTo", "smartTag", "sdt"):
+            yield None, " "
+
+
+def paragraphs(file, describe):
+    """Describes each paragraph of a text, in order."""
     document = docx.Document(io.BytesIO(file))
     found = []
 
     def add(container):
-        for paragraph in container.paragraphs:
-            runs = ((run.bold, run.italic, run.underline, run.font.size, run.font.name) for run in paragraph.runs)
-            runs = Formats(zip(runs, (run.text for run in paragraph.runs)))
-            found.append((paragraph.style.name, letters(paragraph.text), len(paragraph.hyperlinks), runs))
+        found.extend(map(describe, container.paragraphs))
         for row in (row for table in container.tables for row in table.rows):
             for cell in row.cells:
                 add(cell)
 
     for part in [document, *(it for section in document.sections for it in (section.header, section.footer))]:
         add(part)
-    return found, entries(file)
+    return found
+
+
+def word(file):
+    """Returns the style and the links of each paragraph."""
+    describe = lambda it: (it.style.name, letters(it.text), len(it.hyperlinks))
+    return paragraphs(file, describe), entries(file)
+
+
+def words(file):
+    format = lambda run: (run.bold, run.italic, run.underline, run.font.size, run.font.name)
+    return paragraphs(file, lambda it: Formats(runs(it, it._p, format)))
 
 
 def slides(file):
     found = []
     for shape in (shape for slide in pptx.Presentation(io.BytesIO(file)).slides for shape in slide.shapes):
         for paragraph in shape.text_frame.paragraphs if shape.has_text_frame else []:
-            runs = [((run.font.bold, run.font.italic, run.font.size), run.text) for run in paragraph.runs]
-            found.append((shape.name, letters(paragraph.text), Formats(runs)))
+            format = lambda run: (run.font.bold, run.font.italic, run.font.size)
+            found.append((shape.name, letters(paragraph.text), Formats(runs(paragraph, paragraph._p, format))))
     return found, entries(file)
 
 
 def sheets(file):
     cells = (cell for sheet in openpyxl.load_workbook(io.BytesIO(file)) for row in sheet.iter_rows() for cell in row)
     is_text = lambda value: isinstance(value, str) and not value.startswith("=")
-    values = ((cell.coordinate, cell.value) for cell in cells if cell.value is not None)
+    text = lambda value: value.text if isinstance(value, ArrayFormula) else value
+    values = ((cell.coordinate, text(cell.value)) for cell in cells if cell.value is not None)
     return [(at, letters(value) if is_text(value) else repr(value)) for at, value in values], entries(file)
 
 
@@ -218,15 +239,21 @@ def open_document(file):
     return sorted(letters(odf.teletype.extractText(it)) for it in paragraphs), entries(file)
 
 
-def key_values(personality):
-    """Returns a reader of files of keys and values."""
+def java(file):
+    """Reads properties as Java does: UTF-8, or else ISO 8859-1."""
+    try:
+        text = file.decode("utf-8")
+    except UnicodeDecodeError:
+        text = file.decode("iso-8859-1")
+    found = list(javaproperties.parse(text))
+    values = [(it.key, letters(it.value), edges(it.value)) for it in found if isinstance(it, javaproperties.KeyValue)]
+    return values, [it.source for it in found if not isinstance(it, javaproperties.KeyValue)]
 
-    def read(file):
-        units = properties.propfile(personality=personality)
-        units.parse(file)
-        return [(it.name, letters(it.source), edges(it.source), it.getnotes()) for it in units.units]
 
-    return read
+def apple(file):
+    units = properties.propfile(personality="strings-utf8")
+    units.parse(file)
+    return [(it.name, letters(it.source), edges(it.source), it.getnotes()) for it in units.units]
 
 
 def yaml_tree(text):
@@ -244,7 +271,6 @@ def yaml_tree(text):
 
 
 Kind = collections.namedtuple("Kind", "extensions structure kept parser begins", defaults=[""])
-PROPERTIES, STRINGS = key_values("java"), key_values("strings-utf8")
 TREE = "elements with attributes, text of each unit, notes"
 
 # A kind with `begins` has files that contain it, a regular expression, in their first bytes.
@@ -257,7 +283,8 @@ KINDS = {
     "vtt": Kind({".vtt"}, vtt, "times, which ascend; tags in their cues", "webvtt-py"),
     "srt": Kind({".srt"}, subrip, "times, numbers; tags in their cues", "srt"),
     "csv": Kind({".csv"}, table, "header, rows, cells", "csv"),
-    "docx": Kind({".docx", ".docm"}, word, "paragraphs, styles, formatting, links, all elements", "python-docx, lxml"),
+    "docx": Kind({".docx", ".docm"}, word, "paragraphs, styles, links, all elements", "python-docx, lxml"),
+    "docx-words": Kind({".docx", ".docm"}, words, "formatting of each word", "python-docx"),
     "pptx": Kind({".pptx", ".pptm"}, slides, "paragraphs, formatting, all elements", "python-pptx, lxml"),
     "xlsx": Kind({".xlsx", ".xlsm"}, sheets, "cells, formulas, all elements", "openpyxl, lxml"),
     "odt": Kind({".odt"}, open_document, "paragraphs, headings, all elements", "odfpy, lxml"),
@@ -270,8 +297,8 @@ KINDS = {
     "xliff1": Kind({".xlf", ".xliff"}, xml_structure.xliff_1, TREE, "translate-toolkit, lxml", r"<xliff\b[^>]*\sversion=.1"),
     "xliff2": Kind({".xlf", ".xliff"}, xml_structure.xliff_2, TREE, "translate-toolkit, lxml", r"<xliff\b[^>]*\sversion=.2"),
     "tmx": Kind({".tmx"}, xml_structure.translation_memory, TREE, "translate-toolkit, lxml"),
-    "properties": Kind({".properties"}, PROPERTIES, "keys, text of each value, comments", "translate-toolkit"),
-    "strings": Kind({".strings"}, STRINGS, "keys, text of each value, comments", "translate-toolkit"),
+    "properties": Kind({".properties"}, java, "keys, text of each value, comments", "javaproperties"),
+    "strings": Kind({".strings"}, apple, "keys, text of each value, comments", "translate-toolkit"),
     "yaml": Kind({".yaml", ".yml"}, yaml_tree, "keys, text of each value, other values, their types", "PyYAML"),
 }
 

@@ -117,7 +117,9 @@ def filled(file):
     """Fills the empty targets of XLIFF and Qt with copies of their sources, as a translation fills them."""
     root = parsed(file)
     target_name = "translation" if name_of(root) == "TS" else "target"
-    for source in [it for it in root.iter("{*}source") if any(map(str.isalpha, text_of(it, CODES)))]:
+    # Modules of XLIFF 2 have elements of this name, too.
+    sources = root.iter(root.tag[: -len(name_of(root))] + "source")
+    for source in [it for it in sources if any(map(str.isalpha, text_of(it, CODES)))]:
         around = [source, *source.iterancestors()]
         is_copied = lambda it: it.get("translate") == "no" or it.get("numerus") == "yes" or name_of(it) == "alt-trans"
         siblings = {name_of(it): it for it in source.getparent() if isinstance(it.tag, str)}
@@ -137,17 +139,23 @@ def filled(file):
 def filled_memory(file):
     """Fills the missing and empty variants of a translation memory in the first other language, likewise."""
     root = parsed(file)
-    language = "{http://www.w3.org/XML/1998/namespace}lang"
+    # Before version 1.4, the attribute was `lang`.
+    keys = ["{http://www.w3.org/XML/1998/namespace}lang", "lang"]
+    variants = [(it, next((it.get(key) for key in keys if key in it.attrib), "")) for it in root.iter("tuv")]
+    key = next((key for key in keys if any(key in it.attrib for it, _ in variants)), None)
+    codes = {it: code.lower() for it, code in variants}
     src = root.find("header").get("srclang")
-    others = [it.get(language) for it in root.iter("tuv") if it.get(language) not in (src, None)]
-    for unit in root.iter("tu"):
-        source = next((it for it in unit.iter("tuv") if it.get(language) == src), None)
-        target = next((it for it in unit.iter("tuv") if (it.get(language) or "").startswith(others[0])), None)
+    src = variants[0][1] if src == "*all*" and variants else src
+    tgt = next((code for _, code in variants if code.lower() != src.lower()), None)
+    for unit in root.iter("tu") if tgt else []:
+        of_unit = unit.get("srclang", "*all*").lower().replace("*all*", src.lower())
+        source = next((it for it in unit.iter("tuv") if codes[it] == of_unit), None)
+        target = next((it for it in unit.iter("tuv") if codes[it].startswith(tgt.lower())), None)
         has_text = source is not None and any(map(str.isalpha, text_of(source.find("seg"), CODES)))
         if not has_text or target is not None and text_of(target).strip():
             continue
         if target is None:
-            target = lxml.etree.Element("tuv", {language: others[0]})
+            target = lxml.etree.Element("tuv", {key: tgt})
             target.append(lxml.etree.Element("seg"))
             target.tail, source.tail = source.tail, ""
             source.addnext(target)
