@@ -309,4 +309,28 @@ mod tests {
         let lens = [3, 0, 9, 2, 3, 4];
         assert_eq!(batches(&lens, 10), [vec![2], vec![5, 0], vec![4, 3]]);
     }
+
+    #[test]
+    fn few_limited_sources_share_a_batch() {
+        let ids = [7; 9];
+        let sources: Vec<Source<'_>> = (0..130)
+            .map(|index| Source {
+                ids: &ids,
+                prefix: &[],
+                n_free: 0,
+                phrases: &[],
+                index,
+            })
+            .collect();
+        let limits = BatchLimits::default();
+        let lens = |search: &Search, most| -> Vec<usize> {
+            let job = Job::new(&sources, search, &limits);
+            job.batches_for(1, most).iter().map(Vec::len).collect()
+        };
+        assert_eq!(lens(&Search::greedy(), usize::MAX), [44, 43, 43]);
+        assert_eq!(lens(&Search::greedy(), 32), [26; 5]);
+        // A beam of 4 has 64 rows already.
+        let beam = Search::default();
+        assert_eq!(lens(&beam, 32), lens(&beam, usize::MAX));
+    }
 }
