@@ -69,14 +69,14 @@ impl FileEntry {
                 Err(error) => return Err(failure(&path, error)),
             }
         }
-        self.check_hash(hash, &path)
+        self.check_hash(&hex(hash), &path)
     }
 
     /// Checks the content of the file.
     pub(super) fn check(&self, files: &ModelFiles) -> Result<(), DirectoryError> {
         match files {
             ModelFiles::Path(folder) => self.check_in(folder),
-            ModelFiles::Memory(_) => self.content(files).map(|_| ()),
+            _ => self.content(files).map(|_| ()),
         }
     }
 
@@ -88,15 +88,14 @@ impl FileEntry {
                 let file = self.open(&path)?;
                 let mut content = vec![0; self.check_memory(&path)?];
                 let pieces = iter::once(&mut content[..]);
-                self.fill(file, &path, Sha256::new(), pieces)?;
+                self.fill(file, &path, Some(Sha256::new()), pieces)?;
                 Ok(content)
             }
-            ModelFiles::Memory(_) => self.content(files).map(Cow::into_owned),
+            _ => self.content(files).map(Cow::into_owned),
         }
     }
 
-    /// Reads a record and checks the content of its file. Each tensor has memory of its own, to be freed when it is no
-    /// longer needed.
+    /// Reads a record and checks the content of its file. Each tensor has memory of its own, to be freed alone.
     ///
     /// # Errors
     ///
@@ -104,12 +103,10 @@ impl FileEntry {
     pub(super) fn read_record(&self, files: &ModelFiles) -> Result<ParsedRecord, DirectoryError> {
         let path = files.path().join(&self.name);
         match files {
-            ModelFiles::Path(_) => self.record_from(self.open(&path)?, &path),
-            ModelFiles::Memory(_) => {
-                let content = files.read(&self.name, u64::MAX);
-                let content = content.map_err(|error| failure(&path, error))?;
-                self.check_size(content.len() as u64, &path)?;
-                self.record_from(&content[..], &path)
+            ModelFiles::Path(_) => self.record_from(self.open(&path)?, &path, None),
+            _ => {
+                let (content, sha256) = self.sized_content(files, &path)?;
+                self.record_from(&content[..], &path, sha256.as_deref())
             }
         }
     }
@@ -118,6 +115,7 @@ impl FileEntry {
         &self,
         mut file: impl Read,
         path: &Path,
+        known_hash: Option<&str>,
     ) -> Result<ParsedRecord, DirectoryError> {
         let n_bytes = self.check_memory(path)?;
         let mut head = vec![0; HEADER_SIZE.min(n_bytes)];
@@ -148,41 +146,59 @@ impl FileEntry {
             .zip(tensors)
             .flat_map(|(padding, tensor)| [&mut padding[..], &mut tensor.values[..]])
             .chain([&mut last[..]]);
-        self.fill(file, path, Sha256::new_with_prefix(&head), pieces)?;
+        let hash = match known_hash {
+            Some(sha256) => self.check_hash(sha256, path).map(|()| None)?,
+            None => Some(Sha256::new_with_prefix(&head)),
+        };
+        self.fill(file, path, hash, pieces)?;
         Ok(parsed.map(|tensors| tensors.into_iter().map(BlankTensor::into_named).collect()))
     }
 
     /// Returns the checked content of a file in memory.
     fn content<'a>(&self, files: &'a ModelFiles) -> Result<Cow<'a, [u8]>, DirectoryError> {
         let path = files.path().join(&self.name);
-        let content = files.read(&self.name, u64::MAX);
-        let content = content.map_err(|error| failure(&path, error))?;
-        self.check_size(content.len() as u64, &path)?;
-        self.check_hash(Sha256::new_with_prefix(&content), &path)?;
-        Ok(content)
+        let (content, sha256) = self.sized_content(files, &path)?;
+        let sha256 = sha256.unwrap_or_else(|| hex(Sha256::new_with_prefix(&content)));
+        self.check_hash(&sha256, &path).map(|()| content)
     }
 
-    /// Reads the pieces of the file after those that `hash` has, and checks its content.
+    /// Returns the content of a file in memory, of the right size, and its hash if that is known.
+    fn sized_content<'a>(
+        &self,
+        files: &'a ModelFiles,
+        path: &Path,
+    ) -> Result<(Cow<'a, [u8]>, Option<String>), DirectoryError> {
+        let (content, sha256) = match files.take(&self.name) {
+            Some(file) => (Cow::Owned(file.content), file.sha256),
+            None => {
+                let content = files.read(&self.name, u64::MAX);
+                (content.map_err(|error| failure(path, error))?, None)
+            }
+        };
+        self.check_size(content.len() as u64, path)?;
+        Ok((content, sha256))
+    }
+
+    /// Reads the pieces of the file after those that `hash` has, and checks its content if there is a hash.
     fn fill<'a>(
         &self,
         mut file: impl Read,
         path: &Path,
-        mut hash: Sha256,
+        mut hash: Option<Sha256>,
         pieces: impl Iterator<Item = &'a mut [u8]>,
     ) -> Result<(), DirectoryError> {
         // Hashing takes longer than reading. Each chunk is hashed while the next one is read, if there is a second
         // thread.
         let read = thread::scope(|scope| {
             let (sender, chunks) = mpsc::channel::<&[u8]>();
-            let mut ahead = hash.clone();
-            let hash_all = move || {
-                chunks.into_iter().for_each(|chunk| ahead.update(chunk));
-                ahead
-            };
-            let hasher = match self.bytes > CHUNK as u64 {
-                true => thread::Builder::new().spawn_scoped(scope, hash_all).ok(),
-                false => None,
-            };
+            let ahead = hash.clone().filter(|_| self.bytes > CHUNK as u64);
+            let hasher = ahead.and_then(|mut ahead| {
+                let hash_all = move || {
+                    chunks.into_iter().for_each(|chunk| ahead.update(chunk));
+                    ahead
+                };
+                thread::Builder::new().spawn_scoped(scope, hash_all).ok()
+            });
             let read = pieces
                 .flat_map(|piece| piece.chunks_mut(CHUNK))
                 .try_for_each(|chunk| {
@@ -190,20 +206,20 @@ impl FileEntry {
                     match hasher {
                         // Sending fails if the other thread panicked, which `join` reports.
                         Some(_) => drop(sender.send(chunk)),
-                        None => hash.update(chunk),
+                        None => hash.iter_mut().for_each(|hash| hash.update(&*chunk)),
                     }
                     Ok(())
                 });
             drop(sender);
             match hasher.map(thread::ScopedJoinHandle::join) {
-                Some(Ok(hashed)) => hash = hashed,
+                Some(Ok(hashed)) => hash = Some(hashed),
                 Some(Err(payload)) => panic::resume_unwind(payload),
                 None => {}
             }
             read
         });
         read.map_err(|error| read_failure(path, error))?;
-        self.check_hash(hash, path)
+        hash.map_or(Ok(()), |hash| self.check_hash(&hex(hash), path))
     }
 
     /// Returns the size of the file, if so much memory can be had: else its allocation would abort the process.
@@ -242,8 +258,8 @@ impl FileEntry {
         }
     }
 
-    fn check_hash(&self, hash: Sha256, path: &Path) -> Result<(), DirectoryError> {
-        match hex(hash) == self.sha256 {
+    fn check_hash(&self, sha256: &str, path: &Path) -> Result<(), DirectoryError> {
+        match sha256 == self.sha256 {
             true => Ok(()),
             false => Err(DirectoryError::Hash {
                 path: path.to_owned(),
@@ -393,7 +409,7 @@ mod tests {
         let bytes = stored_weights::pack(tensors.to_vec()).expect("they are valid");
         let read = |content: Vec<u8>| {
             let entry = FileEntry::new("weights", &content);
-            let record = entry.record_from(&content[..], Path::new("weights"));
+            let record = entry.record_from(&content[..], Path::new("weights"), None);
             record.expect("the hash is right")
         };
         assert_eq!(read(bytes.to_vec()).ok(), Some(tensors.to_vec()));

@@ -55,7 +55,7 @@ pub use languages::Languages;
 #[doc(hidden)]
 pub use manifest::{Files, Manifest};
 pub use model_directory::ModelDirectory;
-pub use model_files::ModelFiles;
+pub use model_files::{ModelFiles, OnceFile};
 #[doc(hidden)]
 pub use parameter_ids::with_named_ids;
 pub use precision::Precision;

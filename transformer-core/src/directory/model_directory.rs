@@ -108,12 +108,12 @@ impl ModelDirectory {
     pub(super) fn find(files: &ModelFiles) -> Result<(ModelFiles, Manifest), DirectoryError> {
         let stored = match files {
             ModelFiles::Path(path) => ModelFiles::Path(resolve(path)?),
-            ModelFiles::Memory(_) if !files.has(MANIFEST) => {
+            _ if !files.has(MANIFEST) => {
                 return Err(DirectoryError::NotAModel {
                     path: files.path().to_owned(),
                 });
             }
-            ModelFiles::Memory(_) => files.clone(),
+            _ => files.clone(),
         };
         let manifest = read_manifest(&stored)?;
         Ok((stored, manifest))

@@ -6,7 +6,7 @@ use std::fmt;
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::regular_file;
 
@@ -33,6 +33,17 @@ pub enum ModelFiles {
     Path(PathBuf),
     /// Contents by name.
     Memory(Arc<BTreeMap<String, Cow<'static, [u8]>>>),
+    /// Contents by name, of which a model directory takes each once: they need no memory beside the model.
+    Once(Arc<Mutex<BTreeMap<String, OnceFile>>>),
+}
+
+/// A file of [`ModelFiles::Once`].
+#[derive(Clone, Debug)]
+pub struct OnceFile {
+    /// The content.
+    pub content: Vec<u8>,
+    /// The SHA-256 of the content, as 64 hexadecimal digits, if it is known.
+    pub sha256: Option<String>,
 }
 
 impl ModelFiles {
@@ -40,7 +51,7 @@ impl ModelFiles {
     pub fn path(&self) -> &Path {
         match self {
             Self::Path(path) => path,
-            Self::Memory(_) => Path::new(IN_MEMORY),
+            Self::Memory(_) | Self::Once(_) => Path::new(IN_MEMORY),
         }
     }
 
@@ -49,6 +60,7 @@ impl ModelFiles {
         match self {
             Self::Path(folder) => folder.join(name).exists(),
             Self::Memory(files) => files.contains_key(name),
+            Self::Once(files) => locked(files).contains_key(name),
         }
     }
 
@@ -56,6 +68,7 @@ impl ModelFiles {
     pub(crate) fn names(&self) -> io::Result<Vec<String>> {
         let mut names = match self {
             Self::Memory(files) => files.keys().cloned().collect(),
+            Self::Once(files) => locked(files).keys().cloned().collect(),
             Self::Path(folder) => {
                 let name = |entry: io::Result<fs::DirEntry>| {
                     Ok(entry?.file_name().to_string_lossy().into_owned())
@@ -73,20 +86,51 @@ impl ModelFiles {
     pub(crate) fn read(&self, name: &str, max_bytes: u64) -> io::Result<Cow<'_, [u8]>> {
         match self {
             Self::Path(folder) => regular_file::read(&folder.join(name), max_bytes).map(Cow::Owned),
-            Self::Memory(files) => match files.get(name) {
-                None => Err(ErrorKind::NotFound.into()),
-                Some(content) if content.len() as u64 > max_bytes => {
-                    Err(regular_file::too_large(max_bytes))
-                }
-                Some(content) => Ok(Cow::Borrowed(&content[..])),
-            },
+            Self::Memory(files) => {
+                let content = files.get(name).map(|content| Cow::Borrowed(&content[..]));
+                limited(content, max_bytes)
+            }
+            Self::Once(files) => {
+                let files = locked(files);
+                let content = files.get(name).map(|it| Cow::Owned(it.content.clone()));
+                limited(content, max_bytes)
+            }
         }
+    }
+
+    /// Takes the content of a file of [`Once`](Self::Once).
+    pub(crate) fn take(&self, name: &str) -> Option<OnceFile> {
+        match self {
+            Self::Path(_) | Self::Memory(_) => None,
+            Self::Once(files) => locked(files).remove(name),
+        }
+    }
+}
+
+fn locked(files: &Mutex<BTreeMap<String, OnceFile>>) -> MutexGuard<'_, BTreeMap<String, OnceFile>> {
+    files.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Returns a content of at most `max_bytes` bytes.
+fn limited(content: Option<Cow<'_, [u8]>>, max_bytes: u64) -> io::Result<Cow<'_, [u8]>> {
+    match content {
+        None => Err(ErrorKind::NotFound.into()),
+        Some(content) if content.len() as u64 > max_bytes => {
+            Err(regular_file::too_large(max_bytes))
+        }
+        Some(content) => Ok(content),
     }
 }
 
 impl<P: AsRef<Path>> From<P> for ModelFiles {
     fn from(path: P) -> Self {
         Self::Path(path.as_ref().to_owned())
+    }
+}
+
+impl FromIterator<(String, OnceFile)> for ModelFiles {
+    fn from_iter<I: IntoIterator<Item = (String, OnceFile)>>(files: I) -> Self {
+        Self::Once(Arc::new(Mutex::new(files.into_iter().collect())))
     }
 }
 
@@ -101,6 +145,7 @@ impl fmt::Debug for ModelFiles {
         match self {
             Self::Path(path) => path.fmt(f),
             Self::Memory(files) => f.debug_set().entries(files.keys()).finish(),
+            Self::Once(files) => f.debug_set().entries(locked(files).keys()).finish(),
         }
     }
 }

@@ -132,7 +132,14 @@ impl StoredTensors {
     /// Takes tensors by name, as 32-bit floats.
     pub(crate) fn in_memory(tensors: Vec<(String, TensorData)>) -> Self {
         let entry = |values: TensorData| {
-            Mutex::new(Some(Entry::new(values.convert_dtype(DType::F32), None)))
+            let floats = match values.dtype() {
+                DType::F32 => values,
+                _ => {
+                    let floats: Vec<f32> = values.iter::<f32>().collect();
+                    TensorData::new(floats, values.shape().clone())
+                }
+            };
+            Mutex::new(Some(Entry::new(floats, None)))
         };
         let tensors = tensors.into_iter().map(|(name, it)| (name, entry(it)));
         Self {

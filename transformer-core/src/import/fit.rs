@@ -148,6 +148,17 @@ impl StateDict {
         names: &Names,
         device: &Device,
     ) -> Result<Transformer, ImportError> {
+        let tensors = self.to_tensors(config, names)?;
+        let model = tensors.into_model(config, device);
+        Ok(model.unwrap_or_else(|error| unreachable!("the table is complete: {error}")))
+    }
+
+    /// Returns the tensors of [`to_transformer`](Self::to_transformer).
+    pub(crate) fn to_tensors(
+        &self,
+        config: &TransformerConfig,
+        names: &Names,
+    ) -> Result<StoredTensors, ImportError> {
         config.validate()?;
         let (n_parameters, n_values) = (config.parameter_count(), self.n_values());
         if n_parameters > n_values.max(MAX_LISTED) {
@@ -184,8 +195,7 @@ impl StateDict {
         fit.check_output_bias();
         fit.check_left_over();
         if fit.misfits.is_empty() {
-            let model = StoredTensors::in_memory(tensors).into_model(config, device);
-            return Ok(model.unwrap_or_else(|error| unreachable!("the table is complete: {error}")));
+            return Ok(StoredTensors::in_memory(tensors));
         }
         Err(ImportError::Misfits {
             misfits: fit.misfits.into_values().collect(),

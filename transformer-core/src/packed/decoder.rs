@@ -1,16 +1,18 @@
 //! The decoder, one token per row and step.
 
+use std::ops::Range;
+
 use pulp::{Simd, WithSimd};
 
 use super::attention::{
     Heads, Rows, Strided, dot, padded, score_blocks, softmax, weighted_sum, write_blocks,
 };
+use super::fused::dispatch;
 use super::layers::{
     PackedCrossAttention, PackedDecoderLayer, PackedMixing, PackedSelfAttention, Stack,
 };
 use super::products::{AttentionBuffers, Workspace};
 use super::state::{OwnState, PackedState, SentenceMemory, Steps};
-use crate::cpu::instruction_set;
 
 impl Stack<PackedDecoderLayer> {
     /// Projects the keys and values of the memory in [`Workspace::x`], for all steps.
@@ -61,13 +63,12 @@ impl Stack<PackedDecoderLayer> {
 
     /// Replaces the embedded tokens in [`Workspace::x`], one for each row, by the decoder's output.
     ///
-    /// Adds the mean over the heads of the last layer's attention to `attention`, if given: for each
-    /// row, one weight for each token of its sentence.
+    /// Records attention to the sentences if `recorded` is given.
     pub(super) fn step(
         &self,
         state: &mut PackedState,
         workspace: &mut Workspace,
-        mut attention: Option<&mut Vec<Vec<f32>>>,
+        mut recorded: Option<&mut Recorded>,
     ) {
         state.begin_step();
         for (index, layer) in self.layers.iter().enumerate() {
@@ -80,8 +81,7 @@ impl Stack<PackedDecoderLayer> {
                 }
                 _ => panic!("the state is of another model"),
             }
-            let is_last = index + 1 == self.layers.len();
-            let recorded = attention.as_deref_mut().filter(|_| is_last);
+            let recorded = recorded.as_deref_mut().filter(|it| it.layer == index);
             layer
                 .cross_attention
                 .decode(self.heads, index, state, workspace, recorded);
@@ -116,7 +116,7 @@ impl PackedSelfAttention {
         steps.push(step);
         let attended = &mut workspace.attended;
         attended.resize(n_rows * values, 0.0);
-        instruction_set().dispatch(AttendToPast {
+        dispatch(AttendToPast {
             heads,
             projected,
             steps,
@@ -139,7 +139,7 @@ impl PackedCrossAttention {
         layer: usize,
         state: &PackedState,
         workspace: &mut Workspace,
-        mut recorded: Option<&mut Vec<Vec<f32>>>,
+        mut recorded: Option<&mut Recorded>,
     ) {
         let input = self.residual.input(&workspace.x, &mut workspace.normalized);
         let (kernels, projected) = (&mut workspace.kernels, &mut workspace.projected);
@@ -155,25 +155,38 @@ impl PackedCrossAttention {
             let (keys, values) = sentence.layer(layer, heads);
             let memory = Memory { keys, values, len };
             let mut mean = Vec::new();
-            if recorded.is_some() {
+            let mut recorded_heads = 0..0;
+            if let Some(recorded) = &recorded {
                 mean.resize(len, 0.0);
+                recorded_heads = recorded.heads.clone();
             }
-            instruction_set().dispatch(AttendToMemory {
+            dispatch(AttendToMemory {
                 heads,
                 queries,
                 memory: &memory,
                 attended,
+                recorded_heads,
                 mean: &mut mean,
                 buffers: &mut workspace.attention,
             });
             if let Some(recorded) = &mut recorded {
-                recorded.push(mean);
+                recorded.weights.push(mean);
             }
         }
         self.output
             .forward(kernels, attended, &mut workspace.output);
         self.residual.add(&mut workspace.x, &workspace.output);
     }
+}
+
+/// Attention to the sentences, as the decoder computes it.
+pub(super) struct Recorded {
+    /// The layer, from 0.
+    pub(super) layer: usize,
+    /// The heads whose mean is recorded.
+    pub(super) heads: Range<usize>,
+    /// For each row of each step, one weight for each token of its sentence.
+    pub(super) weights: Vec<Vec<f32>>,
 }
 
 /// The keys and values of one sentence in one layer.
@@ -275,7 +288,8 @@ struct AttendToMemory<'a> {
     memory: &'a Memory<'a>,
     /// `[values]`.
     attended: &'a mut [f32],
-    /// The mean of the heads' weights is added to it, unless it is empty.
+    recorded_heads: Range<usize>,
+    /// The mean of the weights of these heads.
     mean: &'a mut [f32],
     buffers: &'a mut AttentionBuffers,
 }
@@ -285,10 +299,10 @@ impl WithSimd for AttendToMemory<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let Heads { n_heads, d_k, d_v } = self.heads;
+        let Heads { d_k, d_v, .. } = self.heads;
         let values = self.heads.values();
         let scale = self.heads.scale();
-        let share = 1.0 / n_heads as f32;
+        let share = 1.0 / self.recorded_heads.len() as f32;
         let len = self.memory.len;
         let AttentionBuffers { query, scores, .. } = self.buffers;
         query.resize(d_k, 0.0);
@@ -312,8 +326,10 @@ impl WithSimd for AttendToMemory<'_> {
                 &seen,
                 &mut self.attended[head * d_v..][..d_v],
             );
-            for (mean, weight) in self.mean.iter_mut().zip(weights) {
-                *mean += *weight * share;
+            if self.recorded_heads.contains(&head) {
+                for (mean, weight) in self.mean.iter_mut().zip(weights) {
+                    *mean += *weight * share;
+                }
             }
         }
     }

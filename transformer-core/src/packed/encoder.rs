@@ -5,9 +5,9 @@ use std::ops::Range;
 use pulp::{Simd, WithSimd};
 
 use super::attention::{Heads, Strided, padded, score_blocks, softmax, weighted_sum, write_blocks};
+use super::fused::dispatch;
 use super::layers::{PackedEncoderLayer, PackedSelfAttention, Stack};
 use super::products::{AttentionBuffers, Workspace};
-use crate::cpu::instruction_set;
 
 impl Stack<PackedEncoderLayer> {
     /// Replaces the embedded tokens in [`Workspace::x`] by the memory.
@@ -41,7 +41,7 @@ impl PackedSelfAttention {
         for sentence in sentences {
             let projected = &projected[sentence.start * width..sentence.end * width];
             let attended = &mut attended[sentence.start * values..sentence.end * values];
-            instruction_set().dispatch(AttendWithin {
+            dispatch(AttendWithin {
                 heads,
                 window: stack.window,
                 projected,

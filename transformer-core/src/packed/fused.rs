@@ -1,7 +1,20 @@
 //! Fused multiply-add of vectors, also where WebAssembly has none: attention then has the bits that it has on
-//! processors, and so have the integers that activations are rounded to.
+//! processors, and so have the integers that activations are rounded to. With the feature `relaxed-simd`, the engine's own
+//! is fused.
 
-use pulp::Simd;
+use pulp::{Simd, WithSimd};
+
+#[cfg(not(all(target_family = "wasm", feature = "relaxed-simd")))]
+use crate::cpu::instruction_set;
+
+/// Runs a kernel that calls [`mul_add`].
+#[inline(always)]
+pub(super) fn dispatch<K: WithSimd>(kernel: K) -> K::Output {
+    #[cfg(all(target_family = "wasm", feature = "relaxed-simd"))]
+    return wasm::dispatch(kernel);
+    #[cfg(not(all(target_family = "wasm", feature = "relaxed-simd")))]
+    instruction_set().dispatch(kernel)
+}
 
 /// Returns `a·b + c`, rounded once on processors with this instruction, and in WebAssembly.
 #[inline(always)]
@@ -13,7 +26,27 @@ pub(super) fn mul_add<S: Simd>(simd: S, a: S::f32s, b: S::f32s, c: S::f32s) -> S
     simd.mul_add_e_f32s(a, b, c)
 }
 
-#[cfg(target_family = "wasm")]
+#[cfg(all(target_family = "wasm", feature = "relaxed-simd"))]
+mod wasm {
+    use std::arch::wasm32::{f32x4_relaxed_madd, v128};
+
+    use pulp::WithSimd;
+    use pulp::wasm::Simd128;
+
+    /// Runs a kernel, whose calls of [`mul_add`] become one instruction only within a function that has it.
+    #[target_feature(enable = "relaxed-simd")]
+    pub(super) fn dispatch<K: WithSimd>(kernel: K) -> K::Output {
+        kernel.with_simd(Simd128::try_new().expect("the module is compiled with these vectors"))
+    }
+
+    /// Returns `a·b + c` of four floats each, rounded once.
+    #[inline(always)]
+    pub(super) fn mul_add([a, b, c]: [v128; 3]) -> v128 {
+        f32x4_relaxed_madd(a, b, c)
+    }
+}
+
+#[cfg(all(target_family = "wasm", not(feature = "relaxed-simd")))]
 mod wasm {
     use std::arch::wasm32::{
         f32x4_demote_f64x2_zero, f64x2_abs, f64x2_add, f64x2_gt, f64x2_lt, f64x2_mul,

@@ -13,6 +13,7 @@
 
 mod activation;
 mod attention;
+mod cross_attention;
 mod decoder;
 mod encoder;
 mod feed_forward;
@@ -26,7 +27,11 @@ mod largest_inputs;
 mod layers;
 mod linear;
 mod norm;
-#[cfg_attr(not(target_family = "wasm"), path = "no_pairs.rs")]
+#[cfg_attr(not(target_family = "wasm"), path = "no_wasm.rs")]
+#[cfg_attr(
+    all(target_family = "wasm", feature = "relaxed-simd"),
+    path = "quads.rs"
+)]
 mod pairs;
 mod panel_kernel;
 mod panel_product;

@@ -7,7 +7,7 @@ use rten_tensor::NdTensorView;
 
 use super::ComputePrecision;
 use super::finish::{Finish, FinishRows};
-use super::pairs::PairMatrix;
+use super::pairs::WasmMatrix;
 use super::panel_product;
 use super::panels::{self, PanelMatrix};
 use super::quantize::quantize_rows;
@@ -60,7 +60,7 @@ pub(super) struct Kernels {
     zero_points: Vec<u8>,
     scales: Vec<f32>,
     tiled: TiledRows,
-    pairs: Vec<i32>,
+    groups: Vec<i32>,
     /// The results of several threads for one product.
     parts: Vec<f32>,
     /// The largest magnitude of the input of each product, if it is recorded.
@@ -91,8 +91,8 @@ pub(super) enum PackedMatrix {
         scales: Vec<f32>,
     },
     /// Integers in WebAssembly.
-    Pairs {
-        integers: PairMatrix,
+    Wasm {
+        integers: WasmMatrix,
         /// One for each output feature.
         scales: Vec<f32>,
     },
@@ -121,8 +121,8 @@ impl PackedMatrix {
         strides: [usize; 2],
         scales: Vec<f32>,
     ) -> Self {
-        if let Some(integers) = PairMatrix::new(integers, shape, strides) {
-            return Self::Pairs { integers, scales };
+        if let Some(integers) = WasmMatrix::new(integers, shape, strides) {
+            return Self::Wasm { integers, scales };
         }
         match amx::available() {
             true => Self::Tiled {
@@ -148,7 +148,7 @@ impl PackedMatrix {
     pub(super) fn precision(&self) -> ComputePrecision {
         match self {
             Self::F32(_) | Self::Panels(_) => ComputePrecision::F32,
-            Self::Int8 { .. } | Self::Pairs { .. } | Self::Tiled { .. } => ComputePrecision::Int8,
+            Self::Int8 { .. } | Self::Wasm { .. } | Self::Tiled { .. } => ComputePrecision::Int8,
         }
     }
 }
@@ -159,7 +159,7 @@ impl fmt::Debug for PackedMatrix {
             Self::F32(matrix) => [matrix.rows(), matrix.cols()],
             Self::Panels(matrix) => matrix.shape(),
             Self::Int8 { integers, .. } => [integers.rows(), integers.cols()],
-            Self::Pairs { integers, .. } => integers.shape(),
+            Self::Wasm { integers, .. } => integers.shape(),
             Self::Tiled { integers, .. } => integers.shape(),
         };
         write!(
@@ -182,7 +182,7 @@ impl Default for Kernels {
             zero_points: Vec::new(),
             scales: Vec::new(),
             tiled: TiledRows::default(),
-            pairs: Vec::new(),
+            groups: Vec::new(),
             parts: Vec::new(),
             largest_inputs: None,
         }
@@ -239,10 +239,10 @@ impl Kernels {
                 self.sum_integers(x, d_in, integers, bytemuck::cast_slice_mut(product));
                 self.finish_sums(scales, finish, product);
             }
-            PackedMatrix::Pairs { integers, scales } => {
+            PackedMatrix::Wasm { integers, scales } => {
                 self.round(x, d_in, 0);
                 let rows: &[i8] = bytemuck::cast_slice(&self.integers);
-                integers.multiply(rows, &mut self.pairs, bytemuck::cast_slice_mut(product));
+                integers.multiply(rows, &mut self.groups, bytemuck::cast_slice_mut(product));
                 self.finish_sums(scales, finish, product);
             }
             PackedMatrix::Tiled { integers, scales } => {

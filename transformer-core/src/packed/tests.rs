@@ -14,7 +14,7 @@ use crate::{AttentionMaps, AttentionMasks, Padded, Transformer, device, weights}
 /// For sums of at most 64 products in another order, through 4 layers.
 pub(super) const TOLERANCE: f32 = 2e-5;
 
-fn cpu() -> burn::tensor::Device {
+pub(super) fn cpu() -> burn::tensor::Device {
     let (_, device) = device::choose(Some("flex")).expect("flex is compiled in");
     device
 }

@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use super::ComputePrecision;
+use super::decoder::Recorded;
 use super::layers::{PackedDecoderLayer, PackedEncoderLayer, Stack};
 use super::linear::PackedLinear;
 use super::norm::PackedNorm;
@@ -83,7 +84,7 @@ impl PackedTransformer {
     }
 
     /// Packs weights. The config must be valid.
-    fn pack(
+    pub(crate) fn pack(
         config: &TransformerConfig,
         weights: StoredTensors,
         precision: ComputePrecision,
@@ -289,9 +290,13 @@ impl PackedTransformer {
         last_tokens: &[u32],
         workspace: &'w mut Workspace,
     ) -> (&'w mut [f32], Vec<Vec<f32>>) {
-        let mut attention = Vec::with_capacity(last_tokens.len());
-        self.decode(state, last_tokens, workspace, Some(&mut attention));
-        (self.fill_limited(state, workspace), attention)
+        let mut recorded = Recorded {
+            layer: self.config.n_decoder_layers - 1,
+            heads: 0..self.config.n_heads,
+            weights: Vec::with_capacity(last_tokens.len()),
+        };
+        self.decode(state, last_tokens, workspace, Some(&mut recorded));
+        (self.fill_limited(state, workspace), recorded.weights)
     }
 
     /// Writes the logits of each row, of its candidates only if it is limited.
@@ -300,7 +305,38 @@ impl PackedTransformer {
         state: &mut PackedState,
         last_tokens: &[u32],
         workspace: &mut Workspace,
-        attention: Option<&mut Vec<Vec<f32>>>,
+        recorded: Option<&mut Recorded>,
+    ) {
+        self.advance(state, last_tokens, workspace, recorded);
+        let (vocab, d_model) = (self.config.tgt_vocab_size, self.config.d_model);
+        // Rows of one sentence are products with one matrix, as are neighbors that are not limited.
+        let is_one = |a: &Arc<SentenceMemory>, b: &Arc<SentenceMemory>| {
+            Arc::ptr_eq(a, b) || a.outputs.is_none() && b.outputs.is_none()
+        };
+        let width = |memory: &Arc<SentenceMemory>| {
+            let outputs = memory.outputs.as_ref();
+            outputs.map_or(vocab, |outputs| outputs.ids.len())
+        };
+        let logits = &mut workspace.logits;
+        logits.resize(state.memories.iter().map(width).sum(), 0.0);
+        let (mut x, mut logits) = (workspace.x.as_slice(), logits.as_mut_slice());
+        for rows in state.memories.chunk_by(is_one) {
+            let (input, output);
+            (input, x) = x.split_at(rows.len() * d_model);
+            (output, logits) = logits.split_at_mut(rows.iter().map(width).sum());
+            let outputs = rows[0].outputs.as_ref();
+            let projection = outputs.map_or_else(|| self.projection(), |it| &it.projection);
+            projection.write(&mut workspace.kernels, input, None, output);
+        }
+    }
+
+    /// Appends one token to each row, and writes the decoder's output to [`Workspace::x`].
+    pub(super) fn advance(
+        &self,
+        state: &mut PackedState,
+        last_tokens: &[u32],
+        workspace: &mut Workspace,
+        recorded: Option<&mut Recorded>,
     ) {
         assert_eq!(last_tokens.len(), state.n_rows(), "each row gets one token");
         let (vocab, d_model) = (self.config.tgt_vocab_size, self.config.d_model);
@@ -327,26 +363,7 @@ impl PackedTransformer {
         if let Some(norm) = &self.tgt_embedding_norm {
             norm.forward(&mut workspace.x);
         }
-        self.decoder.step(state, workspace, attention);
-        // Rows of one sentence are products with one matrix, as are neighbors that are not limited.
-        let is_one = |a: &Arc<SentenceMemory>, b: &Arc<SentenceMemory>| {
-            Arc::ptr_eq(a, b) || a.outputs.is_none() && b.outputs.is_none()
-        };
-        let width = |memory: &Arc<SentenceMemory>| {
-            let outputs = memory.outputs.as_ref();
-            outputs.map_or(vocab, |outputs| outputs.ids.len())
-        };
-        let logits = &mut workspace.logits;
-        logits.resize(state.memories.iter().map(width).sum(), 0.0);
-        let (mut x, mut logits) = (workspace.x.as_slice(), logits.as_mut_slice());
-        for rows in state.memories.chunk_by(is_one) {
-            let (input, output);
-            (input, x) = x.split_at(rows.len() * d_model);
-            (output, logits) = logits.split_at_mut(rows.iter().map(width).sum());
-            let outputs = rows[0].outputs.as_ref();
-            let projection = outputs.map_or_else(|| self.projection(), |it| &it.projection);
-            projection.write(&mut workspace.kernels, input, None, output);
-        }
+        self.decoder.step(state, workspace, recorded);
     }
 
     /// Gives the tokens to which rows are not limited the logit −∞.

@@ -6,9 +6,11 @@ use std::fs;
 use std::path::Path;
 
 use burn::module::Module;
-use transformer_core::directory::{ModelFiles, ModelParts, Precision, with_named_ids};
+use transformer_core::directory::{ModelFiles, ModelParts, OnceFile, Precision, with_named_ids};
 use transformer_core::import::Marian;
-use transformer_core::{ModelDirectory, Transformer};
+use transformer_core::packed::Workspace;
+use transformer_core::text::{BOS, EOS};
+use transformer_core::{ComputePrecision, ModelDirectory, PackedTransformer, Transformer};
 
 use crate::marian::{fixture, read};
 use crate::model::test_device;
@@ -71,6 +73,59 @@ fn a_model_directory_in_memory_is_that_on_disk() {
         assert_eq!(in_memory.shortlist(), on_disk.shortlist());
         assert_eq!(bytes(found), bytes(expected));
     }
+}
+
+fn once(files: &Contents, hash: impl Fn(&str) -> Option<String>) -> ModelFiles {
+    let files = files.iter().map(|(name, content)| {
+        let (content, sha256) = (content.to_vec(), hash(name));
+        (name.clone(), OnceFile { content, sha256 })
+    });
+    files.collect()
+}
+
+#[test]
+fn files_that_are_taken_once_make_the_model_on_disk() {
+    let folder = fixture("binary");
+    let files = directory(folder.path(), Precision::Int8);
+    let path = folder.path().join("reduced");
+    let load = |directory: &ModelDirectory| directory.load(&test_device());
+    let (on_disk, expected) = ModelDirectory::open_with(path, load).expect("it is whole");
+    let manifest = on_disk.manifest().files.weights.clone();
+    let known = |name: &str| (name == manifest.name).then(|| manifest.sha256.clone());
+    let (in_memory, found) =
+        ModelDirectory::open_with(once(&files, known), load).expect("it is whole");
+    assert_eq!(in_memory.shortlist(), on_disk.shortlist());
+    assert_eq!(bytes(found), bytes(expected));
+    assert!(in_memory.load(&test_device()).is_err(), "it was taken");
+}
+
+#[test]
+fn files_that_are_taken_once_are_checked_by_their_hash() {
+    let folder = fixture("binary");
+    let mut files = directory(folder.path(), Precision::F32);
+    let open = |files: ModelFiles| ModelDirectory::open(files).map_err(|error| error.to_string());
+    assert!(open(once(&files, |_| None)).is_ok());
+    let other = |name: &str| (name == "weights.bpk").then(|| "0".repeat(64));
+    let refused = open(once(&files, other)).expect_err("the hash is another");
+    assert!(refused.contains("weights.bpk") && refused.contains("does not match its SHA-256"));
+    let weights = files.get_mut("weights.bpk").expect("it was written");
+    weights.to_mut()[999] ^= 1;
+    let refused = open(once(&files, |_| None)).expect_err("a byte is another");
+    assert!(refused.contains("weights.bpk") && refused.contains("does not match its SHA-256"));
+}
+
+#[test]
+fn a_model_of_marian_that_is_packed_at_once_has_the_logits_of_the_module() {
+    let folder = fixture("binary");
+    let files = ModelFiles::from_iter(contents(folder.path()));
+    let found = Marian::read_packed(files, ComputePrecision::Int8).expect("it has all files");
+    let expected = PackedTransformer::of(&read(folder.path()).model, ComputePrecision::Int8);
+    let logits = |model: &PackedTransformer| {
+        let mut workspace = Workspace::new();
+        let mut state = model.begin(&[[5, 6, 7, EOS]], &mut workspace);
+        model.step(&mut state, &[BOS], &mut workspace).to_vec()
+    };
+    assert_eq!(logits(&found.model), logits(&expected));
 }
 
 #[test]

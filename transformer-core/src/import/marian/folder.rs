@@ -7,12 +7,12 @@ use burn::tensor::Device;
 
 use super::settings::{self, Settings};
 use super::{Generation, MarianError, binary, multilingual, vocabulary, weights};
-use crate::Shortlist;
 use crate::config::TransformerConfig;
-use crate::directory::{Languages, ModelFiles, Tokenizers};
+use crate::directory::{Languages, ModelFiles, StoredTensors, Tokenizers};
 use crate::import::{ImportError, Names, ctranslate2};
 use crate::model::Transformer;
 use crate::text::{LanguageLayout, LanguageTokens};
+use crate::{ComputePrecision, PackedTransformer, Shortlist};
 
 /// An imported model of Marian, of CTranslate2, or of Transformers (BART, Pegasus and multilingual ones), with its tokenizers.
 ///
@@ -29,7 +29,7 @@ use crate::text::{LanguageLayout, LanguageTokens};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
-pub struct Marian {
+pub struct Marian<M = Transformer> {
     /// The config of the model.
     pub config: TransformerConfig,
     /// The tokenizers of both sides, with ids in our order.
@@ -40,7 +40,7 @@ pub struct Marian {
     /// The model's settings for decoding.
     pub generation: Generation,
     /// The model, with its weights.
-    pub model: Transformer,
+    pub model: M,
     /// The shortlist of a model in Marian's binary format, in our ids.
     pub shortlist: Option<Shortlist>,
     /// The program that the model is from, or its family.
@@ -49,6 +49,23 @@ pub struct Marian {
     pub weights: PathBuf,
     /// Names of all files of a model in Marian's binary format or CTranslate2's; empty for other models.
     pub files: Vec<String>,
+}
+
+impl Marian<PackedTransformer> {
+    /// Reads a model in Marian's [binary format](super::binary) for generation on CPUs. The shortlist is left to the caller.
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`MarianError`] that names the file and the problem.
+    pub fn read_packed(
+        files: impl Into<ModelFiles>,
+        precision: ComputePrecision,
+    ) -> Result<Self, MarianError> {
+        binary::read(&files.into(), |config, tensors| {
+            let packed = PackedTransformer::pack(config, tensors, precision);
+            packed.unwrap_or_else(|error| unreachable!("the table is complete: {error}"))
+        })
+    }
 }
 
 impl Marian {
@@ -80,8 +97,9 @@ impl Marian {
         device: &Device,
     ) -> Result<Self, MarianError> {
         let files = folder.into();
+        let binary = || binary::read(&files, |config, tensors| built(config, tensors, device));
         let ModelFiles::Path(folder) = &files else {
-            return binary::read(&files, device);
+            return binary();
         };
         if ctranslate2::is_ctranslate2(folder) {
             return ctranslate2::read(folder, pieces, device);
@@ -91,7 +109,7 @@ impl Marian {
             return Err(MarianError::UnusedPieces { path });
         }
         if binary::is_binary(folder) {
-            return binary::read(&files, device);
+            return binary();
         }
         let settings = Settings::read(folder)?;
         let tokenizers = match settings.family.is_multilingual() {
@@ -138,4 +156,10 @@ impl Marian {
             files: Vec::new(),
         })
     }
+}
+
+/// Builds the model of a complete table of tensors.
+fn built(config: &TransformerConfig, tensors: StoredTensors, device: &Device) -> Transformer {
+    let model = tensors.into_model(config, device);
+    model.unwrap_or_else(|error| unreachable!("the table is complete: {error}"))
 }

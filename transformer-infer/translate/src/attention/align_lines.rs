@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::ops::Range;
 
 use burn::tensor::{Device, Tensor};
+use transformer_core::packed::Workspace;
 use transformer_core::text::BOS;
 use transformer_core::{Padded, Transformer};
 
@@ -12,7 +13,7 @@ use super::{Alignment, Head, Kind, LayerHead, Link};
 use crate::TranslatorError;
 use crate::batch::batches_within;
 use crate::scorer::{assert_in_vocabulary, without_autodiff};
-use crate::translator::{Candidate, Translation, Translator};
+use crate::translator::{ARE_PACKED, Candidate, Translation, Translator};
 
 impl Translator {
     /// Returns the word alignments of each line's translations.
@@ -126,7 +127,6 @@ impl Translator {
             "every line needs its translation"
         );
         let layer = layer_head.layer_in(self.config(), Kind::Cross)? - 1;
-        let model = without_autodiff(self.model()?);
         let lines: Vec<Line> = lines
             .iter()
             .zip(translations)
@@ -140,17 +140,47 @@ impl Translator {
         let width = |index: usize| lines[index].width();
         for batch in batches_within(self.limits.batch_tokens, order, width) {
             let of_batch: Vec<&Line> = batch.iter().map(|index| &lines[*index]).collect();
-            let weights = Weights::of(&model, &of_batch, layer, layer_head.head);
-            let mut row = 0;
+            let mut maps = self.maps_of(&of_batch, layer, layer_head.head)?.into_iter();
             for (index, line) in batch.iter().zip(of_batch) {
-                for target in &line.targets {
-                    let map = weights.map(row, target, line)?;
+                for (target, map) in line.targets.iter().zip(&mut maps) {
+                    if map.iter().any(|weight| !weight.is_finite()) {
+                        return Err(TranslatorError::AttentionNotANumber);
+                    }
                     found[*index][target.rank] = read(line, target, &map);
-                    row += 1;
                 }
             }
         }
         Ok(found)
+    }
+
+    /// Returns the attention of each translation of a batch to the tokens of its line, `[tgt_len, row_len]`.
+    fn maps_of(
+        &self,
+        batch: &[&Line],
+        layer: usize,
+        head: Head,
+    ) -> Result<Vec<Vec<f32>>, TranslatorError> {
+        let sources: Vec<&[u32]> = batch.iter().map(|line| line.src_ids.as_slice()).collect();
+        let targets = batch.iter().enumerate().flat_map(|(index, line)| {
+            let targets = line.targets.iter();
+            targets.map(move |target| (index, target.input.as_slice()))
+        });
+        let targets: Vec<(usize, &[u32])> = targets.collect();
+        match self.loaded_packed() {
+            Some(packed) => {
+                let heads = match head {
+                    Head::Mean => 0..packed.config().n_heads,
+                    Head::One(head) => head - 1..head,
+                };
+                let workspace = &mut Workspace::new();
+                Ok(packed.cross_attention(&sources, &targets, layer, heads, workspace))
+            }
+            None if ARE_PACKED => unreachable!("models are packed when they are opened"),
+            None => {
+                let model = without_autodiff(self.model()?);
+                Ok(maps_of_module(&model, &sources, &targets, layer, head))
+            }
+        }
     }
 
     fn line(&self, line: &str, translation: &Translation) -> Line {
@@ -229,54 +259,35 @@ impl Line {
     }
 }
 
-/// The weights of a batch in CPU memory, with a row per translation: `[rows, tgt_len, src_len]`.
-struct Weights {
-    weights: Vec<f32>,
-    tgt_len: usize,
-    src_len: usize,
-}
-
-impl Weights {
-    /// Encodes each line of a batch once, and decodes all its translations.
-    fn of(model: &Transformer, batch: &[&Line], layer: usize, head: Head) -> Self {
-        let device: Device = model.device();
-        let sources: Vec<&[u32]> = batch.iter().map(|line| line.src_ids.as_slice()).collect();
-        let targets = || {
-            batch.iter().enumerate().flat_map(|(index, line)| {
-                line.targets
-                    .iter()
-                    .map(move |target| (index, target.input.as_slice()))
-            })
-        };
-        let rows: Vec<usize> = targets().map(|(index, _)| index).collect();
-        let targets: Vec<&[u32]> = targets().map(|(_, input)| input).collect();
-        let memory = model.encode(&Padded::new(&sources, &device));
-        let mut state = model.begin(&memory).select(&rows);
-        let targets = Padded::new(&targets, &device);
-        let maps = model.cross_attention(targets.ids(), &mut state, layer);
-        let [n_rows, _, tgt_len, src_len] = maps.dims(); // [rows, n_heads, tgt_len, src_len]
-        let map: Tensor<4> = match head {
-            Head::Mean => maps.mean_dim(1),
-            Head::One(head) => maps.narrow(1, head - 1, 1),
-        };
-        let weights = map.reshape([n_rows, tgt_len, src_len]).into_data();
-        Self {
-            weights: weights.iter::<f32>().collect(),
-            tgt_len,
-            src_len,
-        }
-    }
-
-    /// Returns the attention of the translation in a row to the tokens of its line, `[tgt_len, row_len]`.
-    fn map(&self, row: usize, target: &Target, line: &Line) -> Result<Vec<f32>, TranslatorError> {
-        let n_cells = self.tgt_len * self.src_len;
-        let map = &self.weights[row * n_cells..][..target.spans.len() * self.src_len];
-        if map.iter().any(|weight| !weight.is_finite()) {
-            return Err(TranslatorError::AttentionNotANumber);
-        }
-        let rows = map.chunks(self.src_len);
-        Ok(rows.flat_map(|row| &row[..line.row_len]).copied().collect())
-    }
+/// Encodes each line of a batch once, decodes all its translations, and returns the maps of these.
+fn maps_of_module(
+    model: &Transformer,
+    sources: &[&[u32]],
+    targets: &[(usize, &[u32])],
+    layer: usize,
+    head: Head,
+) -> Vec<Vec<f32>> {
+    let device: Device = model.device();
+    let (rows, inputs): (Vec<usize>, Vec<&[u32]>) = targets.iter().copied().unzip();
+    let memory = model.encode(&Padded::new(sources, &device));
+    let mut state = model.begin(&memory).select(&rows);
+    let inputs = Padded::new(&inputs, &device);
+    let maps = model.cross_attention(inputs.ids(), &mut state, layer);
+    let [n_rows, _, tgt_len, src_len] = maps.dims(); // [rows, n_heads, tgt_len, src_len]
+    let map: Tensor<4> = match head {
+        Head::Mean => maps.mean_dim(1),
+        Head::One(head) => maps.narrow(1, head - 1, 1),
+    };
+    let weights = map.reshape([n_rows, tgt_len, src_len]).into_data();
+    let weights: Vec<f32> = weights.iter::<f32>().collect();
+    let maps = weights.chunks(tgt_len * src_len).zip(targets);
+    let map = |(map, (line, target)): (&[f32], &(usize, &[u32]))| {
+        let rows = map.chunks(src_len).take(target.len());
+        rows.flat_map(|row| &row[..sources[*line].len()])
+            .copied()
+            .collect()
+    };
+    maps.map(map).collect()
 }
 
 /// Returns the index of the highest weight; `None` for an empty row.

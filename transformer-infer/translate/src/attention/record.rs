@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use burn::tensor::{Int, Tensor, TensorData};
+use transformer_core::packed::{PackedTransformer, Workspace};
 use transformer_core::text::{BOS, Direction, EOS};
 use transformer_core::{AttentionMaps, AttentionMasks, LoadError, Padded};
 use transformer_search::Hypothesis;
@@ -10,7 +11,7 @@ use transformer_search::Hypothesis;
 use super::{Attention, Map, Token};
 use crate::TranslatorError;
 use crate::scorer::{assert_in_vocabulary, without_autodiff};
-use crate::translator::Translator;
+use crate::translator::{ARE_PACKED, Translator};
 
 impl Translator {
     /// Returns the attention weights of the model when it generated `hypothesis` for `line`.
@@ -138,7 +139,15 @@ impl Translator {
         self.config().end_source(&mut src_ids);
         src_spans.resize(src_ids.len(), line.len()..line.len());
         let (tgt, tgt_spans) = self.tokenizers.tgt().decode_spans(tgt_ids);
-        let maps = self.maps(&src_ids, tgt_ids)?;
+        let [encoder, decoder, cross] = match self.loaded_packed() {
+            Some(packed) if ARE_PACKED => [
+                Vec::new(),
+                Vec::new(),
+                cross_maps(packed, &src_ids, tgt_ids),
+            ],
+            _ if ARE_PACKED => unreachable!("models are packed when they are opened"),
+            _ => self.maps(&src_ids, tgt_ids)?,
+        };
         let attention = Attention {
             src_tokens: tokens(&src_ids, &src_spans, line, |id| {
                 self.tokenizers.src().token(id)
@@ -148,9 +157,9 @@ impl Translator {
             }),
             src: line.to_owned(),
             tgt,
-            encoder: maps.encoder.into_iter().map(read_layer).collect(),
-            decoder: maps.decoder.into_iter().map(read_layer).collect(),
-            cross: maps.cross.into_iter().map(read_layer).collect(),
+            encoder,
+            decoder,
+            cross,
         };
         let all = [&attention.encoder, &attention.decoder, &attention.cross];
         let weights = || all.iter().copied().flatten().flatten().flatten().flatten();
@@ -160,16 +169,13 @@ impl Translator {
         Ok(attention)
     }
 
-    fn maps(&self, src_ids: &[u32], tgt_ids: &[u32]) -> Result<AttentionMaps, LoadError> {
+    /// Returns the maps of the encoder, the decoder and cross-attention.
+    fn maps(&self, src_ids: &[u32], tgt_ids: &[u32]) -> Result<[Vec<Vec<Map>>; 3], LoadError> {
         let model = without_autodiff(self.model()?);
         let weight = model.output_weight();
         assert_in_vocabulary("target", tgt_ids, weight.dims()[0]);
         let device = weight.device();
-        let read = [BOS]
-            .into_iter()
-            .chain(tgt_ids.iter().copied())
-            .take(tgt_ids.len());
-        let read: Vec<i64> = read.map(i64::from).collect();
+        let read: Vec<i64> = input(tgt_ids).map(i64::from).collect();
         let tgt = Tensor::<2, Int>::from_data(TensorData::new(read, [1, tgt_ids.len()]), &device);
         let mut maps = AttentionMaps::default();
         let src = Padded::new(&[src_ids], &device);
@@ -177,8 +183,33 @@ impl Translator {
         let memory = model.encode_with(&src, &masks, Some(&mut maps));
         let mut state = model.begin(&memory);
         let _ = model.decode_with(tgt, &mut state, &masks, Some(&mut maps));
-        Ok(maps)
+        let read = |layers: Vec<Tensor<4>>| layers.into_iter().map(read_layer).collect();
+        Ok([maps.encoder, maps.decoder, maps.cross].map(read))
     }
+}
+
+/// Returns the maps of cross-attention of a packed model, which has no others.
+fn cross_maps(packed: &PackedTransformer, src_ids: &[u32], tgt_ids: &[u32]) -> Vec<Vec<Map>> {
+    let read: Vec<u32> = input(tgt_ids).collect();
+    let mut workspace = Workspace::new();
+    let mut map = |layer: usize, head: usize| -> Map {
+        let target = [(0, &read[..])];
+        let maps =
+            packed.cross_attention(&[src_ids], &target, layer, head..head + 1, &mut workspace);
+        let rows = maps[0].chunks(src_ids.len());
+        rows.map(<[f32]>::to_vec).collect()
+    };
+    let config = packed.config();
+    let layers = 0..config.n_decoder_layers;
+    layers
+        .map(|layer| (0..config.n_heads).map(|head| map(layer, head)).collect())
+        .collect()
+}
+
+/// Returns the decoder's input for these outputs.
+fn input(tgt_ids: &[u32]) -> impl Iterator<Item = u32> {
+    let read = [BOS].into_iter().chain(tgt_ids.iter().copied());
+    read.take(tgt_ids.len())
 }
 
 /// Reads the weights of one layer from the device.

@@ -13,6 +13,9 @@ use transformer_core::{
 use crate::TranslatorError;
 use crate::scorer::without_autodiff;
 
+/// True where models have only their packed form, so that the compiler leaves out the modules: in the browser.
+pub(crate) const ARE_PACKED: bool = cfg!(target_family = "wasm");
+
 /// A model packed for translation on CPUs, or a Burn module for everything else. Each is made from the weights of the
 /// other on first use.
 #[derive(Debug)]
@@ -41,6 +44,18 @@ impl LoadedModel {
         }
     }
 
+    /// Takes a packed model.
+    pub(super) fn of_packed(model: PackedTransformer) -> Self {
+        Self {
+            config: model.config().clone(),
+            precision: model.precision(),
+            packed: OnceLock::from(model),
+            tensors: OnceLock::new(),
+            source: None,
+            shortlist: None,
+        }
+    }
+
     /// Sets the number format and the shortlist of a model in memory, before it is packed.
     pub(super) fn set_packing(
         &mut self,
@@ -64,7 +79,7 @@ impl LoadedModel {
         }
         let (packed, tensors) = (OnceLock::new(), OnceLock::new());
         let load = |directory: &ModelDirectory| -> Result<_, LoadError> {
-            Ok(match is_cpu && !options.as_module {
+            Ok(match ARE_PACKED || is_cpu && !options.as_module {
                 true => {
                     let packed = directory.load_packed(options.precision)?;
                     let all = options.without_shortlist;
@@ -104,7 +119,7 @@ impl LoadedModel {
     /// Returns the number format of the packed model; `None` if the tensors are not in CPU memory.
     pub(super) fn precision(&self) -> Option<ComputePrecision> {
         let is_elsewhere = |model: &Transformer| !is_cpu_memory(&model.device());
-        let is_elsewhere = self.tensors.get().is_some_and(is_elsewhere);
+        let is_elsewhere = !ARE_PACKED && self.tensors.get().is_some_and(is_elsewhere);
         (!is_elsewhere).then_some(self.precision)
     }
 
@@ -114,6 +129,9 @@ impl LoadedModel {
         if let Some(packed) = self.packed.get() {
             return Some(packed);
         }
+        if ARE_PACKED {
+            return None;
+        }
         let model = self.tensors.get();
         let model = model.expect("a model is loaded in one form at least");
         // Packing uses rayon's threads. While one of them waits, it may begin another task that also asks for this
@@ -121,6 +139,11 @@ impl LoadedModel {
         let packed = PackedTransformer::of(&without_autodiff(model), self.precision);
         let packed = packed.with_shortlist(self.shortlist.clone());
         Some(self.packed.get_or_init(|| packed))
+    }
+
+    /// Returns the packed model if it is loaded.
+    pub(super) fn loaded_packed(&self) -> Option<&PackedTransformer> {
+        self.packed.get()
     }
 
     /// Returns the module, in 32-bit floats.

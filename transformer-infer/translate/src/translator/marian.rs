@@ -1,6 +1,7 @@
 //! [`marian_search`]: the search settings of an imported Marian model; [`write_marian`]: its model directory.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use burn::module::Module;
 use serde_json::json;
@@ -9,6 +10,7 @@ use transformer_core::directory::{
 };
 use transformer_core::import::Marian;
 use transformer_core::import::marian::{EarlyStopping, Generation};
+use transformer_core::{PackedTransformer, Shortlist, TransformerConfig};
 use transformer_search::{AtLimit, LengthLimit, LengthPenalty, NEVER_GENERATED, Search, StopRule};
 
 use super::loaded_model::LoadedModel;
@@ -121,11 +123,37 @@ impl Translator {
     ///
     /// Returns a [`TranslatorError`] if the tokenizers do not fit the model.
     pub fn of_marian(marian: Marian, options: &OpenOptions) -> Result<Self, TranslatorError> {
+        let precision = options.precision.unwrap_or_default();
+        Self::imported(marian, options, |model, config, shortlist| {
+            let mut model = LoadedModel::in_memory(model, config);
+            model.set_packing(precision, shortlist);
+            model
+        })
+    }
+
+    /// Creates a translator from a model that was imported for generation alone: it has no attention maps and no scores
+    /// of given translations.
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`TranslatorError`] if the tokenizers do not fit the model.
+    pub fn of_packed_marian(
+        marian: Marian<PackedTransformer>,
+        options: &OpenOptions,
+    ) -> Result<Self, TranslatorError> {
+        Self::imported(marian, options, |model, _, shortlist| {
+            LoadedModel::of_packed(model.with_shortlist(shortlist.map(Arc::new)))
+        })
+    }
+
+    fn imported<M>(
+        marian: Marian<M>,
+        options: &OpenOptions,
+        load: impl FnOnce(M, &TransformerConfig, Option<Shortlist>) -> LoadedModel,
+    ) -> Result<Self, TranslatorError> {
         let search = marian_search(&marian.generation, &marian.tokenizers);
         let shortlist = marian.shortlist.filter(|_| !options.without_shortlist);
-        let precision = options.precision.unwrap_or_default();
-        let mut model = LoadedModel::in_memory(marian.model, &marian.config);
-        model.set_packing(precision, shortlist);
+        let model = load(marian.model, &marian.config, shortlist);
         let mut translator = Self::of(model, marian.tokenizers)?.with_search(search);
         translator.origin = ModelOrigin::Imported;
         if let Some(n_threads) = options.n_threads {

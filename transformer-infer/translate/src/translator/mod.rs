@@ -9,6 +9,7 @@ mod terms;
 mod translate;
 mod translation;
 
+pub(crate) use loaded_model::ARE_PACKED;
 pub use loaded_model::OpenOptions;
 pub use marian::{marian_search, write_marian};
 pub use pair_score::{PairScore, TotalScore, score_ids};

@@ -11,7 +11,7 @@ use transformer_core::{
 };
 use transformer_search::{Hypothesis, Search};
 
-use super::loaded_model::LoadedModel;
+use super::loaded_model::{ARE_PACKED, LoadedModel};
 use super::prepare::PreparedLine;
 use super::term_tokenizer::TermTokenizer;
 use super::{Input, OpenOptions, Translation};
@@ -250,6 +250,11 @@ impl Translator {
         self.models[0].tensors()
     }
 
+    /// Returns the same model in its form for generation on CPUs, if that is loaded.
+    pub(crate) fn loaded_packed(&self) -> Option<&PackedTransformer> {
+        self.models[0].loaded_packed()
+    }
+
     /// Returns the number format of the matrix products of translation, for each model; empty on devices other than
     /// CPUs.
     pub fn precisions(&self) -> Vec<ComputePrecision> {
@@ -390,6 +395,7 @@ impl Translator {
             Some(models) => {
                 translate_packed(&models, sources, search, limits, n_threads, on_progress)
             }
+            None if ARE_PACKED => unreachable!("models are packed when they are opened"),
             None => {
                 let models = self.models.iter().map(LoadedModel::tensors);
                 let models: Vec<&Transformer> = models.collect::<Result<_, _>>()?;

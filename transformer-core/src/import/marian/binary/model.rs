@@ -3,14 +3,14 @@
 use std::borrow::Cow;
 use std::path::PathBuf;
 
-use burn::tensor::{Device, TensorData};
+use burn::tensor::TensorData;
 
 use super::files::Files;
 use super::settings::{SearchSettings, Settings};
 use super::{BinaryError, read_container, read_npz, vocabulary};
 use crate::Shortlist;
-use crate::config::Tying;
-use crate::directory::{ModelFiles, Tokenizers};
+use crate::config::{TransformerConfig, Tying};
+use crate::directory::{ModelFiles, StoredTensors, Tokenizers};
 use crate::import::marian::vocabulary::{SRC_MODEL, TGT_MODEL, rows};
 use crate::import::marian::weights::{IMPOSSIBLE, ordered};
 use crate::import::marian::{EarlyStopping, Generation};
@@ -26,7 +26,10 @@ const UNK: &str = "<unk>";
 const START: &str = "<pad>";
 
 /// Reads a model, given its folder, the file of its weights, or its files in memory.
-pub(in super::super) fn read(files: &ModelFiles, device: &Device) -> Result<Marian, MarianError> {
+pub(in super::super) fn read<M>(
+    files: &ModelFiles,
+    build: impl FnOnce(&TransformerConfig, StoredTensors) -> M,
+) -> Result<Marian<M>, MarianError> {
     let files = Files::find(files)?;
     let weights = files.path(&files.model);
     let refused = refused(weights.clone());
@@ -54,8 +57,10 @@ pub(in super::super) fn read(files: &ModelFiles, device: &Device) -> Result<Mari
     ] {
         reorder(&mut dict, name, rows, n_rows, fill);
     }
-    let model = dict.to_transformer(&config, &Names::MarianBinary, device);
-    let model = model.map_err(|error| refused(misfit(error)))?;
+    let tensors = dict.to_tensors(&config, &Names::MarianBinary);
+    let tensors = tensors.map_err(|error| refused(misfit(error)))?;
+    drop(dict);
+    let model = build(&config, tensors);
     Ok(Marian {
         kind: "Marian",
         config,

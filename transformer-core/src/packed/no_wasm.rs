@@ -1,9 +1,9 @@
 //! Stub of [`pairs`](super::pairs) for processors, which have faster products.
 
 /// Never created.
-pub(super) enum PairMatrix {}
+pub(super) enum WasmMatrix {}
 
-impl PairMatrix {
+impl WasmMatrix {
     pub(super) fn new(_: &[i8], _: [usize; 2], _: [usize; 2]) -> Option<Self> {
         None
     }

@@ -1,0 +1,100 @@
+//! Attention to the source for given translations.
+
+use std::cmp::Reverse;
+use std::ops::Range;
+
+use super::decoder::Recorded;
+use super::{PackedTransformer, Workspace};
+
+impl PackedTransformer {
+    /// Returns what the decoder attends to in the sentences while it reads given tokens: the mean over some heads of one
+    /// layer, from 0. `targets` has the index of a sentence and the tokens that follow it, BOS first.
+    ///
+    /// # Shapes
+    ///
+    /// - returns, for each target: `[tgt_len, src_len]`
+    ///
+    /// # Panics
+    ///
+    /// Panics as [`begin`](Self::begin) and [`step`](Self::step) do, or if a sentence does not exist.
+    pub fn cross_attention<S: AsRef<[u32]>>(
+        &self,
+        sentences: &[S],
+        targets: &[(usize, &[u32])],
+        layer: usize,
+        heads: Range<usize>,
+        workspace: &mut Workspace,
+    ) -> Vec<Vec<f32>> {
+        // The longest first, so that the rows of a step are the first ones.
+        let mut order: Vec<usize> = (0..targets.len()).collect();
+        order.sort_by_key(|index| Reverse(targets[*index].1.len()));
+        let rows: Vec<usize> = order.iter().map(|index| targets[*index].0).collect();
+        let mut state = self.begin(sentences, workspace);
+        state.select(&rows);
+        let mut attention = vec![Vec::new(); targets.len()];
+        for step in 0.. {
+            let tokens = order.iter().map_while(|index| targets[*index].1.get(step));
+            let tokens: Vec<u32> = tokens.copied().collect();
+            if tokens.is_empty() {
+                break;
+            }
+            if tokens.len() < state.n_rows() {
+                state.select(&(0..tokens.len()).collect::<Vec<_>>());
+            }
+            let (heads, weights) = (heads.clone(), Vec::new());
+            let mut recorded = Recorded {
+                layer,
+                heads,
+                weights,
+            };
+            self.advance(&mut state, &tokens, workspace, Some(&mut recorded));
+            for (index, weights) in order.iter().zip(recorded.weights) {
+                attention[*index].extend(weights);
+            }
+        }
+        attention
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use burn::tensor::{Int, Tensor};
+
+    use super::super::ComputePrecision;
+    use super::super::tests::{assert_close, configs, cpu, random_model, sentences};
+    use super::*;
+    use crate::Padded;
+    use crate::text::BOS;
+
+    #[test]
+    fn attention_to_the_source_is_that_of_the_module() {
+        for config in configs() {
+            let model = random_model(&config);
+            let packed = PackedTransformer::of(&model, ComputePrecision::F32);
+            let sentences = sentences();
+            let targets: Vec<(usize, &[u32])> =
+                vec![(0, &[BOS, 5]), (1, &[BOS, 7, 6, 5]), (0, &[BOS])];
+            let layer = config.n_decoder_layers - 1;
+            let mut workspace = Workspace::new();
+            for heads in [0..config.n_heads, 1..2] {
+                let found = packed.cross_attention(
+                    &sentences,
+                    &targets,
+                    layer,
+                    heads.clone(),
+                    &mut workspace,
+                );
+                for ((sentence, tokens), found) in targets.iter().zip(found) {
+                    let memory =
+                        model.encode(&Padded::new(&sentences[*sentence..=*sentence], &cpu()));
+                    let ids: Vec<i64> = tokens.iter().map(|id| i64::from(*id)).collect();
+                    let ids = Tensor::<1, Int>::from_data(&ids[..], &cpu()).unsqueeze();
+                    let maps = model.cross_attention(ids, &mut model.begin(&memory), layer);
+                    let map = maps.narrow(1, heads.start, heads.len()).mean_dim(1);
+                    let map = map.into_data();
+                    assert_close(&found, map.as_slice::<f32>().expect("weights are f32"));
+                }
+            }
+        }
+    }
+}
