@@ -12,7 +12,7 @@
 //! - [`search::Search`]: greedy and beam search (§6.1 of the paper) and sampling, over any [`search::NextToken`].
 //! - [`Translator::score`]: the log-probability of given translations.
 //! - [`Glossary`]: terms of the source, each with the term that its translation must contain.
-//! - `document::DocumentTranslator` (feature `documents`): documents with markup: HTML, Markdown, subtitles, tables, catalogs and JSON.
+//! - `document::DocumentTranslator` (features `text` and `documents`): documents with markup: HTML, Markdown, subtitles, tables, catalogs and JSON.
 //! - [`attention`]: the attention weights of every head, as data, alignment, HTML page and figure.
 //! - [`metrics`]: BLEU, chrF and TER, equal to sacreBLEU's, with tests of statistical significance.
 //! - [`allocator`]: settings of memory that make programs on the CPU faster, and loading a model smaller.
@@ -36,10 +36,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-#[cfg(feature = "documents")]
+#[cfg(feature = "text")]
 #[doc(hidden)]
 pub mod bindings;
-#[cfg(feature = "documents")]
+#[cfg(feature = "text")]
 pub mod document;
 
 #[doc(hidden)]

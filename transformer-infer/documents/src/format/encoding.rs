@@ -14,6 +14,9 @@ pub(super) const HEAD_BYTES: u64 = 1 << 16;
 /// Maximum size in bytes of a file in an encoding other than UTF-8, which is decoded as a whole.
 const MAX_BYTES: u64 = 1 << 24;
 
+/// False if only UTF-8, UTF-16 and ISO 8859-1 are compiled.
+const HAS_ENCODINGS: bool = cfg!(feature = "encodings");
+
 /// The encoding of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Charset {
@@ -34,7 +37,8 @@ impl Charset {
         let is_utf8 = label.starts_with("utf-16") || label.contains("unicode");
         let encoding = match is_utf8 {
             true => UTF_8,
-            false => Encoding::for_label(label.as_bytes())?,
+            false if HAS_ENCODINGS => Encoding::for_label(label.as_bytes())?,
+            false => return label.eq_ignore_ascii_case("utf-8").then_some(Self::UTF_8),
         };
         // Documents are written in pieces, which an encoding with shifts would end in ASCII.
         let can_be_written = encoding.output_encoding() == encoding && encoding != ISO_2022_JP;
@@ -51,6 +55,9 @@ impl Charset {
 
     fn decode(self, bytes: &[u8]) -> Option<Cow<'_, str>> {
         match self {
+            Self::Standard(it) if it == UTF_16LE => utf16(bytes, u16::from_le_bytes),
+            Self::Standard(it) if it == UTF_16BE => utf16(bytes, u16::from_be_bytes),
+            Self::Standard(_) if !HAS_ENCODINGS => None,
             Self::Standard(it) => it.decode_without_bom_handling_and_without_replacement(bytes),
             Self::UpTo(_) => Some(bytes.iter().copied().map(char::from).collect()),
         }
@@ -75,9 +82,16 @@ impl Charset {
             Self::Standard(it) if it == UTF_16BE => {
                 text.encode_utf16().flat_map(u16::to_be_bytes).collect()
             }
+            Self::Standard(_) if !HAS_ENCODINGS => text.as_bytes().into(),
             Self::Standard(it) => it.encode(text).0,
         }
     }
+}
+
+fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Option<Cow<'_, str>> {
+    let (units, rest) = bytes.as_chunks::<2>();
+    let text = char::decode_utf16(units.iter().copied().map(unit)).collect::<Result<String, _>>();
+    text.ok().filter(|_| rest.is_empty()).map(Cow::Owned)
 }
 
 /// Returns a file as UTF-8, and its encoding: that of its byte order mark, or the one that `declared` finds in its first

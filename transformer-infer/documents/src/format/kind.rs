@@ -167,7 +167,13 @@ impl Format {
 
     /// Returns the extensions of the files of all formats, without a dot.
     pub fn extensions() -> impl Iterator<Item = &'static str> {
-        NAMES.iter().flat_map(|(_, names)| names.iter().copied())
+        let names = NAMES.iter().filter(|(format, _)| format.is_compiled());
+        names.flat_map(|(_, names)| names.iter().copied())
+    }
+
+    /// Returns whether this build has the format: without the feature `formats`, it has plain text and HTML.
+    fn is_compiled(self) -> bool {
+        cfg!(feature = "formats") || matches!(self, Self::Text | Self::Html)
     }
 
     /// Reads a document of this format. `name` is the document in error messages.
@@ -182,6 +188,14 @@ impl Format {
         input: impl Read + Send + 'static,
         options: &FormatOptions,
     ) -> Result<PartReader, ReadError> {
+        if !cfg!(feature = "formats") {
+            let format: Box<dyn ReadParts> = match self {
+                Self::Html => Box::new(Html::new(options.html, true)),
+                _ => Box::new(options.paragraphs),
+            };
+            let source = Source::new(name, Box::new(input));
+            return Ok(PartReader::new(source, format, Charset::UTF_8));
+        }
         let (input, charset) = decoded(&name, input, |head| match self {
             Self::Html => html::declared(head),
             Self::Xml => xml::declared(head),
@@ -217,7 +231,8 @@ impl Format {
     }
 
     fn names() -> String {
-        let names: Vec<&str> = NAMES.iter().map(|(_, names)| names[0]).collect();
+        let names = NAMES.iter().filter(|(format, _)| format.is_compiled());
+        let names: Vec<&str> = names.map(|(_, names)| names[0]).collect();
         let (last, others) = names.split_last().expect("there are formats");
         format!("{} or {last}", others.join(", "))
     }
@@ -237,7 +252,7 @@ impl FromStr for Format {
         let lower = name.to_ascii_lowercase();
         let found = NAMES
             .iter()
-            .find(|(_, names)| names.contains(&lower.as_str()));
+            .find(|(format, names)| format.is_compiled() && names.contains(&lower.as_str()));
         found.map(|(format, _)| *format).ok_or_else(|| FormatError {
             name: name.to_owned(),
         })

@@ -10,7 +10,7 @@ use zip::write::SimpleFileOptions;
 use zip::{ZipArchive, ZipWriter};
 
 use super::html::xhtml_parts;
-use super::parts::PartQueue;
+use super::parts::{PartQueue, ReadPackage};
 use super::xml::{MAX_XML_BYTES, XmlKind, XmlRules, column_names, table_parts};
 use crate::{Part, ReadError};
 
@@ -69,47 +69,8 @@ enum EntryRules {
     Html,
 }
 
-impl Package {
-    pub(super) fn new(
-        name: String,
-        input: impl Read,
-        kind: PackageKind,
-    ) -> Result<Self, ReadError> {
-        let refused = |problem: String, remedy| ReadError::Syntax {
-            name: name.clone(),
-            line: 1,
-            problem,
-            remedy,
-        };
-        let mut bytes = Vec::new();
-        let read = input.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes);
-        read.map_err(|error| transformer_text::lines::LineError::of_read(&name, 0, error))?;
-        if bytes.len() as u64 > MAX_FILE_BYTES {
-            let problem = format!("the file has more than {MAX_FILE_BYTES} bytes, the limit");
-            return Err(refused(problem, "divide the document"));
-        }
-        let archive = ZipArchive::new(Cursor::new(bytes))
-            .map_err(|error| refused(format!("expected a zip file: {error}"), REMEDY))?;
-        if archive.len() > MAX_ENTRIES {
-            let problem = format!("the file has more than {MAX_ENTRIES} entries, the limit");
-            return Err(refused(problem, REMEDY));
-        }
-        Ok(Self {
-            kind,
-            archive,
-            writer: ZipWriter::new(Cursor::default()),
-            n_read: 0,
-            n_text_bytes: 0,
-            columns: None,
-            waiting: VecDeque::new(),
-            n_written: 0,
-            text: String::new(),
-            name,
-        })
-    }
-
-    /// Reads the next entry with text; returns whether there may be more.
-    pub(super) fn read_parts(&mut self, parts: &mut PartQueue) -> Result<bool, ReadError> {
+impl ReadPackage for Package {
+    fn read_parts(&mut self, parts: &mut PartQueue) -> Result<bool, ReadError> {
         while self.n_read < self.archive.len() {
             let index = self.n_read;
             self.n_read += 1;
@@ -149,6 +110,71 @@ impl Package {
             }
         }
         Ok(false)
+    }
+
+    fn write(&mut self, text: &str) -> Result<(), ReadError> {
+        let mut rest = text;
+        while let Some((end, after)) = rest.split_once(END) {
+            self.text.push_str(end);
+            let written = self.write_entry();
+            written.map_err(|error| self.refused("its translation", error, REMEDY))?;
+            rest = after;
+        }
+        self.text.push_str(rest);
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<Vec<u8>, ReadError> {
+        let len = self.archive.len();
+        let written = self.copy_until(len).and_then(|()| {
+            self.writer.set_raw_comment(self.archive.comment().into())?;
+            let writer = std::mem::replace(&mut self.writer, ZipWriter::new(Cursor::default()));
+            writer.finish()
+        });
+        match written {
+            Ok(written) => Ok(written.into_inner()),
+            Err(error) => Err(self.refused("its translation", error, REMEDY)),
+        }
+    }
+}
+
+impl Package {
+    pub(super) fn new(
+        name: String,
+        input: impl Read,
+        kind: PackageKind,
+    ) -> Result<Self, ReadError> {
+        let refused = |problem: String, remedy| ReadError::Syntax {
+            name: name.clone(),
+            line: 1,
+            problem,
+            remedy,
+        };
+        let mut bytes = Vec::new();
+        let read = input.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes);
+        read.map_err(|error| transformer_text::lines::LineError::of_read(&name, 0, error))?;
+        if bytes.len() as u64 > MAX_FILE_BYTES {
+            let problem = format!("the file has more than {MAX_FILE_BYTES} bytes, the limit");
+            return Err(refused(problem, "divide the document"));
+        }
+        let archive = ZipArchive::new(Cursor::new(bytes))
+            .map_err(|error| refused(format!("expected a zip file: {error}"), REMEDY))?;
+        if archive.len() > MAX_ENTRIES {
+            let problem = format!("the file has more than {MAX_ENTRIES} entries, the limit");
+            return Err(refused(problem, REMEDY));
+        }
+        Ok(Self {
+            kind,
+            archive,
+            writer: ZipWriter::new(Cursor::default()),
+            n_read: 0,
+            n_text_bytes: 0,
+            columns: None,
+            waiting: VecDeque::new(),
+            n_written: 0,
+            text: String::new(),
+            name,
+        })
     }
 
     /// Returns the names of the columns of tables.
@@ -197,33 +223,6 @@ impl Package {
             line: 1,
             problem: problem.to_string(),
             remedy,
-        }
-    }
-
-    /// Takes the translation of the next text.
-    pub(super) fn write(&mut self, text: &str) -> Result<(), ReadError> {
-        let mut rest = text;
-        while let Some((end, after)) = rest.split_once(END) {
-            self.text.push_str(end);
-            let written = self.write_entry();
-            written.map_err(|error| self.refused("its translation", error, REMEDY))?;
-            rest = after;
-        }
-        self.text.push_str(rest);
-        Ok(())
-    }
-
-    /// Returns the translated file, once all texts have been written.
-    pub(super) fn end(&mut self) -> Result<Vec<u8>, ReadError> {
-        let len = self.archive.len();
-        let written = self.copy_until(len).and_then(|()| {
-            self.writer.set_raw_comment(self.archive.comment().into())?;
-            let writer = std::mem::replace(&mut self.writer, ZipWriter::new(Cursor::default()));
-            writer.finish()
-        });
-        match written {
-            Ok(written) => Ok(written.into_inner()),
-            Err(error) => Err(self.refused("its translation", error, REMEDY)),
         }
     }
 

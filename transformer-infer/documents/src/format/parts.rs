@@ -5,7 +5,6 @@ use std::collections::VecDeque;
 use std::fmt;
 
 use super::encoding::Charset;
-use super::package::Package;
 use super::source::Source;
 use crate::{Mark, MarkKind, Part, Passage, Raw, ReadError};
 
@@ -29,6 +28,18 @@ pub(super) trait ReadParts: fmt::Debug + Send {
     -> Result<bool, ReadError>;
 }
 
+/// A document whose file is made anew around its parts.
+pub(super) trait ReadPackage: fmt::Debug + Send {
+    /// Reads some more and adds parts to the queue; returns whether there may be more to read.
+    fn read_parts(&mut self, parts: &mut PartQueue) -> Result<bool, ReadError>;
+
+    /// Takes the text of the next part.
+    fn write(&mut self, text: &str) -> Result<(), ReadError>;
+
+    /// Returns the file, after the text of the last part.
+    fn end(&mut self) -> Result<Vec<u8>, ReadError>;
+}
+
 /// The parts of a document, in order; ends after the first error.
 #[derive(Debug)]
 pub struct PartReader {
@@ -45,7 +56,7 @@ pub struct PartReader {
 #[derive(Debug)]
 enum Input {
     Text(Box<Source>, Box<dyn ReadParts>),
-    Package(Box<Package>),
+    Package(Box<dyn ReadPackage>),
 }
 
 /// Parts that have been read but not returned.
@@ -59,7 +70,7 @@ impl PartReader {
     }
 
     /// Reads a package.
-    pub(super) fn of_package(package: Package) -> Self {
+    pub(super) fn of_package(package: impl ReadPackage + 'static) -> Self {
         Self::of(Input::Package(Box::new(package)), Charset::UTF_8)
     }
 
