@@ -81,7 +81,7 @@ pub(crate) fn run(root: &Path, flags: &Flags) -> Result<()> {
         crate::wheel::build(root, &target, &flags.profile, &folder)?;
     }
     if flags.web {
-        crate::web::run(root, &crate::web::Flags { test: false })?;
+        crate::web::run(root, &crate::web::Flags::default())?;
         let mut pack = program_with("npm", "pack --silent --pack-destination");
         output(pack.arg(&folder).current_dir(target.join("web/pkg")))?;
     }

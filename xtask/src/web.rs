@@ -7,12 +7,19 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::json;
+use walkdir::WalkDir;
 
 use crate::process::{Environment, call, cargo, empty, output, program_with, target_folder};
 
 const TARGET: &str = "wasm32-unknown-unknown";
 const PROFILE: &str = "small";
 const NAME: &str = "transformer_web";
+
+/// The modules: for all browsers, and with the relaxed instructions that most have. `js/engine.js` chooses.
+const MODULES: [(&str, &[&str]); 2] = [
+    (NAME, &[]),
+    ("transformer_web_relaxed", &["--features", "relaxed-simd"]),
+];
 
 /// The variable with the folder of a compiler that builds Rust's standard library for [`TARGET`] itself: of Debian's
 /// packages, unpacked (docs/browser.md).
@@ -27,8 +34,11 @@ console.log(Object.entries(sizes).map(([name, it]) => `${name} ${(it.length / 1e
 ";
 
 /// The flags of the command.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 pub(crate) struct Flags {
+    /// Leaves out all formats of documents but plain text and HTML.
+    #[arg(long)]
+    pub(crate) text_only: bool,
     /// Also tests the package in Node, against the native program.
     #[arg(long)]
     pub(crate) test: bool,
@@ -39,36 +49,117 @@ pub(crate) fn run(root: &Path, flags: &Flags) -> Result<()> {
     let target = target_folder(root)?;
     let package = target.join("web/pkg");
     let bindgen = bindgen(root)?;
-    let module = build(root, &target)?;
     empty(&package)?;
-    let arguments =
-        "--target web --no-typescript --remove-name-section --remove-producers-section --out-dir";
-    call(program_with(bindgen, arguments).arg(&package).arg(module))?;
-    let wasm = package.join(format!("{NAME}_bg.wasm"));
-    copy_sources(root, &package)?;
-    // The demonstration, which has the package beside it.
-    for file in fs::read_dir(root.join("transformer-infer/web/demo"))? {
-        let file = file?;
-        fs::copy(file.path(), target.join("web").join(file.file_name()))?;
+    for (name, features) in MODULES {
+        let mut build = build(root)?;
+        build.args(features);
+        if flags.text_only {
+            build.arg("--no-default-features");
+        }
+        call(&mut build)?;
+        let arguments = "--target web --no-typescript --remove-name-section --remove-producers-section --out-dir";
+        let mut bind = program_with(bindgen, arguments);
+        bind.arg(&package).args(["--out-name", name]);
+        call(bind.arg(target.join(format!("{TARGET}/{PROFILE}/{NAME}.wasm"))))?;
     }
+    copy_sources(root, &package)?;
+    demo(root, &target.join("web"))?;
     println!("the package is in {}", package.display());
-    match output(Command::new("node").args(["-e", SIZES]).arg(&wasm)) {
-        Ok(sizes) => print!("{NAME}_bg.wasm: {sizes}"),
-        Err(error) => println!("sizes are not printed: {error:#}"),
+    for (name, _) in MODULES {
+        let wasm = package.join(format!("{name}_bg.wasm"));
+        match output(Command::new("node").args(["-e", SIZES]).arg(&wasm)) {
+            Ok(sizes) => print!("{name}_bg.wasm: {sizes}"),
+            Err(error) => println!("sizes are not printed: {error:#}"),
+        }
     }
     if flags.test {
         call(&mut cargo(root, "build --locked -p transformer-infer"))?;
-        let test = "--test transformer-infer/web/tests/translator.test.js";
-        let mut test = program_with("node", test);
-        test.current_dir(root)
+        let tests = ["translator.test.js", "page.test.js"];
+        let tests = tests.map(|it| format!("transformer-infer/web/tests/{it}"));
+        let mut test = Command::new("node");
+        test.arg("--test")
+            .args(tests)
+            .current_dir(root)
             .env("TRANSFORMER_WEB", package.join("index.js"));
         call(test.env("TRANSFORMER_INFER", target.join("debug/transformer-infer")))?;
     }
     Ok(())
 }
 
-/// Compiles the module, and returns its path.
-fn build(root: &Path, target: &Path) -> Result<PathBuf> {
+/// Writes the demonstration, which has the package beside it: the page of the server, with models in place of the server.
+fn demo(root: &Path, folder: &Path) -> Result<()> {
+    let own = root.join("transformer-infer/web/demo");
+    let page = root.join("transformer-infer/serve/src/page/static");
+    let read = |path: PathBuf| {
+        fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))
+    };
+    let scripts = folder.join("page");
+    empty(&scripts)?;
+    for path in files(&page.join("js"))? {
+        let to = scripts.join(path.strip_prefix(page.join("js"))?);
+        fs::create_dir_all(to.parent().context("it is in a folder")?)?;
+        fs::copy(path, to)?;
+    }
+    fs::copy(page.join("page.css"), scripts.join("page.css"))?;
+    for name in [
+        "api.js",
+        "attention-frame.js",
+        "attention.html",
+        "models.js",
+    ] {
+        fs::copy(own.join(name), scripts.join(name))?;
+    }
+    let mut index = read(page.join("index.html"))?;
+    for (gap, part) in [
+        (
+            "<title>",
+            format!("{}<title>", read(own.join("head.html"))?),
+        ),
+        (
+            "<main>",
+            format!("<main>\n{}", read(own.join("models.html"))?),
+        ),
+        (
+            "with the models of this server",
+            "in this browser; nothing leaves this device".into(),
+        ),
+        (
+            " The server can be called without it: see <code>POST /v1/translate</code>.",
+            String::new(),
+        ),
+    ] {
+        ensure!(index.contains(gap), "the page of the server has no `{gap}`");
+        index = index.replacen(gap, &part, 1);
+    }
+    fs::write(folder.join("index.html"), index)?;
+    for name in ["app.webmanifest", "demo.css", "icon.svg"] {
+        fs::copy(own.join(name), folder.join(name))?;
+    }
+    // For use without a network. Models may be in the folder, too.
+    let mut kept = vec!["./".to_owned()];
+    for path in files(folder)? {
+        let extension = path.extension().unwrap_or_default().to_string_lossy();
+        if ["css", "html", "js", "svg", "wasm", "webmanifest"].contains(&&*extension) {
+            kept.push(path.strip_prefix(folder)?.to_string_lossy().into_owned());
+        }
+    }
+    let worker = read(own.join("service-worker.js"))?;
+    let worker = worker.replace("[/* all */]", &json!(kept).to_string());
+    fs::write(folder.join("service-worker.js"), worker)?;
+    Ok(())
+}
+
+/// Returns the paths of all files in a folder, in alphabetical order.
+fn files(folder: &Path) -> Result<Vec<PathBuf>> {
+    let entries = WalkDir::new(folder).sort_by_file_name().into_iter();
+    let files = entries.filter(|it| !it.as_ref().is_ok_and(|it| it.file_type().is_dir()));
+    Ok(files
+        .map(|it| it.map(walkdir::DirEntry::into_path))
+        .collect::<Result<_, _>>()?)
+}
+
+/// Returns the command that compiles the module.
+fn build(root: &Path) -> Result<Command> {
     let mut build = match env::var_os(TOOLCHAIN) {
         Some(folder) => {
             let folder = PathBuf::from(folder);
@@ -93,8 +184,7 @@ fn build(root: &Path, target: &Path) -> Result<PathBuf> {
         "CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS",
         "-C target-feature=+simd128",
     );
-    call(&mut build)?;
-    Ok(target.join(format!("{TARGET}/{PROFILE}/{NAME}.wasm")))
+    Ok(build)
 }
 
 /// Returns the variables with which the compiler in a folder runs.
@@ -156,7 +246,10 @@ fn copy_sources(root: &Path, package: &Path) -> Result<()> {
         .collect::<Result<Vec<_>, _>>()?;
     files.push(sources.join("README.md"));
     files.extend(["LICENSE-APACHE", "LICENSE-MIT", "THIRD-PARTY.txt"].map(|it| root.join(it)));
-    let mut names = vec![format!("{NAME}.js"), format!("{NAME}_bg.wasm")];
+    let mut names: Vec<String> = MODULES
+        .iter()
+        .flat_map(|(name, _)| [format!("{name}.js"), format!("{name}_bg.wasm")])
+        .collect();
     for file in files {
         let name = file.file_name().context("it is a file of a folder")?;
         fs::copy(&file, package.join(name)).with_context(|| format!("{}", file.display()))?;

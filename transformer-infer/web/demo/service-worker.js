@@ -1,10 +1,7 @@
 // Keeps the page for use without a network. Models are kept by the package, by their hashes.
 
 const CACHE = "transformer-demo";
-const FILES = [
-  "./", "demo.css", "demo.js", "icon.svg", "app.webmanifest", "pkg/index.js", "pkg/files.js", "pkg/worker.js",
-  "pkg/transformer_web.js", "pkg/transformer_web_bg.wasm",
-];
+const FILES = [/* all */]; // filled by `cargo xtask web`
 
 addEventListener("install", (event) => {
   skipWaiting();

@@ -2,14 +2,16 @@
 
 const CACHE = "transformer-web";
 
-async function hash(bytes) {
+/** Returns the SHA-256 of bytes in hexadecimal digits; browsers compute it only for pages of https or localhost. */
+export async function hash(bytes) {
+  if (!globalThis.crypto?.subtle) return undefined;
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
   return Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
 async function checkHash(name, bytes, sha256) {
   const found = await hash(bytes);
-  if (found !== sha256) throw new Error(`\`${name}\` has the SHA-256 ${found}, not ${sha256}; get the file again`);
+  if (found !== undefined && found !== sha256) throw new Error(`\`${name}\` has the SHA-256 ${found}, not ${sha256}; get the file again`);
 }
 
 // Reads a response, and calls `onProgress` with the number of bytes of each piece.
@@ -34,12 +36,18 @@ async function withCache(call) {
   }
 }
 
+/** The hashes of bytes that were checked. */
+const checked = new WeakMap();
+
 const readKept = (key, sha256) =>
   withCache(async (cache) => {
     const response = await cache.match(key);
     if (!response) return undefined;
     const bytes = await readBody(response, () => {});
-    if ((await hash(bytes)) === sha256) return bytes;
+    if ((await hash(bytes)) === sha256) {
+      checked.set(bytes, sha256);
+      return bytes;
+    }
     await cache.delete(key);
   });
 
@@ -70,6 +78,7 @@ async function download(name, { url, sha256 }, signal, onProgress) {
   }
   if (sha256) {
     await checkHash(name, bytes, sha256);
+    checked.set(bytes, sha256);
     await keep(prefix, sha256, bytes);
   }
   return bytes;
@@ -90,6 +99,10 @@ export async function readAll(files, { signal, onProgress }) {
   const entries = Object.entries(files).map(async ([name, file]) => [name, await read(name, file, signal, count)]);
   return Object.fromEntries(await Promise.all(entries));
 }
+
+/** Returns the hashes of files, as far as they were checked. */
+export const hashesOf = (contents) =>
+  Object.fromEntries(Object.entries(contents).map(([name, bytes]) => [name, checked.get(bytes)]));
 
 /** The files of a model directory on a server, as its manifest names them. */
 export async function modelDirectory(address, { signal } = {}) {

@@ -28,6 +28,8 @@ export interface TranslateOptions {
   split?: "sentences" | "lines" | "none";
   /** Language of the text, such as `en`, for its rules of sentences. Default: the model's. */
   language?: string;
+  /** Terms of the text, and their translations. */
+  glossary?: Record<string, string>;
   /** Cancels the translation between sentences; the promise is rejected with the signal's reason. */
   signal?: AbortSignal;
   /** Called with the next translated sentences. A sentence comes again if its translation lacked text to copy. */
@@ -47,6 +49,10 @@ export interface ModelInfo {
   target: string | null;
   precision: "f32" | "int8";
   parameters: number;
+  /** The model's own beam size. */
+  beam: number;
+  /** Extensions of the names of documents. */
+  formats: string[];
 }
 
 /** A model in a worker. If the worker fails, the call is rejected, and the next one starts a new worker. */
@@ -58,6 +64,10 @@ export class Translator {
   static load(files: Record<string, ModelFile>, options?: LoadOptions): Promise<Translator>;
   readonly info: ModelInfo;
   translate(text: string, options?: TranslateOptions): Promise<{ text: string; sentences: Sentence[] }>;
+  /** Translates a document, whose format its name's extension says, and returns it with its markup. */
+  translateDocument(document: Blob | BufferSource, name: string, options?: TranslateOptions): Promise<Uint8Array>;
+  /** Returns a page of HTML with what each head of the decoder attends to in the source, for a sentence and a translation. */
+  attention(source: string, target: string): Promise<string>;
   /** Returns the memory of the model in bytes. */
   memory(): Promise<number>;
   /** Ends the worker. Calls in progress are rejected. */

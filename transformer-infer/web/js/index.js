@@ -1,6 +1,6 @@
 // Translates in a worker. See index.d.ts.
 
-import { readAll } from "./files.js";
+import { hashesOf, readAll } from "./files.js";
 
 export { modelDirectory } from "./files.js";
 
@@ -104,7 +104,7 @@ export class Translator {
     const starting = Calls.start();
     try {
       const [calls, contents] = await Promise.all([starting, readAll(this.#files, { signal, onProgress })]);
-      this.info = await calls.call("load", contents, JSON.stringify(options));
+      this.info = await calls.call("load", contents, hashesOf(contents), JSON.stringify(options));
       signal?.throwIfAborted();
       // The signal ended with the first load.
       this.#options = options;
@@ -115,23 +115,37 @@ export class Translator {
     }
   }
 
-  async translate(text, { signal, onSentences, ...options } = {}) {
+  async translate(text, options = {}) {
+    const { written, sentences } = await this.#translate(new TextEncoder().encode(text), options);
+    return { text: new TextDecoder("utf-8", { ignoreBOM: true }).decode(written), sentences };
+  }
+
+  async translateDocument(document, name, options = {}) {
+    const content = new Uint8Array(await new Blob([document]).arrayBuffer());
+    return (await this.#translate(content, { ...options, document: name })).written;
+  }
+
+  async #translate(content, { signal, onSentences, ...options }) {
     signal?.throwIfAborted();
     const calls = await this.#running();
-    const job = await calls.call("begin", text, JSON.stringify(options));
+    const job = await calls.call("begin", content, JSON.stringify(options));
     const sentences = [];
     try {
       for (let n = 1; ; n = SENTENCES_AT_ONCE) {
         signal?.throwIfAborted();
         const step = await calls.call("step", job, n);
         signal?.throwIfAborted();
-        if (step.text !== undefined) return { text: step.text, sentences };
+        if (step.written) return { written: step.written, sentences };
         sentences.push(...step.sentences);
         onSentences?.(step.sentences);
       }
     } finally {
       if (!calls.isStopped) await calls.call("end", job);
     }
+  }
+
+  async attention(source, target) {
+    return (await this.#running()).call("attention", source, target);
   }
 
   /** Bytes of the module's memory, which grows but never shrinks. */

@@ -1,13 +1,14 @@
 // Runs one model. Each message is a call `{ id, method, args }`, and each answer is `{ id, value }` or `{ id, error }`.
 // After a fatal error the module's memory may be damaged, and the worker must be replaced.
 
-import init, { Files, Model } from "./transformer_web.js";
+import { moduleName } from "./engine.js";
+import { hash } from "./files.js";
 
 const isNode = globalThis.WorkerGlobalScope === undefined;
 const port = isNode ? (await import("node:worker_threads")).parentPort : globalThis;
 
-async function moduleBytes() {
-  const url = new URL("./transformer_web_bg.wasm", import.meta.url);
+async function moduleBytes(name) {
+  const url = new URL(`./${name}_bg.wasm`, import.meta.url);
   return isNode ? (await import("node:fs/promises")).readFile(url) : fetch(url);
 }
 
@@ -17,28 +18,34 @@ const jobs = new Map();
 let nextJob = 0;
 
 const methods = {
-  async load(files, options) {
-    wasm = await init({ module_or_path: moduleBytes() });
+  async load(files, hashes, options) {
+    const name = moduleName();
+    const bytes = moduleBytes(name);
+    // The browser's hashes are faster than the module's.
+    const hashed = Object.entries(files).map(async ([name, content]) => [name, content, hashes[name] ?? (await hash(content))]);
+    const { default: init, Files, Model } = await import(`./${name}.js`);
+    wasm = await init({ module_or_path: bytes });
     const list = new Files();
-    for (const [name, content] of Object.entries(files)) list.add(name, content);
+    for (const file of await Promise.all(hashed)) list.add(...file);
     model = new Model(list, options);
     list.free();
     return JSON.parse(model.info());
   },
-  begin(text, options) {
+  begin(content, options) {
     const job = nextJob++;
-    jobs.set(job, model.begin(text, options));
+    jobs.set(job, model.begin(content, options));
     return job;
   },
-  // The sentences as JSON, or the text when all are translated.
+  // The sentences, or the translation's bytes when all are translated.
   step(job, n) {
     const json = jobs.get(job).step(n);
-    return json === undefined ? { text: jobs.get(job).text() } : { sentences: JSON.parse(json) };
+    return json === undefined ? { written: jobs.get(job).take() } : { sentences: JSON.parse(json) };
   },
   end(job) {
     jobs.get(job)?.free();
     jobs.delete(job);
   },
+  attention: (source, target) => model.attention(source, target),
   memory: () => wasm.memory.buffer.byteLength,
 };
 

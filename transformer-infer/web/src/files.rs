@@ -1,15 +1,14 @@
 //! [`Files`]: the files of a model.
 
-use std::borrow::Cow;
 use std::mem;
 
-use transformer_core::directory::ModelFiles;
+use transformer_core::directory::{ModelFiles, OnceFile};
 use wasm_bindgen::prelude::wasm_bindgen;
 
 /// The files of a model, by name.
 #[wasm_bindgen]
 #[derive(Debug, Default)]
-pub struct Files(Vec<(String, Cow<'static, [u8]>)>);
+pub struct Files(Vec<(String, OnceFile)>);
 
 #[wasm_bindgen]
 impl Files {
@@ -19,9 +18,9 @@ impl Files {
         Self::default()
     }
 
-    /// Adds a file.
-    pub fn add(&mut self, name: String, content: Vec<u8>) {
-        self.0.push((name, content.into()));
+    /// Adds a file; `sha256` is the hash of its content in hexadecimal digits, or absent if it is not known.
+    pub fn add(&mut self, name: String, content: Vec<u8>, sha256: Option<String>) {
+        self.0.push((name, OnceFile { content, sha256 }));
     }
 }
 

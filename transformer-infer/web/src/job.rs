@@ -1,12 +1,14 @@
 //! [`Job`]: a text that is translated, some sentences at a time.
 
-use std::io::Cursor;
+use std::io::{Cursor, Read};
 use std::mem;
+use std::path::Path;
 use std::rc::Rc;
 
+use transformer_infer::Glossary;
 use transformer_infer::document::format::{Format, FormatOptions, PartReader};
 use transformer_infer::document::{
-    DocumentLine, DocumentRules, Split, Splitter, TokenLimits, TranslatedLine, Window,
+    DocumentLine, DocumentRules, Protection, Split, Splitter, TokenLimits, TranslatedLine, Window,
     translate_lines,
 };
 use transformer_infer::search::Search;
@@ -31,6 +33,9 @@ pub struct Job {
     model: Rc<Loaded>,
     search: Search,
     has_alignments: bool,
+    glossary: Glossary,
+    /// With a check of the translations of documents, as the native program has it.
+    protection: Protection,
     splitter: Splitter,
     /// The parts of the text that have not begun.
     reader: PartReader,
@@ -38,13 +43,15 @@ pub struct Job {
     /// The translations of the first sentences of the window's round.
     round: Vec<TranslatedLine>,
     n_sentences: u64,
-    text: String,
+    is_text: bool,
+    /// The translation, up to the last part that is complete.
+    written: Vec<u8>,
 }
 
 impl Job {
     pub(crate) fn new(
         model: &Rc<Loaded>,
-        text: &str,
+        content: Vec<u8>,
         options: &JobOptions,
     ) -> Result<Self, JsError> {
         let translator = &model.translator;
@@ -64,22 +71,36 @@ impl Job {
             .clone()
             .or_else(|| language.map(ToString::to_string));
         let language = language.as_deref().unwrap_or(DEFAULT_LANGUAGE);
-        let (format, mark) = match options.html {
-            true => (Format::Html, BYTE_ORDER_MARK),
-            false => (Format::Text, ""),
+        let (format, mark) = match &options.document {
+            Some(name) => (Format::of_path(Path::new(name)).map_err(refused)?, ""),
+            None if options.html => (Format::Html, BYTE_ORDER_MARK),
+            None => (Format::Text, ""),
         };
-        let input = Cursor::new(format!("{mark}{text}").into_bytes());
-        let reader = format.read("the text".to_owned(), input, &FormatOptions::default());
+        let name = options.document.clone();
+        let name = name.unwrap_or_else(|| "the text".to_owned());
+        let protection = model.protection.clone();
+        let protection = match options.html || options.document.is_some() {
+            true => protection.with_check(translator.languages().tgt.as_ref()),
+            false => protection,
+        };
+        let input = Cursor::new(mark).chain(Cursor::new(content));
+        let reader = format.read(name, input, &FormatOptions::default());
+        let pairs = options.glossary.iter();
+        let pairs = pairs.map(|(src, tgt)| (src.as_str(), tgt.as_str()));
+        let glossary = Glossary::from_pairs("the glossary", pairs).map_err(refused)?;
         Ok(Self {
             model: Rc::clone(model),
             search,
             has_alignments: options.alignments,
+            glossary,
+            protection,
             splitter: Splitter::new(split, language),
             reader: reader.map_err(refused)?,
             window: None,
             round: Vec::new(),
             n_sentences: 0,
-            text: String::new(),
+            is_text: options.document.is_none(),
+            written: Vec::new(),
         })
     }
 
@@ -92,7 +113,7 @@ impl Job {
         let rules = DocumentRules {
             limits: &TokenLimits::new(tokenizers.src(), tokenizers.tgt(), max_tokens),
             splitter: &self.splitter,
-            protection: &self.model.protection,
+            protection: &self.protection,
         };
         loop {
             if let Some(window) = &mut self.window {
@@ -105,10 +126,14 @@ impl Job {
             }
             if let Some(window) = self.window.take() {
                 self.n_sentences = window.n_sentences();
-                self.text.extend(window.into_texts());
+                for text in window.into_texts() {
+                    let bytes = self.reader.written(&text).map_err(refused)?;
+                    self.written.extend_from_slice(&bytes);
+                }
             }
             let parts = self.reader.window().map_err(refused)?;
             if parts.is_empty() {
+                self.written.extend(self.reader.end().map_err(refused)?);
                 return Ok(false);
             }
             self.window = Some(Window::new(parts, self.n_sentences));
@@ -136,16 +161,21 @@ impl Job {
         let n_lines = lines.len();
         let end = n_lines.min(self.round.len() + n.max(1));
         let has_alignments = self.has_alignments;
-        let lines = lines[self.round.len()..end]
-            .iter()
-            .map(|line| DocumentLine {
-                needs_links: line.needs_links || has_alignments,
-                ..*line
-            });
+        let lines = lines[self.round.len()..end].iter().map(|line| {
+            let mut line = *line;
+            line.needs_links |= has_alignments;
+            line
+        });
         let lines: Vec<DocumentLine<'_>> = lines.collect();
         let translator = &self.model.translator;
-        let means = (translator, &self.search, &self.model.protection);
-        let translated = translate_lines(means, &lines, |_| &[], &mut |_| ());
+        let means = (translator, &self.search, &self.protection);
+        let terms = |line: &DocumentLine<'_>| -> Vec<&str> {
+            let text = line.in_its_case();
+            let terms = self.glossary.terms_outside(text, line.copied);
+            terms.iter().map(|term| term.target).collect()
+        };
+        let terms: Vec<Vec<&str>> = lines.iter().map(terms).collect();
+        let translated = translate_lines(means, &lines, |line| &terms[line], &mut |_| ());
         let translated = translated.map_err(refused)?;
         let sentences = lines.iter().zip(&translated);
         let sentences = sentences.map(|(line, (translation, translated))| {
@@ -157,14 +187,18 @@ impl Job {
         self.round
             .extend(translated.into_iter().map(|(_, line)| line));
         if self.round.len() == n_lines {
-            window.write(mem::take(&mut self.round), &self.model.protection);
+            window.write(mem::take(&mut self.round), &self.protection);
         }
         Ok(Some(json))
     }
 
-    /// Returns the translated text, up to the last part that is complete.
-    pub fn text(&self) -> String {
-        let text = self.text.strip_prefix(BYTE_ORDER_MARK);
-        text.unwrap_or(&self.text).to_owned()
+    /// Returns the translated text without a byte order mark, or the document.
+    pub fn take(&mut self) -> Vec<u8> {
+        let mark = BYTE_ORDER_MARK.as_bytes();
+        let mut written = mem::take(&mut self.written);
+        if self.is_text && written.starts_with(mark) {
+            written.drain(..mark.len());
+        }
+        written
     }
 }

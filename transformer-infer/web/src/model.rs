@@ -3,9 +3,12 @@
 use std::rc::Rc;
 
 use serde_json::json;
+use transformer_core::ComputePrecision;
+use transformer_core::device::Backend;
 use transformer_core::import::Marian;
-use transformer_core::{ComputePrecision, device};
+use transformer_infer::attention::{Selection, page};
 use transformer_infer::document::Protection;
+use transformer_infer::document::format::Format;
 use transformer_infer::{OpenOptions, Translator};
 use wasm_bindgen::JsError;
 use wasm_bindgen::prelude::wasm_bindgen;
@@ -52,12 +55,15 @@ impl Model {
             without_shortlist: options.shortlist == Some(false),
             ..OpenOptions::default()
         };
-        let (_, device) = device::choose(None).map_err(refused)?;
         let translator = match files.has(MANIFEST) {
-            true => Translator::open_ensemble(&[files.take()], &device, &options),
+            true => {
+                let device = Backend::Flex.device().expect("it is compiled in");
+                Translator::open_ensemble(&[files.take()], &device, &options)
+            }
             false => {
-                let marian = Marian::read(files.take(), &device).map_err(refused)?;
-                Translator::of_marian(marian, &options)
+                let precision = options.precision.unwrap_or_default();
+                let marian = Marian::read_packed(files.take(), precision).map_err(refused)?;
+                Translator::of_packed_marian(marian, &options)
             }
         };
         let translator = translator.map_err(refused)?;
@@ -73,7 +79,17 @@ impl Model {
         })))
     }
 
-    /// Returns languages, precision and number of parameters, as JSON.
+    /// Returns a page of HTML with the attention to the source for a given translation.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if a text is blank or too long.
+    pub fn attention(&self, source: &str, target: &str) -> Result<String, JsError> {
+        let attention = self.0.translator.forced_attention(source, target);
+        page(&attention.map_err(refused)?, Selection::default()).map_err(refused)
+    }
+
+    /// Returns languages, precision, number of parameters, beam size and extensions of documents, as JSON.
     pub fn info(&self) -> String {
         let translator = &self.0.translator;
         let languages = translator.languages();
@@ -84,16 +100,18 @@ impl Model {
             "target": code(&languages.tgt),
             "precision": precision,
             "parameters": translator.config().parameter_count(),
+            "beam": translator.search().beam_size,
+            "formats": Format::extensions().collect::<Vec<_>>(),
         })
         .to_string()
     }
 
-    /// Begins to translate a text. `options` is JSON, or empty.
+    /// Begins to translate a text, or a document of a format. `options` is JSON, or empty.
     ///
     /// # Errors
     ///
-    /// Returns an error that names the faulty option.
-    pub fn begin(&self, text: &str, options: &str) -> Result<Job, JsError> {
-        Job::new(&self.0, text, &parse(options)?)
+    /// Returns an error that names the faulty option, or the fault of the document.
+    pub fn begin(&self, content: Vec<u8>, options: &str) -> Result<Job, JsError> {
+        Job::new(&self.0, content, &parse(options)?)
     }
 }

@@ -1,5 +1,7 @@
 //! The options of JavaScript, as JSON.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 use wasm_bindgen::JsError;
 
@@ -25,6 +27,10 @@ pub(crate) struct JobOptions {
     pub(crate) n_best: Option<usize>,
     /// True if the text is HTML.
     pub(crate) html: bool,
+    /// Name of a document, by whose extension its format is known.
+    pub(crate) document: Option<String>,
+    /// The terms and their translations.
+    pub(crate) glossary: BTreeMap<String, String>,
     /// True if sentences have alignments.
     pub(crate) alignments: bool,
     /// `sentences`, `lines` or `none`.

@@ -3,46 +3,23 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { mkdtempSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { Worker } from "node:worker_threads";
-import { gunzipSync } from "node:zlib";
+
+import { filesOf, run, temporaryFolder, unpack } from "./models.js";
 
 const web = pathToFileURL(process.env.TRANSFORMER_WEB);
 const { Translator, modelDirectory } = await import(web);
 const { readAll } = await import(new URL("files.js", web));
 const program = process.env.TRANSFORMER_INFER;
-const fixtures = new URL("../../../transformer-core/tests/fixtures/marian/", import.meta.url);
 const nLines = Number(process.env.WEB_LINES ?? 200);
 
 let folder;
 const models = {};
-
-function run(...args) {
-  return execFileSync(program, args, { encoding: "utf8", maxBuffer: 1 << 28 });
-}
-
-/** Unpacks a fixture, and makes model directories in floats and integers of it. */
-function unpack(name) {
-  const original = join(folder, name);
-  mkdirSync(original);
-  for (const file of readdirSync(new URL(`${name}/`, fixtures))) {
-    const content = gunzipSync(readFileSync(new URL(`${name}/${file}`, fixtures)));
-    writeFileSync(join(original, file.replace(/\.gz$/, "")), content);
-  }
-  const [floats, integers] = [`${original}-f32`, `${original}-int8`];
-  run("import", "--from", original, "--out", floats);
-  run("quantize", "--model", floats, "--out", integers, "--precision", "int8");
-  models[name] = { original, floats, integers };
-}
-
-function filesOf(path) {
-  return Object.fromEntries(readdirSync(path).map((name) => [name, new Uint8Array(readFileSync(join(path, name)))]));
-}
 
 /** Lines of words that the vocabularies have and lack, of one to a dozen words. */
 function lines() {
@@ -55,9 +32,8 @@ function lines() {
 }
 
 before(() => {
-  folder = mkdtempSync(join(tmpdir(), "transformer-web-"));
-  unpack("binary");
-  unpack("binary_separate");
+  folder = temporaryFolder();
+  for (const name of ["binary", "binary_separate"]) models[name] = unpack(folder, name);
 });
 
 after(() => rmSync(folder, { recursive: true }));
@@ -111,6 +87,60 @@ test("a document in HTML is the native program's", async () => {
   const { source, translations, alignment } = sentences[0];
   for (const pair of alignment) {
     assert.ok(pair.source[1] <= source.length && pair.target[1] <= translations[0].text.length);
+  }
+});
+
+test("documents are the native program's", async () => {
+  const translator = await Translator.load(filesOf(models.binary.integers));
+  assert.ok(["txt", "html"].every((extension) => translator.info.formats.includes(extension)));
+  const documents = {
+    "a.md": "# Good morning\n\n- Where is the **dog**?\n",
+    "a.srt": "1\n00:00:01,000 --> 00:00:02,000\nGood <i>morning</i>.\n",
+    "a.strings": Buffer.from("\ufeff\"key\" = \"Good morning.\";\n", "utf16le"),
+    "a.txt": "Good morning. Where is the dog?\n",
+  };
+  for (const [name, content] of Object.entries(documents)) {
+    const bytes = Buffer.from(content);
+    if (!translator.info.formats.includes(name.split(".")[1])) {
+      await assert.rejects(translator.translateDocument(bytes, name), /no known format/);
+      continue;
+    }
+    const input = join(folder, name);
+    writeFileSync(input, bytes);
+    execFileSync(program, ["translate", "--model", models.binary.integers, "--in", input, "--out", `${input}.out`]);
+    const found = await translator.translateDocument(bytes, name);
+    assert.deepEqual(Buffer.from(found), readFileSync(`${input}.out`), name);
+  }
+  await assert.rejects(translator.translateDocument(new Blob(["a"]), "a.pdf"), /no known format/);
+  translator.free();
+});
+
+test("terms have the translations of the glossary", async () => {
+  const translator = await Translator.load(filesOf(models.binary.integers));
+  const source = "Where is the dog?";
+  const options = { glossary: { dog: "railway" }, beam: 4 };
+  const terms = join(folder, "terms.tsv");
+  writeFileSync(terms, "dog\trailway\n");
+  const input = join(folder, "term.txt");
+  writeFileSync(input, source);
+  const native = run("translate", "--model", models.binary.integers, "--beam", "4", "--terms", terms, "--no-check", "--in", input);
+  assert.equal((await translator.translate(source, options)).text, native);
+  assert.match(native, /railway/);
+  translator.free();
+});
+
+test("a page shows what the heads attend to", async () => {
+  const translator = await Translator.load(filesOf(models.binary.integers));
+  const [source, target] = ["Good morning.", "Where </script> is the dog?"];
+  const page = await translator.attention(source, target);
+  translator.free();
+  const data = JSON.parse(/<script type="application\/json" id="data">(.*?)<\/script>/s.exec(page)[1]);
+  assert.equal(data.src, source);
+  const [{ name, layers, rows, columns }] = data.kinds;
+  assert.equal(name, "cross");
+  for (const map of layers.flat()) {
+    assert.deepEqual([map.length, map[0].length], [rows.length, columns.length]);
+    for (const row of map) assert.ok(Math.abs(row.reduce((sum, it) => sum + it, 0) - 10000) < 50);
   }
 });
 
@@ -229,7 +259,7 @@ function fakeWorker(context, answer) {
 }
 
 test("a signal cancels before sentences are handed over", async (context) => {
-  for (const last of [{ sentences: [{}] }, { text: "Bom dia." }]) {
+  for (const last of [{ sentences: [{}] }, { written: new Uint8Array([66]) }]) {
     const controller = new AbortController();
     fakeWorker(context, (method) => {
       if (method === "step") controller.abort();
@@ -267,7 +297,7 @@ test("only errors that the module returns leave the worker usable", async (conte
     worker.postMessage(message);
     return new Promise((resolve) => worker.once("message", resolve));
   };
-  const refused = await call({ id: 0, method: "load", args: [{}, ""] });
+  const refused = await call({ id: 0, method: "load", args: [{}, {}, ""] });
   assert.equal(refused.error.isFatal, false, refused.error.message);
   const broken = await call({ id: 1, method: "step", args: [7, 1] });
   assert.equal(broken.error.isFatal, true, broken.error.message);

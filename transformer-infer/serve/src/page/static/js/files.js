@@ -59,7 +59,7 @@ export class Files {
     try {
       const address = await translateFile(file, this.#pairOf(), request.signal);
       // The address is given as the user's own click, so that the browser asks nothing.
-      state.replaceChildren(element("a", { href: address, download: "" }, "Download the translation"));
+      state.replaceChildren(element("a", { href: address, download: file.name }, "Download the translation"));
       item.classList.add("is-done");
       announce(`The translation of ${file.name} is ready.`);
     } catch (error) {

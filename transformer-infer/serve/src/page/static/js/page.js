@@ -170,6 +170,12 @@ async function withKey(call) {
   }
 }
 
+/** Takes over the models that translate. */
+async function takeModels() {
+  languages = new Languages(await withKey(getModels), takeLanguages);
+  if (translation.isStarted) takeLanguages(false);
+}
+
 async function start() {
   byId("copy").onclick = copyAll;
   byId("retry").onclick = () => translation.translateNow();
@@ -189,8 +195,8 @@ async function start() {
   // The interface of LibreTranslate, of which this is, may be off.
   const server = await getSettings().catch(() => ({}));
   byId("key-setting").hidden = !server.keyRequired && settings.apiKey === "";
-  const known = await withKey(getModels);
-  languages = new Languages(known, takeLanguages);
+  await takeModels();
+  addEventListener("models", takeModels); // of a page whose models are opened one after the other
   const limit = server.charLimit > 0 ? server.charLimit : null;
   source.limit = limit;
   translation.limit = limit;

@@ -1,0 +1,68 @@
+// The models that are open: of folders of the device, or of addresses on this site.
+import { Translator, modelDirectory } from "../pkg/index.js";
+
+/** The models, as the server describes its own, each with its `translator`. */
+export const models = [];
+
+let isReady;
+/** Resolves to true when the first model is open. */
+export const ready = new Promise((resolve) => (isReady = resolve));
+
+/** Returns the model of a request: by its name, or by its languages. */
+export function modelNamed({ model, source, target }) {
+  const fits = ({ source_languages: [from], target_languages: [to] }) => from === source && to === target;
+  return models.find((it) => (model ? it.name === model : fits(it)));
+}
+
+const by = (id) => document.getElementById(id);
+const [status, progress] = ["models-status", "models-progress"].map(by);
+
+async function open(files, name) {
+  progress.hidden = false;
+  status.textContent = "Loading …";
+  try {
+    const begin = performance.now();
+    // Models of Firefox Translations are made for integers.
+    const precision = files["manifest.json"] ? undefined : "int8";
+    const translator = await Translator.load(files, { precision });
+    const { source, target, parameters, beam } = translator.info;
+    models.push({
+      name,
+      translator,
+      source_languages: source ? [source] : [],
+      target_languages: target ? [target] : [],
+      n_parameters: parameters,
+      precision: translator.info.precision,
+      beam_size: beam,
+    });
+    status.textContent = `Loaded in ${Math.round(performance.now() - begin)} ms`;
+    isReady(true);
+    dispatchEvent(new Event("models"));
+  } catch (error) {
+    status.textContent = error.message;
+  } finally {
+    progress.hidden = true;
+  }
+}
+
+async function openAddress(address) {
+  try {
+    await open(await modelDirectory(address), address);
+  } catch (error) {
+    status.textContent = error.message;
+  }
+}
+
+by("choose-model").onclick = () => by("folder").click();
+by("folder").onchange = ({ target }) => {
+  const files = Object.fromEntries(Array.from(target.files, (file) => [file.name, file]));
+  const path = target.files[0]?.webkitRelativePath ?? "";
+  target.value = "";
+  if (Object.keys(files).length) open(files, path.split("/")[0]);
+};
+by("from-address").onsubmit = (event) => {
+  event.preventDefault();
+  openAddress(by("address").value);
+};
+for (const address of new URLSearchParams(location.search).getAll("model")) openAddress(address);
+navigator.serviceWorker?.register("service-worker.js");

@@ -1,0 +1,78 @@
+// A page in Chromium, controlled by its DevTools protocol: JSON messages over pipes, each ended by a NUL.
+
+import { spawn, spawnSync } from "node:child_process";
+import { rmSync } from "node:fs";
+
+import { temporaryFolder } from "./models.js";
+
+const NAMES = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
+
+/** The browser's program, if it is installed. */
+export const program = NAMES.find((name) => spawnSync(name, ["--version"]).status === 0);
+
+/** Milliseconds after which a page that was waited for is a failure: far longer than on any busy machine. */
+const PATIENCE = 60_000;
+
+export class Page {
+  #browser;
+  #profile = temporaryFolder();
+  #waiting = new Map();
+  #next = 0;
+  #session;
+
+  static async open(address) {
+    const page = new Page();
+    await page.#start(address);
+    return page;
+  }
+
+  async #start(address) {
+    const flags = ["--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"];
+    flags.push("--remote-debugging-pipe", `--user-data-dir=${this.#profile}`);
+    this.#browser = spawn(program, flags, { stdio: ["ignore", "ignore", "ignore", "pipe", "pipe"] });
+    let rest = "";
+    this.#browser.stdio[4].setEncoding("utf8").on("data", (data) => {
+      const messages = (rest + data).split("\0");
+      rest = messages.pop();
+      for (const { id, result, error } of messages.map((it) => JSON.parse(it))) {
+        const { resolve, reject } = this.#waiting.get(id) ?? {};
+        error ? reject?.(new Error(error.message)) : resolve?.(result);
+      }
+    });
+    const { targetId } = await this.#call("Target.createTarget", { url: address });
+    const { sessionId } = await this.#call("Target.attachToTarget", { targetId, flatten: true });
+    this.#session = sessionId;
+  }
+
+  #call(method, params) {
+    const id = this.#next++;
+    this.#browser.stdio[3].write(`${JSON.stringify({ id, method, params, sessionId: this.#session })}\0`);
+    return new Promise((resolve, reject) => this.#waiting.set(id, { resolve, reject }));
+  }
+
+  /** Returns the value of an expression in the page. */
+  async evaluate(expression) {
+    const call = { expression, awaitPromise: true, returnByValue: true };
+    const { result, exceptionDetails } = await this.#call("Runtime.evaluate", call);
+    if (exceptionDetails) throw new Error(exceptionDetails.exception?.description ?? exceptionDetails.text);
+    return result.value;
+  }
+
+  /** Waits until an expression in the page is true, and returns its value. */
+  async until(expression) {
+    const end = performance.now() + PATIENCE;
+    for (;;) {
+      const value = await this.evaluate(expression).catch(() => undefined);
+      if (value) return value;
+      if (performance.now() > end) throw new Error(`never true: ${expression}`);
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  }
+
+  async close() {
+    const closed = new Promise((resolve) => this.#browser.once("close", resolve));
+    this.#browser.kill();
+    await closed;
+    rmSync(this.#profile, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,132 @@
+// The package and the demonstration in Chromium, if it is installed: `cargo xtask web --test`.
+
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { readFileSync, rmSync } from "node:fs";
+import { createServer } from "node:http";
+import { dirname, extname, join } from "node:path";
+import { after, before, describe, test } from "node:test";
+
+import { Page, program } from "./browser.js";
+import { temporaryFolder, unpack } from "./models.js";
+
+const web = dirname(dirname(process.env.TRANSFORMER_WEB));
+const TYPES = { ".css": "text/css", ".html": "text/html", ".js": "text/javascript", ".svg": "image/svg+xml", ".wasm": "application/wasm" };
+const SOURCE = "Good morning. Where is the dog?";
+
+let folder, model, server, page;
+
+/** Serves the page, and the models below `/models/`. */
+function serve(request, response) {
+  const path = new URL(request.url, "http://localhost").pathname;
+  const file = path.startsWith("/models/") ? join(folder, path.slice("/models/".length)) : join(web, path === "/" ? "index.html" : path);
+  try {
+    response.writeHead(200, { "content-type": TYPES[extname(file)] ?? "application/octet-stream" }).end(readFileSync(file));
+  } catch {
+    response.writeHead(404).end();
+  }
+}
+
+/** Returns the native program's translations of lines. */
+function native(path, lines, ...flags) {
+  const args = ["translate", "--model", path, "--json", "-q", ...flags];
+  const found = execFileSync(process.env.TRANSFORMER_INFER, args, { input: `${lines.join("\n")}\n`, encoding: "utf8" });
+  return found.trimEnd().split("\n").map((line) => JSON.parse(line).translations[0]);
+}
+
+describe("in Chromium", { skip: program ? false : "there is no Chromium on the PATH" }, () => {
+  before(async () => {
+    folder = temporaryFolder();
+    model = unpack(folder, "binary");
+    server = createServer(serve);
+    await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+    page = await Page.open(`http://127.0.0.1:${server.address().port}/?model=models/binary-int8/`);
+    await page.until("document.documentElement.dataset.ready !== undefined");
+  });
+
+  after(async () => {
+    await page?.close();
+    server?.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  test("the fastest module has the translations of the native program", async () => {
+    const words = "Good morning the dog is never in house Where people have seen so many railway station".split(" ");
+    const lines = words.map((_, index) => [...words.slice(index), ...words.slice(0, index)].slice(0, 1 + (index % 9)).join(" "));
+    for (const [name, tolerance] of [["binary-int8", 1e-7], ["binary-f32", 1e-5]]) {
+      for (const beam of [1, 4]) {
+        const found = await page.evaluate(`(async () => {
+          const { Translator, modelDirectory } = await import("/pkg/index.js");
+          const translator = await Translator.load(await modelDirectory("/models/${name}/"));
+          const { sentences } = await translator.translate(${JSON.stringify(lines.join("\n"))}, { beam: ${beam}, split: "lines" });
+          translator.free();
+          return sentences.map((it) => it.translations[0]);
+        })()`);
+        for (const [index, { text, score }] of native(join(folder, name), lines, "--beam", String(beam)).entries()) {
+          assert.equal(found[index].text, text, lines[index]);
+          assert.ok(Math.abs(found[index].score - score) < tolerance, `${lines[index]}: ${found[index].score}, not ${score}`);
+        }
+      }
+    }
+  });
+
+  /** Types a text, and returns the sentences of its translation. */
+  async function type(text) {
+    await page.evaluate(`source.value = ${JSON.stringify(text)}, source.dispatchEvent(new Event("input"))`);
+    const sentences = `[...document.querySelectorAll("#output .sentence")].map((it) => it.textContent)`;
+    await page.until(`document.querySelector("#output").ariaBusy !== "true" && !document.querySelector("#output .pending") && ${sentences}.length > 0`);
+    return page.evaluate(sentences);
+  }
+
+  test("text is translated while it is typed, and its sentences are marked", async () => {
+    const expected = native(model.integers, ["Good morning.", "Where is the dog?"]);
+    assert.deepEqual(await type(SOURCE), expected.map((it) => it.text));
+    await page.evaluate(`source.focus(), source.setSelectionRange(1, 1)`);
+    const marked = await page.until(`document.querySelector("#mirror .marked-sentence")?.textContent`);
+    assert.equal(marked, "Good morning.");
+  });
+
+  test("a sentence has other translations, one of which can be chosen, and attention", async () => {
+    await type(SOURCE);
+    await page.evaluate(`document.querySelector("#output .sentence").click()`);
+    await page.until(`document.querySelectorAll("#alternatives-list button").length > 1`);
+    const expected = native(model.integers, ["Good morning."], "--beam", "5")[0].text;
+    const shown = await page.evaluate(`[...document.querySelectorAll("#alternatives-list bdi")].map((it) => it.textContent)`);
+    assert.ok(shown.includes(expected), `${shown} has no \`${expected}\``);
+    const other = await page.evaluate(`(() => {
+      const other = document.querySelector("#alternatives-list [aria-checked=false]");
+      const { textContent } = other.querySelector("bdi");
+      other.click();
+      return textContent;
+    })()`);
+    assert.equal(await page.evaluate(`document.querySelector("#output .sentence").textContent`), other);
+    await page.evaluate(`document.querySelector("#output .sentence").click()`);
+    await page.evaluate(`document.querySelector("#explore").click()`);
+    const frame = `document.querySelector("#attention-frame iframe").contentDocument`;
+    assert.equal(await page.until(`${frame}.querySelector("#src")?.textContent`), "Good morning.");
+    await page.until(`${frame}.querySelectorAll("#overview [role=radio]").length > 0`);
+    await page.evaluate(`document.querySelector("#close-attention").click()`);
+  });
+
+  test("a document can be saved", async () => {
+    await page.evaluate(`(() => {
+      const files = new DataTransfer();
+      files.items.add(new File(["<p>Good <b>morning</b>.</p>"], "page.html"));
+      const { createObjectURL } = URL;
+      URL.createObjectURL = (blob) => createObjectURL.call(URL, (globalThis.saved = blob));
+      const chooser = document.querySelector("#file-chooser");
+      chooser.files = files.files;
+      chooser.dispatchEvent(new Event("change"));
+    })()`);
+    const name = await page.until(`document.querySelector("#files a")?.download`);
+    assert.equal(name, "page.html");
+    const text = await page.evaluate(`saved.text()`);
+    assert.match(text, /^<p>.*<b>.*<\/b>.*<\/p>$/);
+  });
+
+  test("a second model is added", async () => {
+    await page.evaluate(`address.value = "models/binary-f32", document.querySelector("#from-address").requestSubmit()`);
+    await page.until(`document.querySelectorAll("#model option").length === 2`);
+    assert.notEqual((await type("Good morning, dog."))[0], "");
+  });
+});
