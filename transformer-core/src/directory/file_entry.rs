@@ -76,7 +76,21 @@ impl FileEntry {
     pub(super) fn check(&self, files: &ModelFiles) -> Result<(), DirectoryError> {
         match files {
             ModelFiles::Path(folder) => self.check_in(folder),
-            _ => self.content(files).map(|_| ()),
+            // Taken to be read without a copy, and put back.
+            ModelFiles::Once(_) => {
+                let path = files.path().join(&self.name);
+                let file = files.take(&self.name);
+                let file = file.ok_or_else(|| failure(&path, ErrorKind::NotFound.into()))?;
+                let hash = || hex(Sha256::new_with_prefix(&file.content));
+                let checked = self
+                    .check_size(file.content.len() as u64, &path)
+                    .and_then(|()| {
+                        self.check_hash(&file.sha256.clone().unwrap_or_else(hash), &path)
+                    });
+                files.put_back(&self.name, file);
+                checked
+            }
+            ModelFiles::Memory(_) => self.content(files).map(|_| ()),
         }
     }
 

@@ -33,7 +33,8 @@ pub enum ModelFiles {
     Path(PathBuf),
     /// Contents by name.
     Memory(Arc<BTreeMap<String, Cow<'static, [u8]>>>),
-    /// Contents by name, of which a model directory takes each once: they need no memory beside the model.
+    /// Contents by name, of which a model directory takes each when it reads it: they need no memory beside the model. To
+    /// open or load the model a second time, give the files again.
     Once(Arc<Mutex<BTreeMap<String, OnceFile>>>),
 }
 
@@ -103,6 +104,13 @@ impl ModelFiles {
         match self {
             Self::Path(_) | Self::Memory(_) => None,
             Self::Once(files) => locked(files).remove(name),
+        }
+    }
+
+    /// Puts back a file that was [taken](Self::take).
+    pub(crate) fn put_back(&self, name: &str, file: OnceFile) {
+        if let Self::Once(files) = self {
+            locked(files).insert(name.to_owned(), file);
         }
     }
 }

@@ -16,7 +16,8 @@ impl PackedTransformer {
     ///
     /// # Panics
     ///
-    /// Panics as [`begin`](Self::begin) and [`step`](Self::step) do, or if a sentence does not exist.
+    /// Panics as [`begin`](Self::begin) and [`step`](Self::step) do, or if a sentence, the layer or a head does not exist,
+    /// or if there is no head.
     pub fn cross_attention<S: AsRef<[u32]>>(
         &self,
         sentences: &[S],
@@ -25,6 +26,9 @@ impl PackedTransformer {
         heads: Range<usize>,
         workspace: &mut Workspace,
     ) -> Vec<Vec<f32>> {
+        assert!(layer < self.config().n_decoder_layers, "the layer exists");
+        let exist = !heads.is_empty() && heads.end <= self.config().n_heads;
+        assert!(exist, "there are heads, and all exist");
         // The longest first, so that the rows of a step are the first ones.
         let mut order: Vec<usize> = (0..targets.len()).collect();
         order.sort_by_key(|index| Reverse(targets[*index].1.len()));
@@ -74,9 +78,10 @@ mod tests {
             let sentences = sentences();
             let targets: Vec<(usize, &[u32])> =
                 vec![(0, &[BOS, 5]), (1, &[BOS, 7, 6, 5]), (0, &[BOS])];
-            let layer = config.n_decoder_layers - 1;
             let mut workspace = Workspace::new();
-            for heads in [0..config.n_heads, 1..2] {
+            let layers = 0..config.n_decoder_layers;
+            let all = layers.flat_map(|layer| [(layer, 0..config.n_heads), (layer, 1..2)]);
+            for (layer, heads) in all {
                 let found = packed.cross_attention(
                     &sentences,
                     &targets,

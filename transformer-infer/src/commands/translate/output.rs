@@ -7,7 +7,7 @@ use serde::Serialize;
 use transformer_core::text::{EOS, Tokenizer};
 use transformer_infer::attention::{Alignment, Head, Kind, LayerHead};
 use transformer_infer::search::Hypothesis;
-use transformer_infer::{Translation, Translator, TranslatorError};
+use transformer_infer::{Translation, Translator};
 
 use crate::commands::{CommandError, on_one_line};
 
@@ -172,16 +172,10 @@ impl AlignmentFlags {
         }
     }
 
-    /// Checks that the model has the layer and the head, and loads the data for `--alignments`, so that an error comes
-    /// before the first translation.
+    /// Checks that the model has the layer and the head, so that an error comes before the first translation.
     pub(super) fn check(&self, translator: &Translator) -> Result<(), CommandError> {
-        self.layer_head()
-            .layer_in(translator.config(), Kind::Cross)?;
-        if self.alignments {
-            // Attention is computed by the module, which a translator on a CPU loads on first use.
-            translator.model().map_err(TranslatorError::from)?;
-        }
-        Ok(())
+        let layer = self.layer_head().layer_in(translator.config(), Kind::Cross);
+        Ok(layer.map(drop)?)
     }
 
     /// Returns the alignments of each line's translations, with `--alignments`.

@@ -1,4 +1,4 @@
-//! Word alignments of many translations: one forward pass per batch.
+//! Word alignments of many translations, which the model reads once more in batches.
 
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -19,8 +19,9 @@ impl Translator {
     /// Returns the word alignments of each line's translations.
     ///
     /// The result is that of [`Attention::alignment`](super::Attention::alignment), for many lines at once: the model
-    /// reads the translations once more, in batches, and only the weights of one layer are read from the device. An
-    /// alignment does not depend on the other lines. Translations may come from any search over the same lines; the
+    /// reads the translations once more, in batches. On CPUs it computes as it translates: where that is in 8-bit
+    /// integers, an alignment may differ from that of the attention, which is computed in floats. An alignment does not
+    /// depend on the other lines. Translations may come from any search over the same lines; the
     /// first model of an ensemble is used. A blank line or translation has the empty alignment, and words beyond the
     /// length limit of sources have no pair.
     ///
@@ -166,7 +167,7 @@ impl Translator {
             targets.map(move |target| (index, target.input.as_slice()))
         });
         let targets: Vec<(usize, &[u32])> = targets.collect();
-        match self.loaded_packed() {
+        match self.packed() {
             Some(packed) => {
                 let heads = match head {
                     Head::Mean => 0..packed.config().n_heads,

@@ -139,14 +139,14 @@ impl Translator {
         self.config().end_source(&mut src_ids);
         src_spans.resize(src_ids.len(), line.len()..line.len());
         let (tgt, tgt_spans) = self.tokenizers.tgt().decode_spans(tgt_ids);
-        let [encoder, decoder, cross] = match self.loaded_packed() {
-            Some(packed) if ARE_PACKED => [
-                Vec::new(),
-                Vec::new(),
-                cross_maps(packed, &src_ids, tgt_ids),
-            ],
-            _ if ARE_PACKED => unreachable!("models are packed when they are opened"),
-            _ => self.maps(&src_ids, tgt_ids)?,
+        let [encoder, decoder, cross] = match ARE_PACKED {
+            true => {
+                let packed = self.packed();
+                let packed = packed.expect("models are packed when they are opened");
+                let cross = cross_maps(packed, &src_ids, tgt_ids);
+                [Vec::new(), Vec::new(), cross]
+            }
+            false => self.maps(&src_ids, tgt_ids)?,
         };
         let attention = Attention {
             src_tokens: tokens(&src_ids, &src_spans, line, |id| {

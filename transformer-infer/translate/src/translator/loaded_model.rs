@@ -141,18 +141,13 @@ impl LoadedModel {
         Some(self.packed.get_or_init(|| packed))
     }
 
-    /// Returns the packed model if it is loaded.
-    pub(super) fn loaded_packed(&self) -> Option<&PackedTransformer> {
-        self.packed.get()
-    }
-
     /// Returns the module, in 32-bit floats.
     pub(super) fn tensors(&self) -> Result<&Transformer, LoadError> {
         if let Some(model) = self.tensors.get() {
             return Ok(model);
         }
         let source = self.source.as_ref();
-        let (directory, device) = source.expect("a model without tensors is from a directory");
+        let (directory, device) = source.expect("a model for generation alone has no module");
         let model = directory.load(device)?;
         Ok(self.tensors.get_or_init(|| model))
     }

@@ -131,12 +131,13 @@ impl Translator {
         })
     }
 
-    /// Creates a translator from a model that was imported for generation alone: it has no attention maps and no scores
-    /// of given translations.
+    /// Creates a translator from a model that was imported for generation alone: outside WebAssembly, `model`, `score` and
+    /// `attention` panic.
     ///
     /// # Errors
     ///
     /// Returns a [`TranslatorError`] if the tokenizers do not fit the model.
+    #[doc(hidden)]
     pub fn of_packed_marian(
         marian: Marian<PackedTransformer>,
         options: &OpenOptions,

@@ -250,9 +250,9 @@ impl Translator {
         self.models[0].tensors()
     }
 
-    /// Returns the same model in its form for generation on CPUs, if that is loaded.
-    pub(crate) fn loaded_packed(&self) -> Option<&PackedTransformer> {
-        self.models[0].loaded_packed()
+    /// Returns the same model in its form for generation on CPUs; `None` if the tensors are elsewhere.
+    pub(crate) fn packed(&self) -> Option<&PackedTransformer> {
+        self.models[0].packed()
     }
 
     /// Returns the number format of the matrix products of translation, for each model; empty on devices other than
