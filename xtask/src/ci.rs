@@ -22,16 +22,17 @@ const STEPS: [Step; 8] = [
         let mut doc = cargo(root, "doc --locked --workspace --no-deps");
         call(doc.env("RUSTDOCFLAGS", "-D warnings"))
     }),
-    // As libraries alone: also without the features `pytorch`, `cli`, `documents` and `serve`. Other features mean
+    // As libraries alone, and documents in few formats: also without the features `pytorch`, `cli`, `documents` and `serve`. Other features mean
     // that Burn is checked once more: a minute the first time, then seconds. The test of such a build,
     // no_pytorch.rs, is not run: it would compile Burn once more.
     ("without a backend", |root| {
-        ["", "--features documents", "--features cli"]
-            .into_iter()
-            .try_for_each(|features| {
-                let packages = "--no-default-features -p transformer-infer -p transformer-core";
-                clippy(root, &format!("{packages} {features}"))
-            })
+        for features in ["", "text", "formats", "documents", "cli"] {
+            let packages = "--no-default-features -p transformer-infer -p transformer-core";
+            clippy(root, &format!("{packages} --features={features}"))?;
+        }
+        let test =
+            "test --locked --no-default-features -p transformer-documents --lib format::kind";
+        call(&mut cargo(root, test))
     }),
     ("attacks", |root| {
         let mut attacks = cargo(root, "test --locked -p xtask --test attacks");

@@ -132,20 +132,34 @@ fn demo(root: &Path, folder: &Path) -> Result<()> {
         index = index.replacen(gap, &part, 1);
     }
     fs::write(folder.join("index.html"), index)?;
-    for name in ["app.webmanifest", "demo.css", "icon.svg"] {
+    let others = ["app.webmanifest", "demo.css", "icon.svg"];
+    for name in others {
         fs::copy(own.join(name), folder.join(name))?;
     }
-    // For use without a network. Models may be in the folder, too.
     let mut kept = vec!["./".to_owned()];
-    for path in files(folder)? {
-        let extension = path.extension().unwrap_or_default().to_string_lossy();
-        if ["css", "html", "js", "svg", "wasm", "webmanifest"].contains(&&*extension) {
+    kept.extend(others.map(str::to_owned));
+    let written = [files(&scripts)?, files(&folder.join("pkg"))?].concat();
+    for path in written {
+        let extension = path.extension().unwrap_or_default();
+        // The worker itself adds the module that the browser loads.
+        if ["css", "html", "js"].iter().any(|it| extension == *it) {
             kept.push(path.strip_prefix(folder)?.to_string_lossy().into_owned());
         }
     }
-    let worker = read(own.join("service-worker.js"))?;
-    let worker = worker.replace("[/* all */]", &json!(kept).to_string());
-    fs::write(folder.join("service-worker.js"), worker)?;
+    service_worker(&own, folder, &kept)
+}
+
+/// Writes the service worker, which keeps files for use without a network.
+fn service_worker(own: &Path, folder: &Path, kept: &[String]) -> Result<()> {
+    let name = "service-worker.js";
+    let worker =
+        fs::read_to_string(own.join(name)).with_context(|| format!("cannot read {name}"))?;
+    let gap = "[/* all */]";
+    ensure!(worker.contains(gap), "{name} has no `{gap}`");
+    fs::write(
+        folder.join(name),
+        worker.replace(gap, &json!(kept).to_string()),
+    )?;
     Ok(())
 }
 

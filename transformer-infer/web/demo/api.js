@@ -1,5 +1,5 @@
 // In place of the server's `api.js`: the same calls, answered by models in this browser.
-import { modelNamed, models, ready } from "./models.js";
+import { UNKNOWN, modelNamed, models, ready } from "./models.js";
 import { countCodePoints } from "./text/units.js";
 
 /** A call that failed, with a sentence for the user; `kind` as the server's page has it. */
@@ -20,7 +20,7 @@ export const getSettings = async () => ({ filesTranslation: true, supportedFiles
 export async function getModels() {
   const codes = new Set(models.flatMap((it) => [...it.source_languages, ...it.target_languages]));
   const names = new Intl.DisplayNames(["en"], { type: "language" });
-  return { models, languages: Array.from(codes, (code) => ({ code, name: names.of(code) })) };
+  return { models, languages: Array.from(codes, (code) => ({ code, name: code === UNKNOWN ? "Unknown" : names.of(code) })) };
 }
 
 /** Translates texts one after the other, and calls `onSentence` with each sentence. */

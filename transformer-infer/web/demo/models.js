@@ -1,8 +1,12 @@
 // The models that are open: of folders of the device, or of addresses on this site.
+import { moduleName } from "../pkg/engine.js";
 import { Translator, modelDirectory } from "../pkg/index.js";
 
 /** The models, as the server describes its own, each with its `translator`. */
 export const models = [];
+
+/** The code of a language that a model does not name: undetermined. The page lists models by their languages. */
+export const UNKNOWN = "und";
 
 let isReady;
 /** Resolves to true when the first model is open. */
@@ -12,6 +16,13 @@ export const ready = new Promise((resolve) => (isReady = resolve));
 export function modelNamed({ model, source, target }) {
   const fits = ({ source_languages: [from], target_languages: [to] }) => from === source && to === target;
   return models.find((it) => (model ? it.name === model : fits(it)));
+}
+
+/** Returns a name, with a number if a model has it. */
+function unused(name) {
+  let free = name;
+  for (let n = 2; models.some((it) => it.name === free); n++) free = `${name} (${n})`;
+  return free;
 }
 
 const by = (id) => document.getElementById(id);
@@ -27,10 +38,10 @@ async function open(files, name) {
     const translator = await Translator.load(files, { precision });
     const { source, target, parameters, beam } = translator.info;
     models.push({
-      name,
+      name: unused(name),
       translator,
-      source_languages: source ? [source] : [],
-      target_languages: target ? [target] : [],
+      source_languages: [source ?? UNKNOWN],
+      target_languages: [target ?? UNKNOWN],
       n_parameters: parameters,
       precision: translator.info.precision,
       beam_size: beam,
@@ -65,4 +76,4 @@ by("from-address").onsubmit = (event) => {
   openAddress(by("address").value);
 };
 for (const address of new URLSearchParams(location.search).getAll("model")) openAddress(address);
-navigator.serviceWorker?.register("service-worker.js");
+navigator.serviceWorker?.register(`service-worker.js?module=${moduleName()}`);

@@ -1,11 +1,12 @@
 // Keeps the page for use without a network. Models are kept by the package, by their hashes.
 
 const CACHE = "transformer-demo";
-const FILES = [/* all */]; // filled by `cargo xtask web`
+const FILES = [/* all */]; // filled by `cargo xtask web`, without the modules
+const MODULE = `pkg/${new URL(location).searchParams.get("module")}_bg.wasm`; // the one that this browser loads
 
 addEventListener("install", (event) => {
   skipWaiting();
-  event.waitUntil(caches.open(CACHE).then((cache) => cache.addAll(FILES.map((url) => new Request(url, { cache: "reload" })))));
+  event.waitUntil(caches.open(CACHE).then((cache) => cache.addAll([...FILES, MODULE].map((url) => new Request(url, { cache: "reload" })))));
 });
 
 addEventListener("activate", (event) => event.waitUntil(clients.claim()));

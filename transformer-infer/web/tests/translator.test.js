@@ -14,7 +14,7 @@ import { filesOf, run, temporaryFolder, unpack } from "./models.js";
 
 const web = pathToFileURL(process.env.TRANSFORMER_WEB);
 const { Translator, modelDirectory } = await import(web);
-const { readAll } = await import(new URL("files.js", web));
+const { hashesOf, readAll } = await import(new URL("files.js", web));
 const program = process.env.TRANSFORMER_INFER;
 const nLines = Number(process.env.WEB_LINES ?? 200);
 
@@ -94,10 +94,12 @@ test("documents are the native program's", async () => {
   const translator = await Translator.load(filesOf(models.binary.integers));
   assert.ok(["txt", "html"].every((extension) => translator.info.formats.includes(extension)));
   const documents = {
+    "a.html": Buffer.from('<meta charset="iso-8859-1">\n<p>Good caf\u00e9.</p>\n', "latin1"),
     "a.md": "# Good morning\n\n- Where is the **dog**?\n",
     "a.srt": "1\n00:00:01,000 --> 00:00:02,000\nGood <i>morning</i>.\n",
     "a.strings": Buffer.from("\ufeff\"key\" = \"Good morning.\";\n", "utf16le"),
     "a.txt": "Good morning. Where is the dog?\n",
+    "a.xml": Buffer.from('<?xml version="1.0" encoding="ISO-8859-1"?>\n<resources><string name="a">Caf\u00e9</string></resources>\n', "latin1"),
   };
   for (const [name, content] of Object.entries(documents)) {
     const bytes = Buffer.from(content);
@@ -356,6 +358,17 @@ describe("files in the browser's cache", () => {
     assert.equal(await get(), "one");
     assert.equal(count, 1);
     assert.equal(entries.get(key), "one");
+  });
+
+  test("are not kept, and not taken as checked, where the browser computes no hashes", async (context) => {
+    const entries = fakeCache(context);
+    const original = Object.getOwnPropertyDescriptor(globalThis, "crypto");
+    Object.defineProperty(globalThis, "crypto", { value: {}, configurable: true });
+    context.after(() => Object.defineProperty(globalThis, "crypto", original));
+    const contents = await readAll({ weights: { url: address, sha256: sha256("other") } }, {});
+    assert.equal(new TextDecoder().decode(contents.weights), "one");
+    assert.deepEqual(hashesOf(contents), { weights: undefined });
+    assert.equal(entries.size, 0);
   });
 
   test("replace their other versions, and no other file", async (context) => {

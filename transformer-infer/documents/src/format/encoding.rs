@@ -38,11 +38,20 @@ impl Charset {
         let encoding = match is_utf8 {
             true => UTF_8,
             false if HAS_ENCODINGS => Encoding::for_label(label.as_bytes())?,
-            false => return label.eq_ignore_ascii_case("utf-8").then_some(Self::UTF_8),
+            false => return Self::of_common_label(label),
         };
         // Documents are written in pieces, which an encoding with shifts would end in ASCII.
         let can_be_written = encoding.output_encoding() == encoding && encoding != ISO_2022_JP;
         can_be_written.then_some(Self::Standard(encoding))
+    }
+
+    /// Returns the encoding of a name, in a build without the Encoding Standard's tables.
+    fn of_common_label(label: &str) -> Option<Self> {
+        match label.to_ascii_lowercase().as_str() {
+            "utf-8" | "utf8" => Some(Self::UTF_8),
+            "iso-8859-1" | "latin1" => Some(Self::LATIN_1),
+            _ => None,
+        }
     }
 
     fn name(self) -> &'static str {

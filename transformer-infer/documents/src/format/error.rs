@@ -2,6 +2,8 @@
 
 use transformer_text::lines::LineError;
 
+use super::FormatError;
+
 /// The reason why a document cannot be read, and the remedy.
 ///
 /// A document is named by its file in backticks, or `standard input`. Lines are counted from 1.
@@ -11,6 +13,9 @@ pub enum ReadError {
     /// The input, or one of its lines, cannot be read.
     #[error(transparent)]
     Line(#[from] LineError),
+    /// This build lacks the format.
+    #[error(transparent)]
+    Format(#[from] FormatError),
     /// The input does not follow its format.
     #[error("{name}, line {line}: {problem}; {remedy}")]
     Syntax {
