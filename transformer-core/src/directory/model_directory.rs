@@ -48,6 +48,17 @@ impl ModelDirectory {
         })
     }
 
+    /// Opens a model directory, and checks all files but the weights, which are large.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of [`open`](Self::open).
+    pub fn open_without_weights(files: impl Into<ModelFiles>) -> Result<Self, DirectoryError> {
+        Self::open_newest(&files.into(), |stored, manifest| {
+            Self::open_as(stored, manifest, None)
+        })
+    }
+
     /// Opens the files of the manifest with `open`, again if training writes a new model meanwhile.
     fn open_newest(
         files: &ModelFiles,

@@ -22,6 +22,27 @@ const SECONDS: [f64; 13] = [
     0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 120.0,
 ];
 
+/// The counts of models that are loaded on demand.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Loads {
+    results: Family<Labels<1>, Counter>,
+    seconds: Counter<f64, AtomicU64>,
+}
+
+impl Loads {
+    /// Counts a model that was loaded, or could not be loaded.
+    pub(crate) fn ended(&self, ok: bool, time: Duration) {
+        self.results.get_or_create(&result(ok)).inc();
+        self.seconds.inc_by(time.as_secs_f64());
+    }
+}
+
+/// Returns the label of a success or failure.
+fn result(ok: bool) -> Labels<1> {
+    let result = if ok { "ok" } else { "failed" };
+    [("result", result.to_owned())]
+}
+
 /// The counts of the server.
 #[derive(Debug)]
 pub(crate) struct Metrics {
@@ -30,6 +51,8 @@ pub(crate) struct Metrics {
     refusals: Family<Labels<1>, Counter>,
     latency: Family<Labels<1>, Histogram, fn() -> Histogram>,
     reloads: Family<Labels<1>, Counter>,
+    /// Loads of models on demand.
+    pub(crate) loads: Loads,
     /// Number of characters of texts to translate.
     pub(crate) chars: Counter,
     /// Number of requests that ended because the client hung up.
@@ -49,6 +72,7 @@ impl Default for Metrics {
             refusals: Family::default(),
             latency: Family::new_with_constructor(histogram),
             reloads: Family::default(),
+            loads: Loads::default(),
             chars: Counter::default(),
             hang_ups: Counter::default(),
             connections: Gauge::default(),
@@ -63,6 +87,13 @@ impl Default for Metrics {
         registry.register_with_unit("latency", help, Unit::Seconds, metrics.latency.clone());
         let help = "Reloads of models and API keys";
         registry.register("reloads", help, metrics.reloads.clone());
+        let help = "Models loaded on demand";
+        registry.register("model_loads", help, metrics.loads.results.clone());
+        let (help, seconds) = (
+            "Time of loading models on demand",
+            metrics.loads.seconds.clone(),
+        );
+        registry.register_with_unit("model_load", help, Unit::Seconds, seconds);
         let help = "Characters in the texts of requests";
         registry.register("characters", help, metrics.chars.clone());
         let help = "Requests that the client ended before the response";
@@ -102,17 +133,18 @@ impl Metrics {
 
     /// Counts a reload of models and keys; `ok` is true if all could be read.
     pub(crate) fn reloaded(&self, ok: bool) {
-        let result = if ok { "ok" } else { "failed" };
-        let result = ("result", result.to_owned());
-        self.reloads.get_or_create(&[result]).inc();
+        self.reloads.get_or_create(&result(ok)).inc();
     }
 
     /// Writes all metrics, with those of the models, in the text format of OpenMetrics.
-    pub(crate) fn encode(&self, n_in_flight: usize, models: &[(&str, SchedulerStats)]) -> String {
+    pub(crate) fn encode(&self, n_in_flight: usize, models: &[(String, SchedulerStats)]) -> String {
         let mut now = Registry::with_prefix(PREFIX);
         let in_flight = Gauge::<i64>::default();
         in_flight.set(i64::try_from(n_in_flight).unwrap_or(i64::MAX));
         now.register("in_flight_requests", "Requests in progress", in_flight);
+        let loaded = Gauge::<i64>::default();
+        loaded.set(i64::try_from(models.len()).unwrap_or(i64::MAX));
+        now.register("loaded_models", "Models in memory", loaded);
         of_models(&mut now, models);
         let mut text = String::new();
         // Writing to a string does not fail.
@@ -196,7 +228,7 @@ impl EncodeMetric for StepRows {
 }
 
 /// Adds the metrics of models, given with their names, to a registry.
-fn of_models(registry: &mut Registry, models: &[(&str, SchedulerStats)]) {
+fn of_models(registry: &mut Registry, models: &[(String, SchedulerStats)]) {
     let label = |name: &str| [("model", name.to_owned())];
     for (name, help, value) in GAUGES {
         let family = Family::<Labels<1>, Gauge>::default();

@@ -196,10 +196,11 @@ async fn translations(
             .flat_map(|it| [it.text].into_iter().chain(it.alternatives))
             .collect());
     }
-    let route = models.route(Selection {
+    let selection = Selection {
         model: Some(model),
         ..Selection::default()
-    })?;
+    };
+    let route = models.route(selection).await?;
     let options = TranslateOptions {
         n_best,
         ..TranslateOptions::default()

@@ -3,7 +3,7 @@
 use std::env::var_os;
 use std::io::{self, Write};
 use std::net::{IpAddr, Ipv4Addr};
-use std::num::NonZeroU32;
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 use std::thread::available_parallelism;
 use std::time::Duration;
@@ -31,8 +31,15 @@ const MAX_THREADS: usize = 4;
 #[command(name = "serve")]
 pub(crate) struct Serve {
     /// Directory of a model, or of the training run that trained it; for several models, give it several times.
-    #[arg(long, value_name = "DIR", required = true)]
+    #[arg(long, value_name = "DIR")]
     model: Vec<PathBuf>,
+    /// Folder of further models, each in a folder of its own. Each is loaded when a request needs it.
+    #[arg(long, value_name = "DIR")]
+    models_dir: Option<PathBuf>,
+    /// Maximum number of models of --models-dir in memory; for another one, the least recently used without requests is
+    /// dropped [default: no limit].
+    #[arg(long, value_name = "N")]
+    keep: Option<NonZeroUsize>,
     /// IP address to listen on; 0.0.0.0 means all addresses of this machine.
     #[arg(long, value_name = "ADDRESS", default_value_t = Ipv4Addr::LOCALHOST.into())]
     host: IpAddr,
@@ -74,7 +81,7 @@ pub(crate) struct Serve {
 
 impl Serve {
     /// Lets environment variables set the flags.
-    pub(crate) fn with_environment(command: Command) -> Command {
+    fn with_environment(command: Command) -> Command {
         command.mut_args(|arg| {
             let Some(flag) = arg.get_long() else {
                 return arg;
@@ -99,7 +106,7 @@ impl Serve {
             let signals = os_signals().map_err(ServeError::Start)?;
             let server = Server::bind(self.options(), device).await?;
             let address = server.local_addr().map_err(ServeError::Start)?;
-            tracing::info!(%backend, n_models = self.model.len(), "listening on http://{address}");
+            tracing::info!(%backend, "listening on http://{address}");
             writeln!(io::stdout(), "http://{address}").map_err(CommandError::output)?;
             Ok(server.run(signals).await?)
         });
@@ -111,6 +118,8 @@ impl Serve {
     fn options(&self) -> ServeOptions {
         ServeOptions {
             models: self.model.clone(),
+            models_dir: self.models_dir.clone(),
+            keep: self.keep,
             open: self.speed.options(),
             check: !self.no_check,
             pivot: self.pivot.clone(),

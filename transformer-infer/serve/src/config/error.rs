@@ -25,8 +25,11 @@ pub enum ServeError {
     )]
     Start(#[source] io::Error),
     /// No model was given.
-    #[error("no model to serve; give at least one --model")]
+    #[error("no model to serve; give at least one --model, or a --models-dir with models")]
     NoModel,
+    /// The folder of models cannot be read.
+    #[error("cannot read `{}`, the folder of --models-dir; check its path and permissions", path.display())]
+    ModelsDir { path: PathBuf, source: io::Error },
     /// A model cannot be loaded, its attention cannot be read, or the threads that translate cannot be started.
     #[error(transparent)]
     Translator(#[from] TranslatorError),

@@ -1,7 +1,7 @@
 //! [`ServeOptions`]: the models and the network settings of the server; [`Limits`]: its limits.
 
 use std::net::{IpAddr, Ipv4Addr};
-use std::num::NonZeroU32;
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -15,6 +15,11 @@ use super::Network;
 pub struct ServeOptions {
     /// Directories of the models. The name of each model is the name of its folder.
     pub models: Vec<PathBuf>,
+    /// Folder of further models, each in a folder of its own, which are loaded when a request needs them. Default: none.
+    pub models_dir: Option<PathBuf>,
+    /// Maximum number of models of `models_dir` in memory: the least recently used one without requests is dropped for
+    /// another. Requests need two for translations in two steps. Default: no limit.
+    pub keep: Option<NonZeroUsize>,
     /// Options for opening the models.
     pub open: OpenOptions,
     /// True if translations are checked, and translated again if they have faults. Default: true.
@@ -42,6 +47,8 @@ impl Default for ServeOptions {
     fn default() -> Self {
         Self {
             models: Vec::new(),
+            models_dir: None,
+            keep: None,
             open: OpenOptions::default(),
             check: true,
             pivot: None,

@@ -69,11 +69,14 @@ impl Upload {
         };
         let route = match source == target {
             true => None,
-            false => Some(models.route(Selection {
-                source: Some(&source),
-                target: Some(target),
-                ..Selection::default()
-            })?),
+            false => {
+                let selection = Selection {
+                    source: Some(&source),
+                    target: Some(target),
+                    ..Selection::default()
+                };
+                Some(models.route(selection).await?)
+            }
         };
         if let Some(route) = &route {
             check_room(route.first(), caller.id, 0)?;

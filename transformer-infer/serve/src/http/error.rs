@@ -65,6 +65,10 @@ pub(crate) enum ApiError {
     Storage,
     #[error("the models are still loading; try again in a few seconds")]
     Loading,
+    #[error(
+        "the model `{name}` cannot be loaded; see the log of the server, and try again in a few seconds"
+    )]
+    NotLoaded { name: String },
     #[error("the server is shutting down")]
     Stopping,
     #[error(
@@ -137,6 +141,7 @@ impl ApiError {
             Self::Busy { .. } => (StatusCode::TOO_MANY_REQUESTS, Some("busy")),
             // Not 504, which is for proxies, and not 408, which makes clients repeat the request at once.
             Self::Loading => (StatusCode::SERVICE_UNAVAILABLE, Some("loading")),
+            Self::NotLoaded { .. } => (StatusCode::SERVICE_UNAVAILABLE, Some("not_loaded")),
             Self::Stopping => (StatusCode::SERVICE_UNAVAILABLE, Some("stopping")),
             Self::Timeout { .. } => (StatusCode::SERVICE_UNAVAILABLE, Some("request_time")),
             Self::Host { .. } => (StatusCode::MISDIRECTED_REQUEST, Some("host")),
@@ -154,7 +159,7 @@ impl ApiError {
                 Some(*retry_after)
             }
             Self::Loading => Some(2),
-            Self::Stopping | Self::Timeout { .. } => Some(5),
+            Self::NotLoaded { .. } | Self::Stopping | Self::Timeout { .. } => Some(5),
             _ => None,
         }
     }

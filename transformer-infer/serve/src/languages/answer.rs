@@ -66,11 +66,12 @@ async fn translate(
     (source, target): (&str, &str),
     texts: Vec<String>,
 ) -> Result<Vec<TextTranslation>, ApiError> {
-    let route = models.route(Selection {
+    let selection = Selection {
         source: Some(source),
         target: Some(target),
         ..Selection::default()
-    })?;
+    };
+    let route = models.route(selection).await?;
     let mut options = TranslateOptions {
         split: asked.split,
         ..TranslateOptions::default()
@@ -165,7 +166,7 @@ pub(super) struct Source {
 pub(super) fn sources(models: &Models, asked: &Asked<'_>) -> Result<Vec<Source>, ApiError> {
     if models.targets.is_empty() {
         // No language can be named or detected; the error says what to do.
-        models.route(Selection {
+        models.choose(Selection {
             source: asked.source,
             target: Some(asked.target),
             ..Selection::default()

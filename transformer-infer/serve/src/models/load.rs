@@ -1,7 +1,10 @@
 //! [`Loader`]: loads the models, and reloads those that changed; [`ModelFacts`]: facts about a model for its users.
 
-use std::path::Path;
+use std::fs;
+use std::panic::resume_unwind;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, available_parallelism};
 
 use burn::tensor::Device;
 use serde::Serialize;
@@ -14,15 +17,15 @@ use transformer_translate::scheduler::{Scheduler, SchedulerOptions};
 use transformer_translate::{Translator, TranslatorError};
 use utoipa::ToSchema;
 
+use super::pool::Pool;
 use super::served::Threads;
-use super::{Models, Served};
+use super::{Listed, Models};
 use crate::config::{ServeError, ServeOptions};
 
-/// Loads the models of the options onto a device.
+/// Loads the models of the options.
 #[derive(Debug)]
 pub(crate) struct Loader {
-    options: Arc<ServeOptions>,
-    device: Device,
+    pool: Arc<Pool>,
     /// Locked during a reload, so that only one runs at a time.
     reloading: Mutex<()>,
 }
@@ -36,20 +39,21 @@ pub(crate) struct Reloaded {
 }
 
 impl Loader {
-    pub(crate) fn new(options: Arc<ServeOptions>, device: Device) -> Self {
+    pub(crate) fn new(pool: Pool) -> Self {
         Self {
-            options,
-            device,
+            pool: Arc::new(pool),
             reloading: Mutex::new(()),
         }
     }
 
-    /// Loads all models. Takes seconds.
+    /// Lists all models, and loads those that stay in memory. Takes seconds.
     pub(crate) fn load(&self) -> Result<Models, ServeError> {
-        let paths = self.options.models.iter();
-        let models = paths.map(|path| self.open(path).map(Arc::new));
-        let models = models.collect::<Result<_, _>>()?;
-        Models::new(models, self.options.pivot.clone())
+        let paths = self.pool.options.models.iter();
+        let mut models = paths
+            .map(|path| self.open_kept(path))
+            .collect::<Result<_, _>>()?;
+        self.add_found(&mut models, &[])?;
+        Models::new(models, self.pool.clone())
     }
 
     /// Loads the models with changed directories, and keeps the others. A model that cannot be loaded stays unchanged,
@@ -60,77 +64,163 @@ impl Loader {
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         let mut has_failed = false;
-        let models = old.all.iter().map(|served| match self.changed(served) {
+        let kept = old.all.iter().filter(|model| model.is_kept);
+        let models = kept.map(|model| match self.changed(model) {
             Ok(None) => {
-                tracing::info!(model = served.name, "model unchanged");
-                served.clone()
+                tracing::info!(model = model.name, "model unchanged");
+                model.clone()
             }
             Ok(Some(new)) => {
-                tracing::info!(model = served.name, "model reloaded");
-                Arc::new(new)
+                tracing::info!(model = model.name, "model reloaded");
+                new
             }
             Err(error) => {
                 has_failed = true;
                 let error = one_line(&error);
                 tracing::error!(
-                    model = served.name,
+                    model = model.name,
                     error,
                     "cannot reload the model; the old one stays in use"
                 );
-                served.clone()
+                model.clone()
             }
         });
-        let models: Vec<Arc<Served>> = models.collect();
+        let mut models: Vec<Arc<Listed>> = models.collect();
+        let reloaded = self.add_found(&mut models, &old.all).and_then(|is_right| {
+            has_failed |= !is_right;
+            Models::new(models, self.pool.clone())
+        });
+        let in_use = reloaded.as_ref().map_or(&old.all, |models| &models.all);
+        self.pool.retain(in_use);
         Ok(Reloaded {
-            models: Models::new(models, self.options.pivot.clone())?,
+            models: reloaded?,
             has_failed,
         })
     }
 
     /// Loads a model if its directory has changed.
-    fn changed(&self, old: &Served) -> Result<Option<Served>, ServeError> {
-        let directory = ModelDirectory::open(&old.path)?;
+    fn changed(&self, old: &Listed) -> Result<Option<Arc<Listed>>, ServeError> {
+        let directory = ModelDirectory::open_without_weights(&*old.path)?;
         match *directory.manifest() == old.manifest {
             true => Ok(None),
-            false => self.open(&old.path).map(Some),
+            false => self.open_kept(&old.path).map(Some),
         }
     }
 
-    fn open(&self, path: &Path) -> Result<Served, ServeError> {
-        let options = &self.options.open;
-        // The facts are read from a directory, and must belong to the loaded model: if training replaces it meanwhile,
-        // both are read again.
-        let (directory, translator) = loop {
-            let before = ModelDirectory::open(path)?;
-            let translator = Translator::open_ensemble(&[path], &self.device, options)?;
-            // Alignments and attention need the model in another form. Loaded now, it comes from the same files, and
-            // the first request for it does not wait.
-            let model = translator.model().map(|_| ());
-            let after = ModelDirectory::open(path)?;
-            if before.manifest() == after.manifest() {
-                model.map_err(TranslatorError::from)?;
-                break (after, translator);
-            }
+    /// Loads a model that stays in memory.
+    fn open_kept(&self, path: &Path) -> Result<Arc<Listed>, ServeError> {
+        let (listed, threads) = open(path, &self.pool.options, &self.pool.device)?;
+        let precisions = threads.scheduler().translator().precisions();
+        let mut listed = Listed {
+            is_kept: true,
+            ..listed
         };
-        let facts = ModelFacts::of(&directory, &translator);
-        let scheduling = SchedulerOptions {
-            n_threads: options.n_threads,
-            max_queue_tokens: self.options.limits.max_queue_tokens,
-            ..SchedulerOptions::default()
-        };
-        let scheduler = Scheduler::new(Arc::new(translator), &scheduling)?;
-        Ok(Served {
-            name: name_of(path, directory.path()),
-            path: path.to_owned(),
-            manifest: directory.manifest().clone(),
-            facts,
-            languages: scheduler.translator().languages().clone(),
-            direction: None,
-            is_checked: self.options.check,
-            max_queue_tokens: scheduling.max_queue_tokens,
-            threads: Arc::new(Threads(Some(scheduler))),
-        })
+        listed.facts.precision = precisions.first().map(|it| it.name().into());
+        let listed = Arc::new(listed);
+        self.pool.add(listed.clone(), threads);
+        Ok(listed)
     }
+
+    /// Adds the models in the folder of models, without loading them. Models that have not changed are the `old` ones. A
+    /// model that cannot be read is left out, or stays the old one, with a line in the log. Returns whether all could be
+    /// read.
+    fn add_found(
+        &self,
+        models: &mut Vec<Arc<Listed>>,
+        old: &[Arc<Listed>],
+    ) -> Result<bool, ServeError> {
+        let Some(folder) = &self.pool.options.models_dir else {
+            return Ok(true);
+        };
+        let refused = |source| ServeError::ModelsDir {
+            path: folder.clone(),
+            source,
+        };
+        let entries = fs::read_dir(folder).map_err(refused)?;
+        let paths = entries.map(|entry| Ok(entry.map_err(refused)?.path()));
+        let mut paths = paths.collect::<Result<Vec<PathBuf>, ServeError>>()?;
+        paths.sort();
+        let real = |path: &Path| path.canonicalize().ok();
+        let kept: Vec<_> = models.iter().map(|model| real(&model.path)).collect();
+        paths.retain(|path| path.is_dir() && !kept.contains(&real(path)));
+        let mut is_right = true;
+        for (path, listed) in paths.iter().zip(list_all(&paths)) {
+            let same = |model: &&Arc<Listed>| model.path == **path && !model.is_kept;
+            let known = old.iter().find(same);
+            match listed {
+                Ok(new) => models.push(match known {
+                    Some(known) if known.manifest == new.manifest => known.clone(),
+                    _ => Arc::new(new),
+                }),
+                Err(ServeError::Translator(TranslatorError::Directory(
+                    DirectoryError::NotAModel { .. },
+                ))) => {}
+                Err(error) => {
+                    is_right = false;
+                    let (path, error) = (path.display(), one_line(&error));
+                    tracing::error!(%path, error, "cannot read a model of --models-dir");
+                    models.extend(known.cloned());
+                }
+            }
+        }
+        Ok(is_right)
+    }
+}
+
+/// Lists models on all cores, in the order of their paths.
+fn list_all(paths: &[PathBuf]) -> Vec<Result<Listed, ServeError>> {
+    let n_cores = available_parallelism().map_or(1, usize::from);
+    let parts = paths.chunks(paths.len().div_ceil(n_cores).max(1));
+    thread::scope(|scope| {
+        let list = |part: &[PathBuf]| part.iter().map(|path| listed(path)).collect::<Vec<_>>();
+        let threads: Vec<_> = parts.map(|part| scope.spawn(move || list(part))).collect();
+        let lists = threads.into_iter().map(|thread| thread.join());
+        lists
+            .flat_map(|list| list.unwrap_or_else(|panic| resume_unwind(panic)))
+            .collect()
+    })
+}
+
+/// Lists a model without loading it.
+fn listed(path: &Path) -> Result<Listed, ServeError> {
+    let directory = ModelDirectory::open_without_weights(path)?;
+    Ok(Listed {
+        name: name_of(path, directory.path()),
+        path: path.to_owned(),
+        manifest: directory.manifest().clone(),
+        facts: ModelFacts::of(&directory)?,
+        languages: directory.languages().clone(),
+        table: directory.tokenizers().tgt().languages().cloned(),
+        is_kept: false,
+    })
+}
+
+/// Loads a model. Takes seconds.
+pub(super) fn open(
+    path: &Path,
+    options: &ServeOptions,
+    device: &Device,
+) -> Result<(Listed, Threads), ServeError> {
+    // What is listed must belong to the loaded model: if training replaces it meanwhile, both are read again.
+    let (listed, translator) = loop {
+        let before = listed(path)?;
+        let translator = Translator::open_ensemble(&[path], device, &options.open)?;
+        // Alignments and attention need the model in another form. Loaded now, it comes from the same files, and
+        // the first request for it does not wait.
+        let model = translator.model().map(|_| ());
+        let after = listed(path)?;
+        if before.manifest == after.manifest {
+            model.map_err(TranslatorError::from)?;
+            break (after, translator);
+        }
+    };
+    let scheduling = SchedulerOptions {
+        n_threads: options.open.n_threads,
+        max_queue_tokens: options.limits.max_queue_tokens,
+        ..SchedulerOptions::default()
+    };
+    let scheduler = Scheduler::new(Arc::new(translator), &scheduling)?;
+    Ok((listed, Threads(Some(scheduler))))
 }
 
 /// Returns the name of a model's folder, or of the link to it. For `RUN/model`, the name in every run, it is `RUN`.
@@ -171,7 +261,8 @@ pub(crate) struct ModelFacts {
     pub(crate) n_heads: usize,
     /// Number of parameters.
     pub(crate) n_parameters: usize,
-    /// Number format of the matrix products, such as `f32` or `int8`; absent on devices other than CPUs.
+    /// Number format of the matrix products, such as `f32` or `int8`; absent on devices other than CPUs, and for
+    /// models that are loaded on demand.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) precision: Option<String>,
     /// Size of the source vocabulary, in tokens.
@@ -195,25 +286,25 @@ pub(crate) struct ModelFacts {
 
 impl ModelFacts {
     /// Reads the facts of a model from its directory.
-    pub(super) fn of(directory: &ModelDirectory, translator: &Translator) -> Self {
+    fn of(directory: &ModelDirectory) -> Result<Self, ServeError> {
         let config = directory.config();
         let scores: &Value = &directory.manifest().training["scores"];
-        let precision = translator.precisions().first().map(|it| it.name().into());
-        Self {
+        let search = Translator::search_of(directory)?;
+        Ok(Self {
             n_encoder_layers: config.n_encoder_layers,
             n_decoder_layers: config.n_decoder_layers,
             d_model: config.d_model,
             d_ff: config.d_ff,
             n_heads: config.n_heads,
             n_parameters: config.parameter_count(),
-            precision,
+            precision: None,
             src_vocab_size: directory.tokenizers().src().vocab_size(),
             tgt_vocab_size: directory.tokenizers().tgt().vocab_size(),
             joint_vocabulary: matches!(directory.tokenizers(), Tokenizers::Joint(_)),
-            beam_size: translator.search().beam_size,
-            search: translator.search().clone(),
+            beam_size: search.beam_size,
+            search,
             bleu: scores["valid_bleu"].as_f64(),
             bleu_signature: scores["valid_bleu_signature"].as_str().map(str::to_owned),
-        }
+        })
     }
 }

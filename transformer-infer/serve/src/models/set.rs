@@ -8,8 +8,9 @@ use axum::body::Bytes;
 use transformer_core::text::LanguageCode;
 use transformer_core::text::language_codes::{Closeness, closeness, closest, requested};
 
-use super::served::Pair;
-use super::{Route, Served};
+use super::listed::Pair;
+use super::pool::Pool;
+use super::{Choice, Listed, Route};
 use crate::config::ServeError;
 use crate::http::ApiError;
 
@@ -17,7 +18,7 @@ use crate::http::ApiError;
 #[derive(Debug)]
 pub(crate) struct Models {
     /// All models, in the order of the options.
-    pub(crate) all: Vec<Arc<Served>>,
+    pub(crate) all: Vec<Arc<Listed>>,
     /// The language of translations in two steps, if any.
     pub(crate) pivot: Option<LanguageCode>,
     /// The source languages, each with the languages that it can be translated into, including by pivot, in the order of
@@ -25,6 +26,8 @@ pub(crate) struct Models {
     pub(crate) targets: Vec<SourceTargets>,
     /// The list of languages for the clients of LibreTranslate, as JSON.
     list: OnceLock<Bytes>,
+    /// Those in memory.
+    pub(crate) pool: Arc<Pool>,
 }
 
 /// A source language with its targets, in the order of their codes.
@@ -43,10 +46,8 @@ pub(crate) struct Selection<'a> {
 
 impl Models {
     /// Takes models with different names and different pairs of languages.
-    pub(super) fn new(
-        all: Vec<Arc<Served>>,
-        pivot: Option<LanguageCode>,
-    ) -> Result<Self, ServeError> {
+    pub(super) fn new(all: Vec<Arc<Listed>>, pool: Arc<Pool>) -> Result<Self, ServeError> {
+        let pivot = pool.options.pivot.clone();
         if all.is_empty() {
             return Err(ServeError::NoModel);
         }
@@ -74,6 +75,7 @@ impl Models {
             pivot,
             targets,
             list: OnceLock::new(),
+            pool,
         })
     }
 
@@ -100,14 +102,19 @@ impl Models {
         codes.flatten().collect()
     }
 
-    /// Returns the models for a request.
+    /// Returns the models for a request, which may have to be loaded first.
+    pub(crate) async fn route(&self, selection: Selection<'_>) -> Result<Route, ApiError> {
+        self.pool.route(self.choose(selection)?).await
+    }
+
+    /// Returns the one or two models for a request.
     ///
     /// A language is found by its code, such as `pt-BR`, or else by the closest code among those that a model
     /// translates between, such as `pt`, or `nb` for `no`. Without a source or target language, there must be only one
     /// possibility. A model with unknown languages is found by its name, or if it is the only model, and then only by
     /// requests that name no language. Of several models of a pair, one of this pair alone goes before a multilingual
     /// one, and then the first counts.
-    pub(crate) fn route(&self, selection: Selection<'_>) -> Result<Route, ApiError> {
+    pub(crate) fn choose(&self, selection: Selection<'_>) -> Result<Vec<Choice>, ApiError> {
         let source = selection.source.filter(|code| *code != "auto");
         if let Some(name) = selection.model {
             let served = self.all.iter().find(|served| served.name == name);
@@ -144,7 +151,7 @@ impl Models {
         &self,
         source: Option<&LanguageCode>,
         target: Option<&LanguageCode>,
-    ) -> Result<Route, ApiError> {
+    ) -> Result<Vec<Choice>, ApiError> {
         let missing = || ApiError::Pair {
             source_code: source
                 .map_or("any language", LanguageCode::as_str)
@@ -161,19 +168,16 @@ impl Models {
         let second = closest_model(&self.all, |(from, _)| from == pivot, None, target);
         match (first, second) {
             (Some((first, to_pivot)), Some((second, from_pivot))) => {
-                let between = |served: &Arc<Served>, (from, to): Pair<'_>| {
+                let between = |served: &Arc<Listed>, (from, to): Pair<'_>| {
                     served.between(Some(from.as_str()), Some(to.as_str()))
                 };
-                Ok(Route::Pivot {
-                    first: between(first, to_pivot)?,
-                    second: between(second, from_pivot)?,
-                })
+                Ok(vec![between(first, to_pivot), between(second, from_pivot)])
             }
             _ => Err(missing()),
         }
     }
 
-    /// Returns the code of a source or target language of a model, found as [`route`](Self::route) finds them.
+    /// Returns the code of a source or target language of a model, found as [`choose`](Self::choose) finds them.
     pub(crate) fn language(&self, code: &str) -> Result<&LanguageCode, ApiError> {
         find(code, self.codes_of(Some(code)).into_iter())
     }
@@ -190,7 +194,7 @@ impl Models {
 }
 
 /// Returns the source languages of models with their targets.
-fn targets(models: &[Arc<Served>], pivot: Option<&LanguageCode>) -> Vec<SourceTargets> {
+fn targets(models: &[Arc<Listed>], pivot: Option<&LanguageCode>) -> Vec<SourceTargets> {
     let pairs = || models.iter().flat_map(|served| served.pairs(None, None));
     let from_pivot = pairs().filter(|(source, _)| Some(*source) == pivot);
     let from_pivot: Vec<&LanguageCode> = from_pivot.map(|(_, target)| target).collect();
@@ -214,11 +218,11 @@ fn targets(models: &[Arc<Served>], pivot: Option<&LanguageCode>) -> Vec<SourceTa
 /// Returns the model with the closest language pair, and the pair; `None` matches any language. Of several, it is the
 /// first of this pair alone, or else the first multilingual one.
 fn closest_model<'a>(
-    models: &'a [Arc<Served>],
+    models: &'a [Arc<Listed>],
     is_possible: impl Fn(Pair<'a>) -> bool,
     source: Option<&str>,
     target: Option<&str>,
-) -> Option<(&'a Arc<Served>, Pair<'a>)> {
+) -> Option<(&'a Arc<Listed>, Pair<'a>)> {
     let code = |wanted: Option<&str>| match wanted {
         Some(wanted) => requested(wanted).map(Some),
         None => Some(None),
@@ -234,7 +238,7 @@ fn closest_model<'a>(
     });
     let ranked = pairs.filter_map(|(served, pair)| {
         let rank = (close(from.as_ref(), pair.0)?, close(to.as_ref(), pair.1)?);
-        let rank = (Reverse(rank), served.table().is_some());
+        let rank = (Reverse(rank), served.table.is_some());
         is_possible(pair).then_some((rank, (served, pair)))
     });
     let closest = ranked.min_by_key(|(rank, _)| *rank);
@@ -253,19 +257,19 @@ fn find<'a>(
 
 /// Returns a model for a request, after checking that it translates between its languages.
 fn direct(
-    served: &Arc<Served>,
+    served: &Arc<Listed>,
     source: Option<&str>,
     target: Option<&str>,
-) -> Result<Route, ApiError> {
-    if served.table().is_none() {
+) -> Result<Vec<Choice>, ApiError> {
+    if served.table.is_none() {
         check_languages(served, source, target)?;
     }
-    served.between(source, target).map(Route::Direct)
+    Ok(vec![served.between(source, target)])
 }
 
 /// Checks that a model of one pair translates between the languages of a request.
 fn check_languages(
-    served: &Served,
+    served: &Listed,
     source: Option<&str>,
     target: Option<&str>,
 ) -> Result<(), ApiError> {
@@ -289,7 +293,7 @@ fn check_languages(
 }
 
 /// Checks that two models have different names and languages.
-fn check_pair(first: &Served, other: &Served) -> Result<(), ServeError> {
+fn check_pair(first: &Listed, other: &Listed) -> Result<(), ServeError> {
     if first.name == other.name {
         return Err(ServeError::SameName {
             name: first.name.clone(),
@@ -298,7 +302,7 @@ fn check_pair(first: &Served, other: &Served) -> Result<(), ServeError> {
         });
     }
     // A multilingual model may have the pair of another model.
-    if first.table().is_some() || other.table().is_some() {
+    if first.table.is_some() || other.table.is_some() {
         return Ok(());
     }
     let [pair, same] = [first, other].map(|served| served.pairs(None, None));

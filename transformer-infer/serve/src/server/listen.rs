@@ -16,7 +16,7 @@ use super::connections::Connections;
 use super::router::router;
 use super::signals::ServerSignal;
 use crate::config::{ServeError, ServeOptions};
-use crate::models::{Loader, Models};
+use crate::models::{Loader, Models, Pool};
 use crate::state::Shared;
 
 /// Pause after the operating system refused a connection, for lack of files for example.
@@ -49,7 +49,7 @@ impl Server {
     ///
     /// Returns a [`ServeError`] if the address is taken, or if the options or the API keys are wrong.
     pub async fn bind(options: ServeOptions, device: Device) -> Result<Self, ServeError> {
-        if options.models.is_empty() {
+        if options.models.is_empty() && options.models_dir.is_none() {
             return Err(ServeError::NoModel);
         }
         let options = Arc::new(options);
@@ -66,11 +66,12 @@ impl Server {
                 "the system's limit of open files (`ulimit -n`) allows fewer connections"
             );
         }
+        let pool = Pool::new(options, device, shared.metrics.loads.clone());
         Ok(Self {
             listener,
             shared,
             router,
-            loader: Arc::new(Loader::new(options, device)),
+            loader: Arc::new(Loader::new(pool)),
             max_connections,
         })
     }
@@ -125,8 +126,9 @@ impl Server {
             };
             match event {
                 Event::Loaded(loaded) => {
-                    shared.set_models(loaded?);
-                    tracing::info!("ready");
+                    let models = loaded?;
+                    tracing::info!(n_models = models.all.len(), "ready");
+                    shared.set_models(models);
                 }
                 Event::Signal(Some(ServerSignal::Reload)) => {
                     connections.spawn(reload(shared.clone(), loader.clone()));

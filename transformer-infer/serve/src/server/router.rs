@@ -93,9 +93,7 @@ async fn live() -> Json<HealthReply> {
 async fn metrics(State(shared): State<Arc<Shared>>, client: Client) -> Result<Response, ApiError> {
     shared.check_key(client.key.as_deref())?;
     let models = shared.models().ok();
-    let models = models.iter().flat_map(|models| &models.all);
-    let stats = models.map(|served| (served.name.as_str(), served.scheduler().stats()));
-    let stats: Vec<_> = stats.collect();
+    let stats = models.map_or_else(Vec::new, |models| models.pool.stats());
     let text = shared.metrics.encode(shared.in_flight.used(), &stats);
     Ok(([(CONTENT_TYPE, OPEN_METRICS)], text).into_response())
 }

@@ -187,9 +187,8 @@ impl Shared {
 
     /// Estimates the seconds until the waiting sentences of a caller are translated.
     fn seconds_before(&self, caller: u64) -> f64 {
-        let models = self.models().ok();
-        let models = models.iter().flat_map(|models| &models.all);
-        models.map(|served| served.seconds_before(caller)).sum()
+        let models = self.models();
+        models.map_or(0.0, |models| models.pool.seconds_before(caller))
     }
 
     /// Returns the number of a caller.

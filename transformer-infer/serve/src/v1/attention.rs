@@ -86,7 +86,7 @@ pub(super) async fn attention(
         source: request.source_language.as_deref(),
         target: request.target_language.as_deref(),
     };
-    let Route::Direct(served) = shared.models()?.route(selection)? else {
+    let Route::Direct(served) = shared.models()?.route(selection).await? else {
         return Err(ApiError::request(
             "attention needs a single model; name it in `model`",
         ));

@@ -9,7 +9,7 @@ use transformer_core::text::LanguageCode;
 use utoipa::ToSchema;
 
 use crate::http::{ApiError, Client, ErrorBody};
-use crate::models::{LanguageNames, ModelFacts, Served};
+use crate::models::{LanguageNames, Listed, ModelFacts};
 use crate::state::Shared;
 
 /// The models of the server.
@@ -104,7 +104,7 @@ pub(super) async fn models(
     }))
 }
 
-fn openai_model(served: &Served) -> OpenAiModel {
+fn openai_model(served: &Listed) -> OpenAiModel {
     OpenAiModel {
         id: served.name.clone(),
         object: "model",
@@ -113,7 +113,7 @@ fn openai_model(served: &Served) -> OpenAiModel {
     }
 }
 
-fn model(served: &Served) -> ModelReply {
+fn model(served: &Listed) -> ModelReply {
     let languages = &served.languages;
     let codes = |all: Vec<&LanguageCode>| all.into_iter().map(ToString::to_string).collect();
     ModelReply {

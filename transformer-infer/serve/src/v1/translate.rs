@@ -50,7 +50,7 @@ pub(super) async fn translate(
     let caller = shared.admit(&client, client.key.as_deref())?;
     let JsonBody(request) = body;
     let models = shared.models()?;
-    let route = models.route(request.selection())?;
+    let route = models.route(request.selection()).await?;
     // Held until the work has ended and the reply, which is large, has been sent.
     let share = match request.attention {
         true => {

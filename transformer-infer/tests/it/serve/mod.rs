@@ -6,6 +6,7 @@ mod connections;
 mod fuzz;
 mod keys;
 mod models;
+mod on_demand;
 mod program;
 mod running;
 mod stream;

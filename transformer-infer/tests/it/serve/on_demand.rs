@@ -1,0 +1,264 @@
+//! Models that are loaded when a request needs them.
+
+use std::fs;
+use std::num::NonZeroUsize;
+use std::thread;
+
+use serde_json::{Value, json};
+use transformer_infer::serve::{ServeError, ServeOptions, ServerSignal};
+
+use super::client::post;
+use super::running::{Models, Running, options, set_training};
+use crate::multilingual::imported;
+
+/// Writes a model into the folder of models.
+fn write(models: &Models, from: &str, to: &str) {
+    models.write(&format!("{from}-{to}"), Some((from, to)));
+}
+
+/// Returns options for all models of a folder.
+fn folder(models: &Models, keep: Option<usize>) -> ServeOptions {
+    ServeOptions {
+        models_dir: Some(models.path("")),
+        keep: keep.map(|n| NonZeroUsize::new(n).expect("it is not 0")),
+        ..options(&[])
+    }
+}
+
+/// Returns the name of the model that translates between two languages, or the error.
+fn model(server: &Running, source: &str, target: &str) -> String {
+    let request = json!({ "text": "a b", "source": source, "target": target });
+    let reply = server.post("/v1/translate", &request).json();
+    let found = reply["model"].as_str().or(reply["error"].as_str());
+    found.expect("there is a model or an error").to_owned()
+}
+
+/// Returns whether a model is in memory: only those have metrics of their own.
+fn is_loaded(server: &Running, name: &str) -> bool {
+    let (_, metrics) = server.look("/metrics");
+    metrics.contains(&format!("steps_total{{model=\"{name}\"}}"))
+}
+
+fn n_loads(server: &Running) -> f64 {
+    server.metric("model_loads_total{result=\"ok\"}")
+}
+
+#[test]
+fn all_pairs_are_listed_before_any_model_is_loaded() {
+    let models = Models::new();
+    write(&models, "en", "de");
+    write(&models, "fr", "en");
+    let pivot = Some("en".parse().expect("it is a code"));
+    let server = Running::ready(ServeOptions {
+        pivot,
+        ..folder(&models, None)
+    });
+    let languages = server.get("/languages").json();
+    assert_eq!(languages[2]["code"], "fr");
+    assert_eq!(languages[2]["targets"], json!(["de", "en", "fr"]));
+    let listed = server.get("/v1/models").json();
+    assert_eq!(listed["models"].as_array().map(Vec::len), Some(2));
+    assert_eq!(listed["models"][0]["name"], "en-de");
+    assert_eq!(server.get("/v2/languages").json()[0]["language"], "EN");
+    assert_eq!(server.metric("loaded_models"), 0.0);
+
+    assert_eq!(model(&server, "en", "de"), "en-de");
+    assert_eq!(server.metric("loaded_models"), 1.0);
+    assert_eq!(model(&server, "fr", "de"), "fr-en+en-de");
+    assert_eq!(
+        (server.metric("loaded_models"), n_loads(&server)),
+        (2.0, 2.0)
+    );
+    assert!(server.metric("model_load_seconds_total") > 0.0);
+}
+
+#[test]
+fn the_least_recently_used_model_is_dropped() {
+    let models = Models::new();
+    for to in ["de", "fr", "es"] {
+        write(&models, "en", to);
+    }
+    let server = Running::ready(folder(&models, Some(2)));
+    for to in ["de", "fr", "de", "es"] {
+        assert_eq!(model(&server, "en", to), format!("en-{to}"));
+    }
+    let loaded = ["en-de", "en-fr", "en-es"].map(|name| is_loaded(&server, name));
+    assert_eq!(loaded, [true, false, true]);
+    assert_eq!(
+        (server.metric("loaded_models"), n_loads(&server)),
+        (2.0, 3.0)
+    );
+    assert_eq!(model(&server, "en", "fr"), "en-fr");
+    assert!(!is_loaded(&server, "en-de"));
+}
+
+#[test]
+fn concurrent_requests_load_a_model_once() {
+    let models = Models::new();
+    write(&models, "en", "de");
+    let server = Running::ready(folder(&models, None));
+    let address = server.address;
+    let request = || {
+        let body = json!({ "text": "a b", "source": "en", "target": "de" });
+        thread::spawn(move || post(address, "/v1/translate", &[], &body).status)
+    };
+    let requests: Vec<_> = (0..8).map(|_| request()).collect();
+    for request in requests {
+        assert_eq!(request.join().expect("the client does not panic"), 200);
+    }
+    assert_eq!(n_loads(&server), 1.0);
+}
+
+#[test]
+fn requests_for_more_models_than_may_be_kept_wait_for_each_other() {
+    let models = Models::new();
+    let targets = ["de", "fr", "es", "it", "pt", "nl"];
+    for to in targets {
+        write(&models, "en", to);
+        write(&models, to, "en");
+    }
+    let pivot = Some("en".parse().expect("it is a code"));
+    let server = Running::ready(ServeOptions {
+        pivot,
+        ..folder(&models, Some(1))
+    });
+    let address = server.address;
+    // Each of the requests needs two models, of which two are kept at a time.
+    let requests = targets
+        .iter()
+        .zip(targets.iter().skip(1))
+        .map(|(from, to)| {
+            let body = json!({ "text": "a b", "source": from, "target": to });
+            thread::spawn(move || {
+                post(address, "/v1/translate", &[], &body).json()["model"].clone()
+            })
+        });
+    let requests: Vec<_> = requests.collect();
+    for (request, to) in requests.into_iter().zip(&targets[1..]) {
+        let name = request.join().expect("the client does not panic");
+        let name = name.as_str().expect("it is translated");
+        assert!(name.ends_with(&format!("-en+en-{to}")), "{name}");
+    }
+    assert!(server.metric("loaded_models") <= 2.0);
+}
+
+#[test]
+fn a_model_that_cannot_be_loaded_refuses_its_requests_until_it_can() {
+    let models = Models::new();
+    write(&models, "en", "de");
+    write(&models, "en", "fr");
+    let weights = models.path("en-de").join("weights.bpk");
+    let content = fs::read(&weights).expect("the weights were written");
+    fs::write(&weights, &content[..content.len() / 2]).expect("the directory is writable");
+    let server = Running::ready(folder(&models, None));
+    let request = json!({ "text": "a", "source": "en", "target": "de" });
+    let reply = server.post("/v1/translate", &request);
+    assert_eq!(
+        (reply.status, reply.header("retry-after")),
+        (503, Some("5"))
+    );
+    let expected = "the model `en-de` cannot be loaded; see the log of the server, and try again in a few seconds";
+    assert_eq!(reply.error(), expected);
+    assert_eq!(model(&server, "en", "fr"), "en-fr");
+    assert_eq!(server.metric("model_loads_total{result=\"failed\"}"), 1.0);
+
+    fs::write(&weights, content).expect("the directory is writable");
+    assert_eq!(model(&server, "en", "de"), "en-de");
+}
+
+#[test]
+fn a_reload_finds_new_folders_changed_models_and_removed_ones() {
+    let models = Models::new();
+    write(&models, "en", "de");
+    write(&models, "en", "fr");
+    let server = Running::ready(folder(&models, None));
+    assert_eq!(model(&server, "en", "de"), "en-de");
+    let reload = |n: f64| {
+        server.signal(ServerSignal::Reload);
+        server.wait("the models are read again", |server| {
+            server.metric("reloads_total{result=\"ok\"}") == n
+        });
+    };
+    write(&models, "en", "es");
+    fs::remove_dir_all(models.path("en-fr")).expect("the directory is writable");
+    reload(1.0);
+    assert_eq!(model(&server, "en", "es"), "en-es");
+    let missing = "fr is not supported";
+    assert_eq!(model(&server, "en", "fr"), missing);
+    assert_eq!(n_loads(&server), 2.0, "a model that has not changed stays");
+
+    let scores = json!({ "scores": { "valid_bleu": 37.5 }, "src_lang": "en", "tgt_lang": "it" });
+    set_training(&models.path("en-de"), &scores);
+    reload(2.0);
+    assert!(!is_loaded(&server, "en-de"));
+    assert_eq!(model(&server, "en", "it"), "en-de");
+    let listed = server.get("/v1/models").json();
+    assert_eq!(listed["models"][0]["bleu"], 37.5);
+}
+
+#[test]
+fn a_kept_model_stays_and_is_listed_once() {
+    let models = Models::new();
+    write(&models, "en", "de");
+    write(&models, "en", "fr");
+    write(&models, "en", "es");
+    let server = Running::ready(ServeOptions {
+        models: vec![models.path("en-de")],
+        ..folder(&models, Some(1))
+    });
+    assert!(is_loaded(&server, "en-de"));
+    for to in ["fr", "es", "fr"] {
+        assert_eq!(model(&server, "en", to), format!("en-{to}"));
+    }
+    assert!(is_loaded(&server, "en-de"));
+    assert_eq!(
+        (server.metric("loaded_models"), n_loads(&server)),
+        (2.0, 3.0)
+    );
+}
+
+#[test]
+fn a_multilingual_model_on_demand_serves_all_its_pairs() {
+    let models = Models::new();
+    let (_folder, path) = imported("m2m100", &[]);
+    fs::rename(path, models.path("m2m100")).expect("both are on the same disk");
+    let server = Running::ready(folder(&models, None));
+    let listed = server.get("/languages").json();
+    assert_eq!(listed.as_array().map(Vec::len), Some(100));
+    assert_eq!(server.metric("loaded_models"), 0.0);
+    let missing = json!({ "text": "a", "source": "de" });
+    let missing = server.post("/v1/translate", &missing).error();
+    assert!(missing.ends_with("give `target`, such as af"), "{missing}");
+    for (from, to) in [("de", "en"), ("fr", "zh")] {
+        assert_eq!(model(&server, from, to), "m2m100");
+    }
+    assert_eq!(n_loads(&server), 1.0);
+}
+
+#[test]
+fn a_folder_without_models_is_refused() {
+    let models = Models::new();
+    let error = Running::start(folder(&models, None)).end();
+    assert!(matches!(error, Err(ServeError::NoModel)), "{error:?}");
+    let missing = ServeOptions {
+        models_dir: Some(models.path("none")),
+        ..options(&[])
+    };
+    let error = Running::start(missing).end();
+    assert!(
+        matches!(error, Err(ServeError::ModelsDir { .. })),
+        "{error:?}"
+    );
+}
+
+#[test]
+fn a_broken_folder_is_left_out_at_the_start() {
+    let models = Models::new();
+    write(&models, "en", "de");
+    write(&models, "en", "fr");
+    fs::write(models.path("en-fr").join("manifest.json"), "{").expect("it is writable");
+    let server = Running::ready(folder(&models, None));
+    let listed = server.get("/v1/models").json();
+    let names: Vec<&Value> = listed["data"].as_array().into_iter().flatten().collect();
+    assert_eq!(names.len(), 1, "{listed}");
+}
