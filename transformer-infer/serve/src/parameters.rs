@@ -271,17 +271,17 @@ pub(crate) fn list<'de, D: Deserializer<'de>>(value: D) -> Result<Vec<String>, D
         .collect())
 }
 
-/// Reads a number, which is text in forms.
+/// Reads a number, which is text in forms. A negative one counts as 0.
 pub(crate) fn number<'de, D: Deserializer<'de>>(value: D) -> Result<Option<usize>, D::Error> {
     let number = match Value::deserialize(value)? {
         Value::Null => return Ok(None),
-        Value::Number(number) => number.as_u64(),
+        Value::Number(number) => number.as_i64(),
         Value::String(text) if text.is_empty() => return Ok(None),
         Value::String(text) => text.trim().parse().ok(),
         _ => None,
     };
-    let number = number.and_then(|number| usize::try_from(number).ok());
-    let wrong = || D::Error::custom("must be a number, 0 or more");
+    let number = number.and_then(|number: i64| usize::try_from(number.max(0)).ok());
+    let wrong = || D::Error::custom("must be a number");
     number.map(Some).ok_or_else(wrong)
 }
 

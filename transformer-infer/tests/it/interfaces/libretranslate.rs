@@ -161,6 +161,16 @@ fn alternatives_are_different_from_the_translation() {
     );
 }
 
+/// As LibreTranslate 1.9.6 does: `max(0, int(num_alternatives))`.
+#[test]
+fn a_negative_number_of_alternatives_is_none() {
+    let expected = json!({ "translatedText": "A DOG." });
+    let request = json!({ "q": "A dog.", "source": "en", "target": "de", "alternatives": -1 });
+    assert_eq!(shared_server().post("/translate", &request).ok(), expected);
+    let form = "q=A+dog.&source=en&target=de&alternatives=-1";
+    assert_eq!(shared_server().post_form("/translate", form).ok(), expected);
+}
+
 #[test]
 fn html_has_no_alternatives() {
     let reply = shared_server().post(
