@@ -11,6 +11,7 @@
 
 mod config;
 mod deepl;
+mod deeplx;
 mod files;
 mod google;
 mod http;
@@ -18,7 +19,9 @@ mod keys;
 mod languages;
 mod libretranslate;
 mod metrics;
+mod microsoft;
 mod models;
+mod mtuoc;
 mod openai;
 mod page;
 mod parameters;

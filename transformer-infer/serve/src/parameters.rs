@@ -13,7 +13,7 @@ use crate::http::{ApiError, Client, KeyPlace};
 use crate::state::{Caller, Shared};
 
 /// The names of the key in all interfaces.
-const KEYS: [&str; 3] = ["auth_key", "api_key", "key"];
+const KEYS: [&str; 4] = ["auth_key", "api_key", "key", "token"];
 
 /// Returns the key among the parameters in the query, if any.
 pub(crate) fn key_in_query(uri: &Uri) -> Option<String> {

@@ -15,8 +15,13 @@ from pathlib import Path
 
 import deepl
 import openai
-from deep_translator import LibreTranslator
-from deep_translator.exceptions import AuthorizationException, ServerException
+import requests
+from azure.ai.translation.text import TextTranslationClient
+from azure.core.credentials import AzureKeyCredential
+from azure.core.exceptions import HttpResponseError
+from deep_translator import LibreTranslator, MicrosoftTranslator
+from deep_translator.exceptions import AuthorizationException, MicrosoftAPIerror, ServerException
+from deeplx_tr.deeplx_client import deeplx_client
 from google.api_core.exceptions import Forbidden
 from google.auth.credentials import AnonymousCredentials
 from google.cloud import translate_v2
@@ -181,8 +186,57 @@ def openai_client():
     check("openai: a key", found.choices[0].message.content, "A SMALL DOG BARKS.")
 
 
+def azure():
+    def client(key):
+        return TextTranslationClient(endpoint=f"{URL_WITH_KEYS}/microsoft", credential=AzureKeyCredential(key))
+
+    found = client(KEY).translate(body=["How are you today?", TEXT], to_language=["de"])
+    check("azure: translate", [it.translations[0].text for it in found], ["HOW ARE YOU TODAY?", TEXT.upper()])
+    check("azure: detected language", found[0].detected_language.language, "en")
+    page = "<p>A <b>red</b> dog.</p>"
+    found = client(KEY).translate(body=[page], to_language=["de"], from_language="en", text_type="Html")
+    check("azure: html", found[0].translations[0].text, "<p>A <b>RED</b> DOG.</p>")
+    languages = client(KEY).get_supported_languages().translation
+    check("azure: languages", languages["de"].native_name, "Deutsch")
+    error = error_of(lambda: client(KEY).translate(body=["a"], to_language=["zz"]), HttpResponseError)
+    check("azure: an unknown language", (error.status_code, error.error.code), (400, 400019))
+    error = error_of(lambda: client("wrong").translate(body=["a"], to_language=["de"]), HttpResponseError)
+    check("azure: a wrong key", error.status_code, 401)
+
+
+def deep_translator_microsoft():
+    """Its address is fixed, so the requests are sent elsewhere."""
+    send = requests.Session.request
+
+    def redirected(self, method, url, **options):
+        address = url.replace("https://api.cognitive.microsofttranslator.com", f"{URL_WITH_KEYS}/microsoft")
+        return send(self, method, address.strip(), **options)
+
+    requests.Session.request = redirected
+    try:
+        translator = MicrosoftTranslator(api_key=KEY, source="english", target="german")
+        check("deep-translator: Microsoft", translator.translate(TEXT), TEXT.upper())
+        translator = MicrosoftTranslator(api_key="wrong", source="en", target="de")
+        error_of(lambda: translator.translate("A dog."), MicrosoftAPIerror)
+        check("deep-translator: a wrong key for Microsoft", True, True)
+    finally:
+        requests.Session.request = send
+
+
+def deeplx():
+    found = deeplx_client("A dog.", source_lang="en", target_lang="de", url=f"{URL}/deeplx/translate")
+    check("deeplx-tr: translate", found, "A DOG.")
+    found = deeplx_client("A dog.", source_lang="en", target_lang="de", alternatives=True, url=f"{URL}/deeplx/translate")
+    check("deeplx-tr: alternatives", found.startswith("A DOG. / "), True)
+    found = deeplx_client("A dog.", source_lang="en", target_lang="de", url=f"{URL_WITH_KEYS}/deeplx/translate?token={KEY}")
+    check("deeplx-tr: a key", found, "A DOG.")
+
+
 libretranslatepy()
 deep_translator()
 deepl_client()
 google()
 openai_client()
+azure()
+deep_translator_microsoft()
+deeplx()

@@ -46,8 +46,8 @@ pub(crate) struct Client {
     pub(crate) address: IpAddr,
     /// The id of the request in the log.
     pub(crate) id: Arc<str>,
-    /// The key in the header `Authorization: Bearer KEY`, with `DeepL-Auth-Key` instead of `Bearer`, in `X-API-Key` or in
-    /// `X-Goog-Api-Key`.
+    /// The key in the header `Authorization: Bearer KEY`, with `DeepL-Auth-Key` instead of `Bearer`, in `X-API-Key`,
+    /// `X-Goog-Api-Key` or `Ocp-Apim-Subscription-Key`.
     pub(crate) key: Option<String>,
     /// The flag of its connection.
     pub(crate) sent_key: SentKey,
@@ -111,7 +111,7 @@ fn key(headers: &HeaderMap) -> Option<String> {
         is_key.then(|| key.trim().to_owned())
     };
     let named = |name| Some(headers.get(name)?.to_str().ok()?.trim().to_owned());
-    let names = ["x-api-key", "x-goog-api-key"];
+    let names = ["x-api-key", "x-goog-api-key", "ocp-apim-subscription-key"];
     bearer().or_else(|| names.into_iter().find_map(named))
 }
 

@@ -15,7 +15,7 @@ use crate::config::ServeError;
 use crate::http::{ApiError, Client, check_origin, cors, observe};
 use crate::page;
 use crate::state::Shared;
-use crate::{deepl, google, libretranslate, openai, v1};
+use crate::{deepl, deeplx, google, libretranslate, microsoft, mtuoc, openai, v1};
 
 /// The media type of the metrics.
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -50,6 +50,9 @@ pub(super) fn router(shared: &Arc<Shared>) -> Result<Router, ServeError> {
         .merge(deepl::router(shared))
         .merge(openai::router(shared))
         .merge(google::router(shared))
+        .merge(microsoft::router(shared))
+        .merge(deeplx::router(shared))
+        .merge(mtuoc::router(shared))
         .fallback(async || ApiError::NotFound)
         .method_not_allowed_fallback(async || ApiError::Method);
     Ok(router
@@ -106,5 +109,8 @@ async fn openapi() -> Json<utoipa::openapi::OpenApi> {
     description.merge(deepl::openapi());
     description.merge(openai::openapi());
     description.merge(google::openapi());
+    description.merge(microsoft::openapi());
+    description.merge(deeplx::openapi());
+    description.merge(mtuoc::openapi());
     Json(description)
 }

@@ -2,10 +2,13 @@
 
 mod clients;
 mod deepl;
+mod deeplx;
 mod encodings;
 mod files;
 mod google;
 mod libretranslate;
+mod microsoft;
+mod mtuoc;
 mod openai;
 mod replays;
 mod server;

@@ -1,0 +1,158 @@
+//! The interface of DeepLX, for programs that use it.
+
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::middleware::map_response;
+use axum::response::Response;
+use axum::routing::post;
+use axum::{Json, Router};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use transformer_documents::Split;
+use transformer_documents::format::XmlOptions;
+use utoipa::{OpenApi, ToSchema};
+
+use crate::http::{ApiError, KeyPlace, doubtful_headers, guarded};
+use crate::languages::{Asked, AskedFormat, answer};
+use crate::parameters::{Parameters, admitted, text};
+use crate::state::Shared;
+
+/// Number of translations: DeepLX has no parameter for it.
+const N_BEST: usize = 4;
+
+#[derive(OpenApi)]
+#[openapi(paths(translate))]
+struct Paths;
+
+/// Returns the path of the interface, with its limits and its errors.
+pub(crate) fn router(shared: &Arc<Shared>) -> Router<Arc<Shared>> {
+    let router = Router::new()
+        .route("/deeplx/translate", post(translate))
+        .method_not_allowed_fallback(async || ApiError::Method);
+    guarded(router, shared, KeyPlace::HeadElseParameters).layer(map_response(rewrite))
+}
+
+/// Returns the description of the interface.
+pub(crate) fn openapi() -> utoipa::openapi::OpenApi {
+    Paths::openapi()
+}
+
+/// A request for a translation.
+#[derive(Debug, Deserialize, ToSchema)]
+#[schema(as = deeplx::TranslateRequest)]
+struct TranslateRequest {
+    /// The text.
+    #[serde(default, deserialize_with = "text")]
+    #[schema(required, nullable = false)]
+    text: Option<String>,
+    /// The code of the source language. Default, and for `auto`: detected.
+    #[serde(default, deserialize_with = "text")]
+    source_lang: Option<String>,
+    /// The code of the target language.
+    #[serde(default, deserialize_with = "text")]
+    #[schema(required, nullable = false)]
+    target_lang: Option<String>,
+    /// `html` or `xml`. Default: plain text.
+    #[serde(default, deserialize_with = "text")]
+    tag_handling: Option<String>,
+    /// The key, if the server requires one.
+    #[serde(default, deserialize_with = "text")]
+    token: Option<String>,
+}
+
+impl Parameters for TranslateRequest {
+    fn key(&self) -> Option<&str> {
+        self.token.as_deref()
+    }
+}
+
+/// The translation.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = deeplx::TranslateReply)]
+struct TranslateReply {
+    /// 200.
+    code: u16,
+    /// Milliseconds since 1970.
+    id: u64,
+    data: String,
+    /// The next best translations of plain text.
+    alternatives: Vec<String>,
+    source_lang: String,
+    target_lang: String,
+    /// `Free`.
+    method: &'static str,
+}
+
+/// Translates a text.
+#[utoipa::path(
+    post,
+    path = "/deeplx/translate",
+    tag = "DeepLX",
+    request_body = TranslateRequest,
+    responses(
+        (status = 200, description = "The translation", body = TranslateReply),
+        (status = 400, description = "A parameter is missing or not valid"),
+        (status = 401, description = "The API key is missing or not valid"),
+        (status = 429, description = "Too many requests; see Retry-After"),
+    )
+)]
+async fn translate(
+    State(shared): State<Arc<Shared>>,
+    request: Request,
+) -> Result<(HeaderMap, Json<TranslateReply>), ApiError> {
+    let place = KeyPlace::HeadElseParameters;
+    let (caller, parameters): (_, TranslateRequest) = admitted(&shared, request, place).await?;
+    let missing = |text| ApiError::request(text);
+    let text = parameters.text.as_ref();
+    let text = text.ok_or_else(|| missing("No text to translate"))?;
+    let target = parameters.target_lang.as_deref();
+    let target = target.ok_or_else(|| missing("target_lang is required"))?;
+    let source = parameters.source_lang.as_deref();
+    let source = source.filter(|code| !code.eq_ignore_ascii_case("auto"));
+    let (format, n_best) = match parameters.tag_handling.as_deref() {
+        None => (AskedFormat::Text, N_BEST),
+        Some("html") => (AskedFormat::Html, 1),
+        Some("xml") => (AskedFormat::Xml(Arc::new(XmlOptions::default())), 1),
+        Some(_) => {
+            return Err(ApiError::request(
+                "Invalid tag_handling value. Allowed values are 'html' and 'xml'.",
+            ));
+        }
+    };
+    let asked = Asked {
+        texts: std::slice::from_ref(text),
+        source,
+        target,
+        format,
+        split: Split::Sentences,
+        n_best,
+    };
+    let mut answers = answer(&shared, &caller, &asked).await?;
+    let answer = answers.pop().ok_or(ApiError::Internal)?;
+    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
+    let reply = TranslateReply {
+        code: StatusCode::OK.as_u16(),
+        id: since_1970.map_or(0, |it| it.as_millis() as u64),
+        data: answer.text,
+        alternatives: answer.alternatives,
+        source_lang: answer.source.to_ascii_uppercase(),
+        target_lang: target.to_owned(),
+        method: "Free",
+    };
+    Ok((doubtful_headers([answer.doubtful]), Json(reply)))
+}
+
+/// Rewrites the reply of an error; leaves others unchanged.
+async fn rewrite(response: Response) -> Response {
+    ApiError::rewrite(response, |error| {
+        let status = match error {
+            ApiError::MissingKey | ApiError::WrongKey => StatusCode::UNAUTHORIZED,
+            error => error.status(),
+        };
+        let body = json!({ "code": status.as_u16(), "message": error.to_string() });
+        (status, Json(body))
+    })
+}

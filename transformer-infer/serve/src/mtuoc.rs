@@ -1,0 +1,116 @@
+//! The interface of MTUOC, for programs that use it.
+
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::routing::post;
+use axum::{Json, Router};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::{OpenApi, ToSchema};
+
+use crate::http::{ApiError, ErrorBody, KeyPlace, guarded};
+use crate::models::Selection;
+use crate::parameters::{Parameters, admitted, text};
+use crate::state::Shared;
+use crate::translate::{TextFormat, TranslateOptions, translate_texts};
+
+#[derive(OpenApi)]
+#[openapi(paths(translate))]
+struct Paths;
+
+/// Returns the path of the interface, with its limits.
+pub(crate) fn router(shared: &Arc<Shared>) -> Router<Arc<Shared>> {
+    let router = Router::new()
+        .route("/mtuoc/translate", post(translate))
+        .method_not_allowed_fallback(async || ApiError::Method);
+    guarded(router, shared, KeyPlace::HeadElseParameters)
+}
+
+/// Returns the description of the interface.
+pub(crate) fn openapi() -> utoipa::openapi::OpenApi {
+    Paths::openapi()
+}
+
+/// A segment to translate. Fields may also be in the address.
+#[derive(Debug, Deserialize, ToSchema)]
+#[schema(as = mtuoc::TranslateRequest)]
+#[serde(rename_all = "camelCase")]
+struct TranslateRequest {
+    /// A number or a text, which the reply repeats.
+    #[serde(default)]
+    #[schema(value_type = Object)]
+    id: Value,
+    /// The text.
+    #[serde(default, deserialize_with = "text")]
+    #[schema(required, nullable = false)]
+    src: Option<String>,
+    /// The code of the source language. Default: the only one.
+    #[serde(default, deserialize_with = "text")]
+    src_lang: Option<String>,
+    /// The code of the target language. Default: the only one.
+    #[serde(default, deserialize_with = "text")]
+    tgt_lang: Option<String>,
+    /// The key, if the server requires one.
+    #[serde(default, deserialize_with = "text")]
+    key: Option<String>,
+}
+
+impl Parameters for TranslateRequest {
+    fn key(&self) -> Option<&str> {
+        self.key.as_deref()
+    }
+}
+
+/// The translation of a segment.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = mtuoc::TranslateReply)]
+struct TranslateReply {
+    /// That of the request.
+    #[schema(value_type = Object)]
+    id: Value,
+    src: String,
+    /// The name of the model.
+    system_name: String,
+    tgt: String,
+    /// Always empty.
+    alternate_translations: Vec<String>,
+}
+
+/// Translates a segment.
+#[utoipa::path(
+    post,
+    path = "/mtuoc/translate",
+    tag = "MTUOC",
+    request_body = TranslateRequest,
+    responses(
+        (status = 200, description = "The translation", body = TranslateReply),
+        (status = 400, description = "A field is missing or not valid", body = ErrorBody),
+        (status = 401, description = "The API key is missing", body = ErrorBody),
+        (status = 429, description = "Too many requests; see Retry-After", body = ErrorBody),
+    )
+)]
+async fn translate(
+    State(shared): State<Arc<Shared>>,
+    request: Request,
+) -> Result<Json<TranslateReply>, ApiError> {
+    let place = KeyPlace::HeadElseParameters;
+    let (caller, segment): (_, TranslateRequest) = admitted(&shared, request, place).await?;
+    let src = segment.src.unwrap_or_default();
+    let selection = Selection {
+        model: None,
+        source: segment.src_lang.as_deref(),
+        target: segment.tgt_lang.as_deref(),
+    };
+    let route = shared.models()?.route(selection).await?;
+    let (texts, options) = (vec![src.clone()], TranslateOptions::default());
+    let translations =
+        translate_texts(&shared, &route, texts, TextFormat::Text, &options, &caller).await?;
+    Ok(Json(TranslateReply {
+        id: segment.id,
+        src,
+        system_name: route.name(),
+        tgt: translations.into_iter().map(|it| it.text).collect(),
+        alternate_translations: Vec::new(),
+    }))
+}
