@@ -140,6 +140,7 @@ pub(crate) async fn observe(
         method: method(request.method()),
         route: route.map_or_else(|| "other".to_owned(), |route| route.as_str().to_owned()),
         client: client.clone(),
+        trace: Trace::of(request.headers()),
         is_answered: false,
     };
     request.extensions_mut().insert(client);
@@ -158,6 +159,7 @@ struct Observation {
     method: &'static str,
     route: String,
     client: Client,
+    trace: Option<Trace>,
     is_answered: bool,
 }
 
@@ -173,8 +175,10 @@ impl Observation {
             metrics.refused(reason);
         }
         let Client { address, id, .. } = &self.client;
+        let trace = self.trace.as_ref();
         tracing::info!(
-            %id, client = %address, method = self.method, route = self.route, status, reason,
+            %id, trace_id = trace.map(|it| &*it.trace_id), span_id = trace.map(|it| &*it.span_id),
+            client = %address, method = self.method, route = self.route, status, reason,
             milliseconds = time.as_millis() as u64, "answered"
         );
     }
@@ -185,11 +189,45 @@ impl Drop for Observation {
         if !self.is_answered {
             self.shared.metrics.hang_ups.inc();
             let Client { address, id, .. } = &self.client;
+            let trace = self.trace.as_ref();
             tracing::info!(
-                %id, client = %address, method = self.method, route = self.route,
+                %id, trace_id = trace.map(|it| &*it.trace_id), span_id = trace.map(|it| &*it.span_id),
+                client = %address, method = self.method, route = self.route,
                 milliseconds = self.start.elapsed().as_millis() as u64, "the client hung up"
             );
         }
+    }
+}
+
+/// The caller's trace and span, of the header `traceparent` (W3C Trace Context), as OpenTelemetry sends it.
+#[derive(Debug, PartialEq, Eq)]
+struct Trace {
+    trace_id: String,
+    span_id: String,
+}
+
+impl Trace {
+    /// Reads the header; `None` if it is absent, repeated or wrong.
+    fn of(headers: &HeaderMap) -> Option<Self> {
+        let mut values = headers.get_all("traceparent").into_iter();
+        let value = values.next().filter(|_| values.next().is_none())?;
+        let mut fields = value.to_str().ok()?.split('-');
+        let mut hex = |len: usize| {
+            let is_hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+            let field = fields.next()?;
+            (field.len() == len && field.bytes().all(is_hex)).then_some(field)
+        };
+        let (version, trace_id, span_id, _) = (hex(2)?, hex(32)?, hex(16)?, hex(2)?);
+        let is_zero = |id: &str| id.bytes().all(|byte| byte == b'0');
+        // Later versions may have further fields.
+        let is_right = match version {
+            "00" => fields.next().is_none(),
+            version => version != "ff",
+        };
+        (is_right && !is_zero(trace_id) && !is_zero(span_id)).then(|| Self {
+            trace_id: trace_id.to_owned(),
+            span_id: span_id.to_owned(),
+        })
     }
 }
 
@@ -235,6 +273,45 @@ mod tests {
         let trusted = ["127.0.0.1", "10.0.0.0/8"].map(|it| it.parse().expect("it is a range"));
         let peer = peer.parse().expect("it is an address");
         super::forwarded(peer, &headers, &trusted).to_string()
+    }
+
+    fn trace(values: &[&str]) -> Option<Trace> {
+        let mut headers = HeaderMap::new();
+        for value in values {
+            headers.append("traceparent", value.parse().expect("it is a header"));
+        }
+        Trace::of(&headers)
+    }
+
+    /// The examples of W3C Trace Context.
+    #[test]
+    fn the_trace_of_the_caller_is_read() {
+        let expected = Trace {
+            trace_id: "4bf92f3577b34da6a3ce929d0e0e4736".to_owned(),
+            span_id: "00f067aa0ba902b7".to_owned(),
+        };
+        let value = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+        assert_eq!(trace(&[value]).as_ref(), Some(&expected));
+        let later =
+            "cc-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-what-the-future-brings";
+        assert_eq!(trace(&[later]), Some(expected));
+        assert_eq!(trace(&[value, value]), None);
+    }
+
+    #[test]
+    fn a_trace_in_another_form_is_ignored() {
+        for value in [
+            "",
+            "00-00000000000000000000000000000000-00f067aa0ba902b7-01",
+            "00-4bf92f3577b34da6a3ce929d0e0e4736-0000000000000000-01",
+            "ff-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+            "00-4BF92F3577B34DA6A3CE929D0E0E4736-00f067aa0ba902b7-01",
+            "00-4bf92f3577b34da6a3ce929d0e0e473-00f067aa0ba902b7-01",
+            "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7",
+            "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-more",
+        ] {
+            assert_eq!(trace(&[value]), None, "{value}");
+        }
     }
 
     #[test]
