@@ -45,23 +45,32 @@ enum Command {
 
 fn main() -> ExitCode {
     allocator::return_freed_memory();
-    let command = Cli::command();
+    let program = Cli::command();
     #[cfg(feature = "serve")]
-    let command = command.mut_subcommand("serve", Serve::with_environment);
-    let cli: Cli = match parse_arguments_of(command) {
+    let program = match Serve::with_settings(program) {
+        Ok(program) => program,
+        Err(error) => return failed(&error),
+    };
+    let cli: Cli = match parse_arguments_of(program.clone()) {
         Ok(cli) => cli,
         Err(exit_code) => return exit_code,
     };
-    let result = run(cli.command);
+    let result = match cli.command {
+        #[cfg(feature = "serve")]
+        Command::Serve(serve) if serve.print_config => Serve::print_config(&program),
+        command => run(command),
+    };
     match result.and_then(|()| Ok(check_output()?)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if error.is_broken_pipe() => ExitCode::SUCCESS,
-        Err(error) => {
-            // If standard error is closed, the error cannot be reported.
-            let _ = writeln!(io::stderr(), "error: {}", one_line(&error));
-            error.exit_code()
-        }
+        Err(error) => failed(&error),
     }
+}
+
+fn failed(error: &CommandError) -> ExitCode {
+    // If standard error is closed, the error cannot be reported.
+    let _ = writeln!(io::stderr(), "error: {}", one_line(error));
+    error.exit_code()
 }
 
 fn run(command: Command) -> Result<(), CommandError> {

@@ -85,6 +85,14 @@ pub(crate) enum CommandError {
         /// The counterpart that a line lacks.
         counterpart: &'static str,
     },
+    /// The file of `--config` cannot be read.
+    #[cfg(feature = "serve")]
+    #[error("cannot read `{}`, the file of `--config`; check its path and permissions", path.display())]
+    ReadConfig { path: PathBuf, source: io::Error },
+    /// The file of `--config` has a wrong key or value.
+    #[cfg(feature = "serve")]
+    #[error("`{}`: {problem}", path.display())]
+    Config { path: PathBuf, problem: String },
     #[error("`--calibrate` is for `--format bergamot` only; leave it out")]
     CalibrateFormat,
     #[error("`{}` was replaced while its shortlist was learned; run the command again", path.display())]
@@ -240,6 +248,8 @@ impl CommandError {
             | Self::FormatFlag { .. }
             | Self::Protection(_)
             | Self::OutIsInput { .. } => ExitCode::from(2),
+            #[cfg(feature = "serve")]
+            Self::Config { .. } => ExitCode::from(2),
             Self::Translator(TranslatorError::NoLayer { .. } | TranslatorError::NoHead { .. })
             | Self::Picture(PictureError::Ending { .. })
             | Self::Reduce(

@@ -3,6 +3,8 @@
 mod attention;
 mod bleu;
 mod compare;
+#[cfg(feature = "serve")]
+mod config_file;
 mod error;
 mod evaluate;
 mod export;

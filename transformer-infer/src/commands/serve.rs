@@ -15,6 +15,7 @@ use transformer_core::device;
 use transformer_core::text::LanguageCode;
 use transformer_infer::serve::{Limits, Network, ServeError, ServeOptions, Server, os_signals};
 
+use crate::commands::config_file::{self, with_config_file};
 use crate::commands::{CommandError, SpeedFlags, at_least_one};
 
 /// Maximum number of threads that answer requests; they wait for the threads that translate.
@@ -26,10 +27,16 @@ const MAX_THREADS: usize = 4;
 /// folder, or of the link to it, and the languages of its manifest. SIGHUP reloads the models and the API keys. SIGTERM
 /// and SIGINT end the server after the requests that have arrived are answered; a second signal ends it at once.
 /// Environment variables set flags that are not given: `TRANSFORMER_SERVE_MAX_CHARS` sets `--max-chars`. The values of
-/// a repeated flag are separated by commas. docs/serving.md describes the interfaces.
+/// a repeated flag are separated by commas. A file in TOML sets the others (`--config`). docs/serving.md describes the interfaces.
 #[derive(Debug, Args)]
 #[command(name = "serve")]
 pub(crate) struct Serve {
+    /// File in TOML with values for flags that are not given, such as `max-chars = 5000` [default: none].
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Print all settings in the format of --config, and end.
+    #[arg(long)]
+    pub(crate) print_config: bool,
     /// Directory of a model, or of the training run that trained it; for several models, give it several times.
     #[arg(long, value_name = "DIR")]
     model: Vec<PathBuf>,
@@ -80,10 +87,16 @@ pub(crate) struct Serve {
 }
 
 impl Serve {
+    /// Lets the file of `--config` and environment variables set the flags of the command in a program.
+    pub(crate) fn with_settings(program: Command) -> Result<Command, CommandError> {
+        let program = with_config_file(program, "serve", "TRANSFORMER_SERVE_CONFIG")?;
+        Ok(program.mut_subcommand("serve", Self::with_environment))
+    }
+
     /// Lets environment variables set the flags.
     fn with_environment(command: Command) -> Command {
         command.mut_args(|arg| {
-            let Some(flag) = arg.get_long() else {
+            let Some(flag) = arg.get_long().filter(|flag| *flag != "print-config") else {
                 return arg;
             };
             let name = format!("TRANSFORMER_SERVE_{}", flag.replace('-', "_")).to_uppercase();
@@ -95,6 +108,12 @@ impl Serve {
                 false => arg,
             }
         })
+    }
+
+    /// Prints the settings of the command in a program that has parsed its arguments.
+    pub(crate) fn print_config(program: &Command) -> Result<(), CommandError> {
+        let settings = config_file::written(program, "serve");
+        write!(io::stdout(), "{settings}").map_err(CommandError::output)
     }
 
     /// Serves until a signal ends it.

@@ -2,6 +2,7 @@
 
 mod attention;
 mod client;
+mod config_file;
 mod connections;
 mod fuzz;
 mod keys;

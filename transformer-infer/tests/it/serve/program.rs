@@ -12,7 +12,7 @@ use super::client::{call, post};
 use super::running::Models;
 
 /// Returns the program, with none of the environment variables that set its flags.
-fn program() -> Command {
+pub(super) fn program() -> Command {
     without_flags(Command::new(env!("CARGO_BIN_EXE_transformer-infer")))
 }
 
@@ -39,7 +39,7 @@ fn start(mut command: Command, model: &Path, flags: &[&str]) -> (Child, SocketAd
 }
 
 /// Starts a complete command, and returns it with its address.
-fn spawn(mut command: Command) -> (Child, SocketAddr) {
+pub(super) fn spawn(mut command: Command) -> (Child, SocketAddr) {
     let mut child = command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
