@@ -262,3 +262,37 @@ fn a_broken_folder_is_left_out_at_the_start() {
     let names: Vec<&Value> = listed["data"].as_array().into_iter().flatten().collect();
     assert_eq!(names.len(), 1, "{listed}");
 }
+
+#[test]
+fn the_dashboard_shows_metrics_that_the_server_has() {
+    let models = Models::new();
+    write(&models, "en", "de");
+    let server = Running::ready(folder(&models, None));
+    // Metrics with labels are there after the first event.
+    assert_eq!(model(&server, "en", "de"), "en-de");
+    server.post("/v1/translate", &json!({ "text": "a".repeat(200_000) }));
+    server.signal(ServerSignal::Reload);
+    server.wait("the models are read again", |server| {
+        server.metric("reloads_total{result=\"ok\"}") > 0.0
+    });
+    let (_, metrics) = server.look("/metrics");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/deploy/grafana.json");
+    let dashboard = fs::read_to_string(path).expect("it is in the repository");
+    let dashboard: Value = serde_json::from_str(&dashboard).expect("it is JSON");
+    let panels = dashboard["panels"].as_array().into_iter().flatten();
+    let targets = panels.flat_map(|panel| panel["targets"].as_array().into_iter().flatten());
+    let mut n_names = 0;
+    for target in targets {
+        let query = target["expr"].as_str().expect("a target has a query");
+        let words = query.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        for name in words.filter(|word| word.starts_with("transformer_")) {
+            n_names += 1;
+            let has = |line: &str| {
+                line.strip_prefix(name)
+                    .is_some_and(|it| it.starts_with(['{', ' ']))
+            };
+            assert!(metrics.lines().any(has), "{name} is not in {metrics}");
+        }
+    }
+    assert!(n_names >= 10, "{n_names} names of metrics");
+}
