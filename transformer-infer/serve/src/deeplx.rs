@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::middleware::map_response;
 use axum::response::Response;
 use axum::routing::post;
@@ -19,6 +20,9 @@ use crate::http::{ApiError, KeyPlace, doubtful_headers, guarded};
 use crate::languages::{Asked, AskedFormat, answer};
 use crate::parameters::{Parameters, admitted, text};
 use crate::state::Shared;
+
+/// The refusal of a request without a text, for which DeepLX has a status of its own.
+const NO_TEXT: &str = "No text to translate";
 
 /// Number of translations: DeepLX has no parameter for it.
 const N_BEST: usize = 4;
@@ -91,23 +95,30 @@ struct TranslateReply {
     post,
     path = "/deeplx/translate",
     tag = "DeepLX",
+    params(("token" = Option<String>, Query, description = "The key, if the server requires one")),
     request_body = TranslateRequest,
     responses(
         (status = 200, description = "The translation", body = TranslateReply),
         (status = 400, description = "A parameter is missing or not valid"),
         (status = 401, description = "The API key is missing or not valid"),
+        (status = 404, description = "There is no text"),
+        (status = 413, description = "The text is too long"),
         (status = 429, description = "Too many requests; see Retry-After"),
+        (status = 503, description = "The models are not loaded, or the translation takes too long"),
     )
 )]
 async fn translate(
     State(shared): State<Arc<Shared>>,
-    request: Request,
+    mut request: Request,
 ) -> Result<(HeaderMap, Json<TranslateReply>), ApiError> {
+    // DeepLX reads every body as JSON.
+    let json = HeaderValue::from_static("application/json");
+    request.headers_mut().insert(CONTENT_TYPE, json);
     let place = KeyPlace::HeadElseParameters;
     let (caller, parameters): (_, TranslateRequest) = admitted(&shared, request, place).await?;
-    let missing = |text| ApiError::request(text);
+    let missing = |problem| ApiError::request(problem);
     let text = parameters.text.as_ref();
-    let text = text.ok_or_else(|| missing("No text to translate"))?;
+    let text = text.ok_or_else(|| missing(NO_TEXT))?;
     let target = parameters.target_lang.as_deref();
     let target = target.ok_or_else(|| missing("target_lang is required"))?;
     let source = parameters.source_lang.as_deref();
@@ -150,6 +161,7 @@ async fn rewrite(response: Response) -> Response {
     ApiError::rewrite(response, |error| {
         let status = match error {
             ApiError::MissingKey | ApiError::WrongKey => StatusCode::UNAUTHORIZED,
+            ApiError::Request { text } if text == NO_TEXT => StatusCode::NOT_FOUND,
             error => error.status(),
         };
         let body = json!({ "code": status.as_u16(), "message": error.to_string() });

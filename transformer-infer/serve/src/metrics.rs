@@ -1,5 +1,6 @@
 //! Metrics of the server, in the text format of Prometheus.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
@@ -137,13 +138,18 @@ impl Metrics {
     }
 
     /// Writes all metrics, with those of the models, in the text format of OpenMetrics.
-    pub(crate) fn encode(&self, n_in_flight: usize, models: &[(String, SchedulerStats)]) -> String {
+    pub(crate) fn encode(
+        &self,
+        n_in_flight: usize,
+        models: &BTreeMap<String, ModelStats>,
+    ) -> String {
         let mut now = Registry::with_prefix(PREFIX);
         let in_flight = Gauge::<i64>::default();
         in_flight.set(i64::try_from(n_in_flight).unwrap_or(i64::MAX));
         now.register("in_flight_requests", "Requests in progress", in_flight);
         let loaded = Gauge::<i64>::default();
-        loaded.set(i64::try_from(models.len()).unwrap_or(i64::MAX));
+        let n_loaded = models.values().map(|it| it.n_loaded).sum();
+        loaded.set(n_loaded);
         now.register("loaded_models", "Models in memory", loaded);
         of_models(&mut now, models);
         let mut text = String::new();
@@ -153,6 +159,49 @@ impl Metrics {
         let _ = encode_eof(&mut text);
         text
     }
+}
+
+/// The statistics of the models of a name: those in memory, and the totals of those that were dropped.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ModelStats {
+    /// Number of models in memory: one, or two while requests finish with an older one.
+    n_loaded: i64,
+    stats: SchedulerStats,
+}
+
+impl ModelStats {
+    /// Returns the statistics of models that were dropped.
+    pub(crate) fn of_dropped(totals: SchedulerTotals) -> Self {
+        let mut all = Self::default();
+        all.stats.totals = totals;
+        all
+    }
+
+    /// Adds a model in memory.
+    pub(crate) fn add(&mut self, other: &SchedulerStats) {
+        self.n_loaded += 1;
+        let stats = &mut self.stats;
+        stats.n_queued_lines += other.n_queued_lines;
+        stats.n_queued_tokens += other.n_queued_tokens;
+        stats.n_running_lines += other.n_running_lines;
+        stats.n_running_rows += other.n_running_rows;
+        add_totals(&mut stats.totals, &other.totals);
+    }
+}
+
+/// Adds the totals of another scheduler.
+pub(crate) fn add_totals(totals: &mut SchedulerTotals, other: &SchedulerTotals) {
+    totals.n_translated += other.n_translated;
+    totals.n_failed += other.n_failed;
+    totals.n_src_tokens += other.n_src_tokens;
+    totals.n_tgt_tokens += other.n_tgt_tokens;
+    totals.n_steps += other.n_steps;
+    totals.n_row_steps += other.n_row_steps;
+    for (n_steps, others) in totals.steps_by_rows.iter_mut().zip(other.steps_by_rows) {
+        *n_steps += others;
+    }
+    totals.encoding += other.encoding;
+    totals.decoding += other.decoding;
 }
 
 /// A metric: its name, its description, and its value.
@@ -228,11 +277,12 @@ impl EncodeMetric for StepRows {
 }
 
 /// Adds the metrics of models, given with their names, to a registry.
-fn of_models(registry: &mut Registry, models: &[(String, SchedulerStats)]) {
+fn of_models(registry: &mut Registry, models: &BTreeMap<String, ModelStats>) {
     let label = |name: &str| [("model", name.to_owned())];
     for (name, help, value) in GAUGES {
         let family = Family::<Labels<1>, Gauge>::default();
-        for (model, stats) in models {
+        let loaded = models.iter().filter(|(_, it)| it.n_loaded > 0);
+        for (model, ModelStats { stats, .. }) in loaded {
             let value = i64::try_from(value(stats)).unwrap_or(i64::MAX);
             family.get_or_create(&label(model)).set(value);
         }
@@ -240,18 +290,18 @@ fn of_models(registry: &mut Registry, models: &[(String, SchedulerStats)]) {
     }
     for (name, help, value) in COUNTERS {
         let family = Family::<Labels<1>, Counter>::default();
-        for (model, stats) in models {
+        for (model, ModelStats { stats, .. }) in models {
             family.get_or_create(&label(model)).inc_by(value(stats));
         }
         registry.register(name, help, family);
     }
     let totals = models
         .iter()
-        .map(|(model, stats)| (label(model), stats.totals));
+        .map(|(model, it)| (label(model), it.stats.totals));
     let rows = StepRows(totals.collect());
     registry.register("step_rows", "Rows of a decoding step, the batch size", rows);
     let family = Family::<Labels<2>, Counter<f64, AtomicU64>>::default();
-    for (model, stats) in models {
+    for (model, ModelStats { stats, .. }) in models {
         for (stage, seconds) in STAGES {
             let [model] = label(model);
             let labels = [model, ("stage", stage.to_owned())];

@@ -1,6 +1,6 @@
 //! The interface of Microsoft's Translator, version 3, for programs that use it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use axum::extract::{RawQuery, State};
@@ -16,7 +16,7 @@ use transformer_documents::Split;
 use utoipa::{OpenApi, ToSchema};
 
 use crate::http::{ApiError, Client, KeyPlace, doubtful_headers, guarded};
-use crate::languages::{Answer, Asked, AskedFormat, Detection, answer, detector};
+use crate::languages::{Answer, Asked, AskedFormat, Detection, answer_each, detector};
 use crate::models::{LanguageNames, base_language};
 use crate::state::Shared;
 use crate::translate::check_texts;
@@ -41,12 +41,16 @@ struct Paths;
 
 /// Returns the paths of the interface, with its limits and its errors.
 pub(crate) fn router(shared: &Arc<Shared>) -> Router<Arc<Shared>> {
-    let router = Router::new()
+    let with_key = Router::new()
         .route("/microsoft/translate", post(translate))
-        .route("/microsoft/languages", get(languages))
         .route("/microsoft/detect", post(detect))
         .method_not_allowed_fallback(async || ApiError::Method);
-    guarded(router, shared, KeyPlace::HeadOrParameters).layer(map_response(rewrite))
+    let without_key = Router::new()
+        .route("/microsoft/languages", get(languages))
+        .method_not_allowed_fallback(async || ApiError::Method);
+    guarded(with_key, shared, KeyPlace::Head)
+        .merge(guarded(without_key, shared, KeyPlace::HeadOrParameters))
+        .layer(map_response(rewrite))
 }
 
 /// Returns the description of the interface.
@@ -106,9 +110,10 @@ struct Translation {
     request_body = Vec<Text>,
     responses(
         (status = 200, description = "The translations", body = Vec<Translations>),
-        (status = 400, description = "A parameter is missing or not valid"),
+        (status = 400, description = "A parameter is missing or not valid, or the texts are too long"),
         (status = 401, description = "The API key is missing or not valid"),
         (status = 429, description = "Too many requests; see Retry-After"),
+        (status = 503, description = "The models are not loaded, or the translation takes too long"),
     )
 )]
 async fn translate(
@@ -126,22 +131,22 @@ async fn translate(
         _ => return Err(refusal(71)),
     };
     let source = query.first("from").filter(|code| *code != "auto");
-    let targets: Vec<&str> = query.all("to").filter(|code| !code.is_empty()).collect();
-    if targets.is_empty() {
-        return Err(refusal(36));
-    }
+    let mut known = BTreeSet::new();
+    let targets = query.all("to").filter(|code| !code.is_empty());
+    let targets: Vec<&str> = targets.filter(|code| known.insert(*code)).collect();
+    let first = targets.first().ok_or_else(|| refusal(36))?;
+    let asked = Asked {
+        texts: &texts,
+        source,
+        target: first,
+        format,
+        split: Split::Sentences,
+        n_best: 1,
+    };
+    let answers = answer_each(&shared, &caller, &asked, &targets).await?;
     let mut all: Vec<Translations> = texts.iter().map(|_| Translations::default()).collect();
     let mut doubtful = Vec::new();
-    for target in targets {
-        let asked = Asked {
-            texts: &texts,
-            source,
-            target,
-            format: format.clone(),
-            split: Split::Sentences,
-            n_best: 1,
-        };
-        let answers = answer(&shared, &caller, &asked).await?;
+    for (target, answers) in targets.into_iter().zip(answers) {
         for (of_text, it) in all.iter_mut().zip(answers) {
             let Answer {
                 source: language,
@@ -231,7 +236,13 @@ struct Detected {
     tag = "Microsoft",
     params(("api-version" = String, Query, description = "`3.0`")),
     request_body = Vec<Text>,
-    responses((status = 200, description = "The languages", body = Vec<Detected>))
+    responses(
+        (status = 200, description = "The languages", body = Vec<Detected>),
+        (status = 400, description = "A parameter is missing or not valid, or the texts are too long"),
+        (status = 401, description = "The API key is missing or not valid"),
+        (status = 429, description = "Too many requests; see Retry-After"),
+        (status = 503, description = "The models are not loaded"),
+    )
 )]
 async fn detect(
     State(shared): State<Arc<Shared>>,

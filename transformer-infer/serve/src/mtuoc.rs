@@ -13,7 +13,7 @@ use crate::http::{ApiError, ErrorBody, KeyPlace, guarded};
 use crate::models::Selection;
 use crate::parameters::{Parameters, admitted, text};
 use crate::state::Shared;
-use crate::translate::{TextFormat, TranslateOptions, translate_texts};
+use crate::translate::{TextFormat, TranslateOptions, check_texts, translate_texts};
 
 #[derive(OpenApi)]
 #[openapi(paths(translate))]
@@ -82,12 +82,20 @@ struct TranslateReply {
     post,
     path = "/mtuoc/translate",
     tag = "MTUOC",
+    params(
+        ("srcLang" = Option<String>, Query, description = "As in the body"),
+        ("tgtLang" = Option<String>, Query, description = "As in the body"),
+        ("key" = Option<String>, Query, description = "As in the body"),
+    ),
     request_body = TranslateRequest,
     responses(
         (status = 200, description = "The translation", body = TranslateReply),
         (status = 400, description = "A field is missing or not valid", body = ErrorBody),
         (status = 401, description = "The API key is missing", body = ErrorBody),
+        (status = 403, description = "The API key is not valid", body = ErrorBody),
+        (status = 413, description = "The text is too long", body = ErrorBody),
         (status = 429, description = "Too many requests; see Retry-After", body = ErrorBody),
+        (status = 503, description = "The models are not loaded, or the translation takes too long", body = ErrorBody),
     )
 )]
 async fn translate(
@@ -96,7 +104,10 @@ async fn translate(
 ) -> Result<Json<TranslateReply>, ApiError> {
     let place = KeyPlace::HeadElseParameters;
     let (caller, segment): (_, TranslateRequest) = admitted(&shared, request, place).await?;
-    let src = segment.src.unwrap_or_default();
+    let src = segment
+        .src
+        .ok_or_else(|| ApiError::request("`src` is required"))?;
+    check_texts(&shared, &[&src], &caller)?;
     let selection = Selection {
         model: None,
         source: segment.src_lang.as_deref(),
@@ -104,8 +115,7 @@ async fn translate(
     };
     let route = shared.models()?.route(selection).await?;
     let (texts, options) = (vec![src.clone()], TranslateOptions::default());
-    let translations =
-        translate_texts(&shared, &route, texts, TextFormat::Text, &options, &caller).await?;
+    let translations = translate_texts(&route, texts, TextFormat::Text, &options, &caller).await?;
     Ok(Json(TranslateReply {
         id: segment.id,
         src,

@@ -22,7 +22,7 @@ use crate::http::{ApiError, Client, KeyPlace, guarded};
 use crate::languages::{Asked, AskedFormat, answer};
 use crate::models::{Models, Selection};
 use crate::state::{Caller, Shared};
-use crate::translate::{TextFormat, TranslateOptions, translate_texts};
+use crate::translate::{TextFormat, TranslateOptions, check_texts, translate_texts};
 use crate::v1::JsonBody;
 
 #[derive(OpenApi)]
@@ -200,14 +200,15 @@ async fn translations(
         model: Some(model),
         ..Selection::default()
     };
+    let text = [text];
+    check_texts(shared, &text, caller)?;
     let route = models.route(selection).await?;
     let options = TranslateOptions {
         n_best,
         ..TranslateOptions::default()
     };
-    let texts = vec![text];
     let translated =
-        translate_texts(shared, &route, texts, TextFormat::Text, &options, caller).await?;
+        translate_texts(&route, text.into(), TextFormat::Text, &options, caller).await?;
     let translations = translated.iter();
     Ok(translations
         .flat_map(|it| (0..n_best).map_while(|n| it.alternative(n)))

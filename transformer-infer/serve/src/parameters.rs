@@ -12,13 +12,19 @@ use serde_json::{Map, Value};
 use crate::http::{ApiError, Client, KeyPlace};
 use crate::state::{Caller, Shared};
 
-/// The names of the key in all interfaces.
-const KEYS: [&str; 4] = ["auth_key", "api_key", "key", "token"];
+/// Returns the names of the key in the interface with a path: those of DeepLX, or of all others.
+fn key_names(uri: &Uri) -> &'static [&'static str] {
+    match uri.path().starts_with("/deeplx/") {
+        true => &["token"],
+        false => &["auth_key", "api_key", "key"],
+    }
+}
 
 /// Returns the key among the parameters in the query, if any.
 pub(crate) fn key_in_query(uri: &Uri) -> Option<String> {
+    let names = key_names(uri);
     let mut pairs = form_urlencoded::parse(uri.query()?.as_bytes());
-    let key = pairs.find(|(name, value)| KEYS.contains(&&**name) && !value.is_empty());
+    let key = pairs.find(|(name, value)| names.contains(&&**name) && !value.is_empty());
     key.map(|(_, value)| value.into_owned())
 }
 
@@ -43,8 +49,9 @@ pub(crate) async fn admitted<P: Parameters>(
 ) -> Result<(Caller, P), ApiError> {
     let (mut parts, body) = request.into_parts();
     let Ok(client) = Client::from_request_parts(&mut parts, &()).await;
+    let names = key_names(&parts.uri);
     let fields = Fields::of(Request::from_parts(parts, body)).await?;
-    let of_fields = fields.key();
+    let of_fields = fields.key(names);
     let parsed = fields.parse::<P>();
     let key = parsed.as_ref().map_or(of_fields.as_deref(), P::key);
     let in_head = client.key.as_deref();
@@ -204,10 +211,11 @@ impl Fields {
         }
     }
 
-    /// Returns the key, by the names of all interfaces.
-    fn key(&self) -> Option<String> {
-        KEYS.into_iter()
-            .find_map(|name| text(self.values.get(name)?).ok()?)
+    /// Returns the key, by its names.
+    fn key(&self, names: &[&str]) -> Option<String> {
+        names
+            .iter()
+            .find_map(|name| text(self.values.get(*name)?).ok()?)
     }
 
     /// Parses the fields.

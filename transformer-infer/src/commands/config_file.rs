@@ -18,13 +18,13 @@ use super::CommandError;
 const OTHERS: [&str; 3] = ["config", "print-config", "help"];
 
 /// Makes the values of the file in `--config`, or in the environment variable, the default values of a command of the
-/// program.
+/// program, if the arguments are those of this command.
 pub(crate) fn with_config_file(
     program: Command,
     name: &'static str,
     variable: &str,
 ) -> Result<Command, CommandError> {
-    let Some(path) = config_path(&program, name).or_else(|| Some(var_os(variable)?.into())) else {
+    let Some(path) = config_path(&program, name, variable) else {
         return Ok(program);
     };
     let text = fs::read_to_string(&path).map_err(|source| CommandError::ReadConfig {
@@ -50,16 +50,20 @@ pub(crate) fn with_config_file(
     Ok(program.mut_subcommand(name, |command| command.mut_args(with_default)))
 }
 
-/// Returns the path in the arguments, whatever else is wrong with them.
-fn config_path(program: &Command, name: &str) -> Option<PathBuf> {
+/// Returns the path in the arguments, whatever else is wrong with them, or else that in the variable.
+fn config_path(program: &Command, name: &str, variable: &str) -> Option<PathBuf> {
     let lenient = program.clone().ignore_errors(true);
     let matches = lenient.try_get_matches_from(args_os()).ok()?;
     let matches = matches.subcommand_matches(name)?;
-    matches.get_one::<PathBuf>("config").cloned()
+    let given = matches.get_one::<PathBuf>("config").cloned();
+    let of_variable = || var_os(variable).filter(|path| !path.is_empty());
+    given.or_else(|| Some(of_variable()?.into()))
 }
 
 /// Checks the keys and values, as if they were given as flags.
 fn check(command: Command, table: &Table) -> Result<(), String> {
+    let flags = command.get_arguments().filter_map(Arg::get_long);
+    let flags: Vec<String> = flags.map(str::to_owned).collect();
     let mut arguments: Vec<OsString> = Vec::new();
     for (key, value) in table {
         if OTHERS.contains(&key.as_str()) {
@@ -74,7 +78,12 @@ fn check(command: Command, table: &Table) -> Result<(), String> {
         }
     }
     let parsed = command.no_binary_name(true).try_get_matches_from(arguments);
-    parsed.map(|_| ()).map_err(|error| problem(&error))
+    parsed.map_err(|error| problem(&error))?;
+    // As an argument, a key such as `model=a` is another flag and a value.
+    match table.keys().find(|key| !flags.contains(key)) {
+        Some(key) => Err(unknown(key)),
+        None => Ok(()),
+    }
 }
 
 /// Returns an error of clap in the words of the file.
@@ -83,21 +92,23 @@ fn problem(error: &clap::Error) -> String {
         Some(ContextValue::String(text)) => Some(text.trim_start_matches("--")),
         _ => None,
     };
-    let unknown =
+    let given =
         text(ContextKind::InvalidArg).filter(|_| error.kind() == ErrorKind::UnknownArgument);
-    match (unknown, text(ContextKind::SuggestedArg)) {
-        (Some(unknown), Some(nearest)) => {
-            format!("`{unknown}` is unknown; did you mean `{nearest}`?")
+    match (given, text(ContextKind::SuggestedArg)) {
+        (Some(given), Some(nearest)) => {
+            format!("`{given}` is unknown; did you mean `{nearest}`?")
         }
-        (Some(unknown), None) => {
-            format!("`{unknown}` is unknown; `serve --print-config` prints the settings")
-        }
+        (Some(given), None) => unknown(given),
         _ => {
             let message = error.to_string();
             let line = message.lines().next().unwrap_or_default();
             line.trim_start_matches("error: ").to_owned()
         }
     }
+}
+
+fn unknown(key: &str) -> String {
+    format!("`{key}` is unknown; `serve --print-config` prints the settings")
 }
 
 /// Returns the values of a key as flags take them.
@@ -143,8 +154,9 @@ pub(crate) fn written(program: &Command, name: &str) -> String {
 fn value_of(arg: &Arg, text: &str) -> Value {
     match arg.get_action() {
         ArgAction::SetTrue => Value::Boolean(text == "true"),
-        _ => text
-            .parse()
-            .map_or_else(|_| Value::String(text.to_owned()), Value::Integer),
+        _ => match text.parse::<i64>() {
+            Ok(number) if number.to_string() == text => Value::Integer(number),
+            _ => Value::String(text.to_owned()),
+        },
     }
 }

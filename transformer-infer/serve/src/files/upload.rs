@@ -1,13 +1,14 @@
 //! [`Upload`]: a file to translate, after every possible check in advance.
 
 use std::io::Cursor;
+use std::sync::Arc;
 
 use axum::body::Bytes;
 
 use super::PendingFile;
 use crate::http::ApiError;
 use crate::languages::{detector, without_tags};
-use crate::models::{Models, Route, Selection};
+use crate::models::{Choice, Models, Selection};
 use crate::parameters::UploadedFile;
 use crate::state::{Caller, Shared};
 use crate::translate::{
@@ -29,8 +30,9 @@ pub(crate) struct Upload {
     pub(crate) n_chars: usize,
     bytes: Bytes,
     format: Format,
-    /// The models; `None` if the file is already in the target language.
-    route: Option<Route>,
+    /// Those of the models that translate; none if the file is already in the target language.
+    choices: Vec<Choice>,
+    models: Arc<Models>,
 }
 
 impl Upload {
@@ -62,31 +64,34 @@ impl Upload {
         };
         check_texts(shared, &[&text], caller)?;
         let models = shared.models()?;
-        let target = models.language(target)?.as_str();
+        let target = models.language(target)?.to_string();
         let source = match source {
             Some(source) => models.language(source)?.as_str().to_owned(),
             None => detected(&models, &text)?,
         };
-        let route = match source == target {
-            true => None,
+        let choices = match source == target {
+            true => Vec::new(),
             false => {
                 let selection = Selection {
                     source: Some(&source),
-                    target: Some(target),
+                    target: Some(&target),
                     ..Selection::default()
                 };
-                Some(models.route(selection).await?)
+                models.choose(selection)?
             }
         };
-        if let Some(route) = &route {
-            check_room(route.first(), caller.id, 0)?;
+        // A model that is not in memory has room. It is loaded once the file is accepted.
+        let loaded = choices.first().and_then(|it| models.pool.loaded(it));
+        if let Some(served) = loaded {
+            check_room(&served, caller.id, 0)?;
         }
         Ok(Self {
             name: format!("{}_{target}.{}", plain(stem), plain(extension)),
             n_chars: text.chars().count(),
             bytes: file.bytes.clone(),
             format,
-            route,
+            choices,
+            models,
         })
     }
 
@@ -96,17 +101,15 @@ impl Upload {
         caller: &Caller,
         accepted: &PendingFile,
     ) -> Result<TranslatedFile, ApiError> {
-        match self.route {
-            Some(route) => {
-                let (options, caller) =
-                    (TranslateOptions::default(), caller.for_file(&accepted.slot));
-                translate_file(&route, self.format, self.bytes, &options, &caller).await
-            }
-            None => Ok(TranslatedFile {
+        if self.choices.is_empty() {
+            return Ok(TranslatedFile {
                 bytes: self.bytes,
                 doubtful: Doubtful::default(),
-            }),
+            });
         }
+        let route = self.models.pool.route(self.choices, true).await?;
+        let (options, caller) = (TranslateOptions::default(), caller.for_file(&accepted.slot));
+        translate_file(&route, self.format, self.bytes, &options, &caller).await
     }
 }
 

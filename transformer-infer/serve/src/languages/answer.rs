@@ -14,7 +14,8 @@ use crate::http::ApiError;
 use crate::models::{Models, Selection};
 use crate::state::{Caller, Shared};
 use crate::translate::{
-    TextFormat, TextTranslation, TranslateOptions, check_texts, translate_texts_with, translate_xml,
+    TextFormat, TextTranslation, TranslateOptions, check_texts_into, translate_texts_with,
+    translate_xml,
 };
 
 /// Translates texts, and returns an answer for each, in the same order.
@@ -25,10 +26,37 @@ pub(crate) async fn answer(
     caller: &Caller,
     asked: &Asked<'_>,
 ) -> Result<Vec<Answer>, ApiError> {
+    let mut answers = answer_each(shared, caller, asked, &[asked.target]).await?;
+    answers.pop().ok_or(ApiError::Internal)
+}
+
+/// Translates texts into each of some languages, of which that in `asked` is one. The source language is detected once.
+pub(crate) async fn answer_each(
+    shared: &Shared,
+    caller: &Caller,
+    asked: &Asked<'_>,
+    targets: &[&str],
+) -> Result<Vec<Vec<Answer>>, ApiError> {
     let models = shared.models()?;
-    check_texts(shared, asked.texts, caller)?;
+    check_texts_into(shared, asked.texts, targets.len(), caller)?;
     let sources = sources(&models, asked)?;
-    let target = models.language(asked.target)?.as_str().to_owned();
+    let targets = targets.iter().map(|target| models.language(target));
+    let targets: Vec<&LanguageCode> = targets.collect::<Result<_, _>>()?;
+    let mut all = Vec::new();
+    for target in targets {
+        all.push(into(&models, caller, asked, &sources, target.as_str()).await?);
+    }
+    Ok(all)
+}
+
+/// Translates texts into a language.
+async fn into(
+    models: &Models,
+    caller: &Caller,
+    asked: &Asked<'_>,
+    sources: &[Source],
+    target: &str,
+) -> Result<Vec<Answer>, ApiError> {
     let copy = |(source, text): (&Source, &String)| Answer {
         text: text.clone(),
         alternatives: Vec::new(),
@@ -48,7 +76,7 @@ pub(crate) async fn answer(
             .iter()
             .map(|index| asked.texts[*index].clone())
             .collect();
-        let translated = translate(&models, caller, asked, (source, &target), texts).await?;
+        let translated = translate(models, caller, asked, (source, target), texts).await?;
         for (index, text) in indices.into_iter().zip(translated) {
             answers[index].alternatives = alternatives(&text, asked.n_best);
             answers[index].text = text.text;

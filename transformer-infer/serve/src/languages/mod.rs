@@ -3,5 +3,7 @@
 mod answer;
 mod detection;
 
-pub(crate) use answer::{Answer, Asked, AskedFormat, answer, detector, pairs, without_tags};
+pub(crate) use answer::{
+    Answer, Asked, AskedFormat, answer, answer_each, detector, pairs, without_tags,
+};
 pub(crate) use detection::Detection;

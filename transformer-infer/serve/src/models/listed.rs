@@ -34,7 +34,7 @@ pub(crate) struct Listed {
 /// A model for a request.
 #[derive(Clone, Debug)]
 pub(crate) struct Choice {
-    pub(super) model: Arc<Listed>,
+    pub(crate) model: Arc<Listed>,
     /// The source and target languages that the request gives to a multilingual model.
     pub(super) given: [Option<String>; 2],
 }

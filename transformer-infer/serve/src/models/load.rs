@@ -3,7 +3,7 @@
 use std::fs;
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, available_parallelism};
 
 use burn::tensor::Device;
@@ -19,6 +19,7 @@ use utoipa::ToSchema;
 
 use super::pool::Pool;
 use super::served::Threads;
+use super::set::check_pair;
 use super::{Listed, Models};
 use crate::config::{ServeError, ServeOptions};
 
@@ -53,16 +54,20 @@ impl Loader {
             .map(|path| self.open_kept(path))
             .collect::<Result<_, _>>()?;
         self.add_found(&mut models, &[])?;
+        self.pool.retain(&models);
         Models::new(models, self.pool.clone())
+    }
+
+    /// Lets no other reload begin. What is reloaded, and takes its place, must be the newest.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, ()> {
+        self.reloading
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Loads the models with changed directories, and keeps the others. A model that cannot be loaded stays unchanged,
     /// with a line in the log. Takes seconds.
     pub(crate) fn reload(&self, old: &Models) -> Result<Reloaded, ServeError> {
-        let _reloading = self
-            .reloading
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
         let mut has_failed = false;
         let kept = old.all.iter().filter(|model| model.is_kept);
         let models = kept.map(|model| match self.changed(model) {
@@ -117,13 +122,13 @@ impl Loader {
         };
         listed.facts.precision = precisions.first().map(|it| it.name().into());
         let listed = Arc::new(listed);
-        self.pool.add(listed.clone(), threads);
+        self.pool.add(&listed, threads);
         Ok(listed)
     }
 
     /// Adds the models in the folder of models, without loading them. Models that have not changed are the `old` ones. A
-    /// model that cannot be read is left out, or stays the old one, with a line in the log. Returns whether all could be
-    /// read.
+    /// model that cannot be read is left out, or stays the old one, with a line in the log; so is one with the name or
+    /// the languages of another. Returns whether all were added.
     fn add_found(
         &self,
         models: &mut Vec<Arc<Listed>>,
@@ -147,19 +152,35 @@ impl Loader {
         for (path, listed) in paths.iter().zip(list_all(&paths)) {
             let same = |model: &&Arc<Listed>| model.path == **path && !model.is_kept;
             let known = old.iter().find(same);
-            match listed {
-                Ok(new) => models.push(match known {
-                    Some(known) if known.manifest == new.manifest => known.clone(),
-                    _ => Arc::new(new),
-                }),
-                Err(ServeError::Translator(TranslatorError::Directory(
-                    DirectoryError::NotAModel { .. },
-                ))) => {}
+            let wrong = |error: &ServeError| {
+                let (path, error) = (path.display(), one_line(error));
+                tracing::error!(%path, error, "cannot serve a model of --models-dir");
+            };
+            let model = match (listed, known) {
+                (Ok(new), Some(known))
+                    if known.manifest == new.manifest && !self.pool.is_other(known) =>
+                {
+                    known.clone()
+                }
+                (Ok(new), _) => Arc::new(new),
+                (
+                    Err(ServeError::Translator(TranslatorError::Directory(
+                        DirectoryError::NotAModel { .. },
+                    ))),
+                    _,
+                ) => continue,
+                (Err(error), known) => {
+                    is_right = false;
+                    wrong(&error);
+                    let Some(known) = known else { continue };
+                    known.clone()
+                }
+            };
+            match models.iter().try_for_each(|it| check_pair(it, &model)) {
+                Ok(()) => models.push(model),
                 Err(error) => {
                     is_right = false;
-                    let (path, error) = (path.display(), one_line(&error));
-                    tracing::error!(%path, error, "cannot read a model of --models-dir");
-                    models.extend(known.cloned());
+                    wrong(&error);
                 }
             }
         }
@@ -182,7 +203,7 @@ fn list_all(paths: &[PathBuf]) -> Vec<Result<Listed, ServeError>> {
 }
 
 /// Lists a model without loading it.
-fn listed(path: &Path) -> Result<Listed, ServeError> {
+pub(super) fn listed(path: &Path) -> Result<Listed, ServeError> {
     let directory = ModelDirectory::open_without_weights(path)?;
     Ok(Listed {
         name: name_of(path, directory.path()),
@@ -205,12 +226,8 @@ pub(super) fn open(
     let (listed, translator) = loop {
         let before = listed(path)?;
         let translator = Translator::open_ensemble(&[path], device, &options.open)?;
-        // Alignments and attention need the model in another form. Loaded now, it comes from the same files, and
-        // the first request for it does not wait.
-        let model = translator.model().map(|_| ());
         let after = listed(path)?;
         if before.manifest == after.manifest {
-            model.map_err(TranslatorError::from)?;
             break (after, translator);
         }
     };
@@ -220,7 +237,8 @@ pub(super) fn open(
         ..SchedulerOptions::default()
     };
     let scheduler = Scheduler::new(Arc::new(translator), &scheduling)?;
-    Ok((listed, Threads(Some(scheduler))))
+    let threads = Threads::new(scheduler, listed.manifest.clone());
+    Ok((listed, threads))
 }
 
 /// Returns the name of a model's folder, or of the link to it. For `RUN/model`, the name in every run, it is `RUN`.

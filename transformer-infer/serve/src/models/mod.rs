@@ -3,6 +3,7 @@
 mod language_names;
 mod listed;
 mod load;
+mod places;
 mod pool;
 mod served;
 mod set;

@@ -1,73 +1,66 @@
 //! [`Pool`]: the models in memory. A model is loaded when a request needs it, and dropped when another needs its place.
 
+use std::collections::BTreeMap;
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use burn::tensor::Device;
 use futures_util::FutureExt;
-use futures_util::future::{BoxFuture, Shared, ready};
-use tokio::sync::Notify;
+use tokio::sync::{Mutex as Turn, Notify, Semaphore};
 use tokio::task::spawn_blocking;
+use tokio::time::timeout;
 use transformer_core::text::one_line;
-use transformer_translate::scheduler::SchedulerStats;
 
-use super::load::open;
+use super::load::{listed, open};
+use super::places::{Entry, Loading, Places, in_memory};
 use super::served::{Threads, seconds_before};
 use super::{Choice, Listed, Route, Served};
 use crate::config::ServeOptions;
 use crate::http::ApiError;
-use crate::metrics::Loads;
+use crate::metrics::{Loads, ModelStats};
+
+/// Maximum number of models that are loaded at a time.
+const MAX_LOADS: usize = 4;
+
+/// Time after which a file that waits for a place queues again.
+const FILE_TURN: Duration = Duration::from_secs(5);
 
 /// The models in memory, and those that are being loaded.
 #[derive(Debug)]
 pub(crate) struct Pool {
     pub(super) options: Arc<ServeOptions>,
     pub(super) device: Device,
-    /// The models, the most recently used last.
-    entries: Mutex<Vec<Entry>>,
-    /// Wakes requests that wait for a place.
-    freed: Arc<Notify>,
+    places: Mutex<Places>,
+    /// Wakes the request that waits for a place.
+    freed: Notify,
+    /// Held by the request that waits for a place. The others queue for it in their order.
+    turn: Turn<()>,
+    /// The loads that may begin.
+    permits: Semaphore,
     loads: Loads,
-}
-
-/// The loading of a model, for all requests that wait for it.
-type Loading = Shared<BoxFuture<'static, Result<Arc<Threads>, ApiError>>>;
-
-#[derive(Debug)]
-struct Entry {
-    model: Arc<Listed>,
-    loading: Loading,
-    /// Cloned for each request with the model.
-    users: Arc<()>,
 }
 
 /// Keeps a model in memory for a request.
 #[derive(Debug)]
 pub(super) struct Use {
     user: Option<Arc<()>>,
-    freed: Arc<Notify>,
+    pool: Arc<Pool>,
 }
 
 impl Drop for Use {
     fn drop(&mut self) {
         self.user = None;
-        self.freed.notify_waiters();
+        self.pool.tidy();
     }
 }
 
-impl Entry {
-    /// Returns the scheduler, if the model is loaded.
-    fn threads(&self) -> Option<&Arc<Threads>> {
-        self.loading.peek()?.as_ref().ok()
-    }
+/// Lets other requests queue while this one waits for a place.
+struct Awaiting<'a>(&'a Pool);
 
-    fn has_failed(&self) -> bool {
-        matches!(self.loading.peek(), Some(Err(_)))
-    }
-
-    /// Returns whether the model may be dropped.
-    fn is_idle(&self) -> bool {
-        !self.model.is_kept && self.threads().is_some() && Arc::strong_count(&self.users) == 1
+impl Drop for Awaiting<'_> {
+    fn drop(&mut self) {
+        self.0.lock().awaited = None;
     }
 }
 
@@ -76,30 +69,38 @@ impl Pool {
         Self {
             options,
             device,
-            entries: Mutex::default(),
-            freed: Arc::default(),
+            places: Mutex::default(),
+            freed: Notify::new(),
+            turn: Turn::default(),
+            permits: Semaphore::new(MAX_LOADS),
             loads,
         }
     }
 
-    /// Returns the models of a request once they are in memory. Requests for the same model wait for one loading. A model
-    /// that cannot be loaded is loaded again for the next request.
+    /// Returns the models of a request, or of a file, once they are in memory. Requests for the same model wait for one
+    /// loading. A model that cannot be loaded is tried again after a pause.
     ///
-    /// If `--keep` allows no more models, and all are in use, the request waits. It gets all of its models at once, so
-    /// that two requests never wait for each other.
-    pub(super) async fn route(&self, choices: Vec<Choice>) -> Result<Route, ApiError> {
+    /// If `--keep` allows no more models, and all are in use, requests wait in their order. Each gets all of its models at
+    /// once, so that two requests never wait for each other.
+    pub(crate) async fn route(
+        self: &Arc<Self>,
+        choices: Vec<Choice>,
+        is_file: bool,
+    ) -> Result<Route, ApiError> {
         let started = loop {
-            let freed = self.freed.notified();
-            let mut freed = std::pin::pin!(freed);
-            freed.as_mut().enable();
-            match self.start(&choices) {
-                Some(started) => break started,
-                None => freed.await,
+            if let Some(started) = self.start(&choices, is_file, false) {
+                break started;
+            }
+            let in_turn = self.start_in_turn(&choices, is_file);
+            // A file lets others go before.
+            let time = if is_file { FILE_TURN } else { Duration::MAX };
+            if let Ok(started) = timeout(time, in_turn).await {
+                break started?;
             }
         };
         let mut served = Vec::new();
         for (choice, (loading, of_request)) in choices.into_iter().zip(started) {
-            let threads = loading.await?;
+            let threads = loading.await.map_err(|_| not_loaded(&choice.model))?;
             let options = self.options.clone();
             served.push(Arc::new(Served::new(choice, options, threads, of_request)?));
         }
@@ -110,125 +111,237 @@ impl Pool {
         })
     }
 
-    /// Starts to load the models that are not in memory. Returns `None` if other requests use all places.
-    fn start(&self, choices: &[Choice]) -> Option<Vec<(Loading, Use)>> {
-        let mut entries = self.lock();
-        entries.retain(|entry| !entry.has_failed());
-        let is_wanted =
-            |model: &Arc<Listed>| choices.iter().any(|it| Arc::ptr_eq(&it.model, model));
-        let mut missing: Vec<&Arc<Listed>> = choices.iter().map(|it| &it.model).collect();
-        missing.dedup_by(|a, b| Arc::ptr_eq(a, b));
-        missing.retain(|model| !entries.iter().any(|it| Arc::ptr_eq(&it.model, model)));
-        if let Some(keep) = self.options.keep
-            && !missing.is_empty()
-        {
-            let keep = keep.get().max(choices.len());
-            let n_loaded = entries.iter().filter(|it| !it.model.is_kept).count();
-            let n_over = (n_loaded + missing.len()).saturating_sub(keep);
+    /// Returns a model if it is in memory.
+    pub(crate) fn loaded(self: &Arc<Self>, choice: &Choice) -> Option<Served> {
+        let places = self.lock();
+        let entry = places.find(&choice.model)?;
+        let (threads, user) = (entry.threads()?.clone(), entry.users.clone());
+        drop(places);
+        let of_request = Use {
+            user: Some(user),
+            pool: self.clone(),
+        };
+        Served::new(choice.clone(), self.options.clone(), threads, of_request).ok()
+    }
+
+    /// Waits until it is this request's turn and there are places, and starts to load its models.
+    async fn start_in_turn(
+        self: &Arc<Self>,
+        choices: &[Choice],
+        is_file: bool,
+    ) -> Result<Vec<(Loading, Use)>, ApiError> {
+        let _turn = self.turn.lock().await;
+        self.check(choices).await?;
+        // A file may wait for hours.
+        self.lock().awaited = (!is_file).then(|| choices.to_vec());
+        let _awaiting = Awaiting(self);
+        loop {
+            let mut freed = pin!(self.freed.notified());
+            freed.as_mut().enable();
+            match self.start(choices, is_file, true) {
+                Some(started) => return Ok(started),
+                None => freed.await,
+            }
+        }
+    }
+
+    /// Checks all files but the weights of models that are not in memory: no other is dropped for a broken one.
+    async fn check(&self, choices: &[Choice]) -> Result<(), ApiError> {
+        for Choice { model, .. } in choices {
+            if self.lock().find(model).is_some() {
+                continue;
+            }
+            let (start, listing) = (Instant::now(), model.clone());
+            let work = spawn_blocking(move || match listed(&listing.path) {
+                Ok(now) => same_languages(&now, &listing),
+                Err(error) => Err(one_line(&error)),
+            });
+            if let Err(error) = work.await.map_err(|_| ApiError::Internal)? {
+                self.failed(model, &error, start);
+                let failed = in_memory(Err(Instant::now()));
+                self.lock().entries.push(Entry::new(model, failed));
+                return Err(not_loaded(model));
+            }
+        }
+        Ok(())
+    }
+
+    /// Starts to load the models that are not in memory. Returns `None` if the request has to wait for its turn, or the
+    /// first one for places that other requests use.
+    fn start(
+        self: &Arc<Self>,
+        choices: &[Choice],
+        is_file: bool,
+        is_first: bool,
+    ) -> Option<Vec<(Loading, Use)>> {
+        let mut places = self.lock();
+        places.tidy();
+        if !is_first && places.must_queue(choices) {
+            return None;
+        }
+        let mut wanted: Vec<&Arc<Listed>> = choices.iter().map(|it| &it.model).collect();
+        wanted.dedup_by(|a, b| Arc::ptr_eq(a, b));
+        let is_wanted = |model: &Arc<Listed>| wanted.iter().any(|it| Arc::ptr_eq(it, model));
+        let missing = wanted.iter().filter(|model| places.find(model).is_none());
+        let missing: Vec<&Arc<Listed>> = missing.copied().collect();
+        let mut dropped = Vec::new();
+        if let Some(keep) = self.options.keep {
+            let n_on_demand =
+                |models: &[&Arc<Listed>]| models.iter().filter(|it| !it.is_kept).count();
+            let taken = places.entries.iter().filter(|it| !it.has_failed());
+            let taken: Vec<&Arc<Listed>> = taken.map(|it| &it.model).collect();
+            let n_needed = n_on_demand(&missing);
+            let keep = keep.get().max(n_on_demand(&wanted));
+            let n_over = match n_needed {
+                0 => 0,
+                n_needed => (n_on_demand(&taken) + n_needed).saturating_sub(keep),
+            };
             let can_go = |entry: &Entry| entry.is_idle() && !is_wanted(&entry.model);
-            if entries.iter().filter(|entry| can_go(entry)).count() < n_over {
+            let n_idle = places.entries.iter().filter(|it| can_go(it)).count();
+            if n_idle < n_over || n_over > 0 && !is_first {
                 return None;
             }
             for _ in 0..n_over {
-                let oldest = entries.iter().position(can_go)?;
-                let entry = entries.remove(oldest);
-                tracing::info!(model = entry.model.name, "model dropped");
+                let oldest = places.entries.iter().position(can_go)?;
+                tracing::info!(model = places.entries[oldest].model.name, "model dropped");
+                dropped.extend(places.remove(oldest));
             }
         }
-        entries.extend(missing.into_iter().map(|model| Entry {
-            model: model.clone(),
-            loading: self.load(model),
-            users: Arc::default(),
-        }));
-        entries.sort_by_key(|entry| is_wanted(&entry.model)); // stable: the others stay in their order
+        for model in missing {
+            let loading = self.load(model, std::mem::take(&mut dropped));
+            places.entries.push(Entry::new(model, loading));
+        }
+        places.entries.sort_by_key(|entry| is_wanted(&entry.model)); // stable: the others stay in their order
         let of_choice = |choice: &Choice| {
-            let entry = entries
-                .iter()
-                .find(|it| Arc::ptr_eq(&it.model, &choice.model))?;
-            let user = Use {
-                user: Some(entry.users.clone()),
-                freed: self.freed.clone(),
-            };
-            Some((entry.loading.clone(), user))
+            let entry = places.find(&choice.model)?;
+            let user = if is_file { &entry.files } else { &entry.users };
+            Some((entry.loading.clone(), user.clone()))
         };
-        choices.iter().map(of_choice).collect()
+        let started: Option<Vec<_>> = choices.iter().map(of_choice).collect();
+        drop(places); // a dropped `Use` locks it
+        let with_use = |(loading, user)| {
+            let of_request = Use {
+                user: Some(user),
+                pool: self.clone(),
+            };
+            (loading, of_request)
+        };
+        Some(started?.into_iter().map(with_use).collect())
     }
 
-    /// Loads a model on a thread, to the end even if no request waits for it any longer.
-    fn load(&self, model: &Arc<Listed>) -> Loading {
-        let (options, device) = (self.options.clone(), self.device.clone());
-        let (model, loads, freed) = (model.clone(), self.loads.clone(), self.freed.clone());
-        let name = model.name.clone();
-        let work = spawn_blocking(move || {
-            let start = Instant::now();
-            let loaded = open(&model.path, &options, &device).map(|(now, threads)| {
-                let is_same = now.languages == model.languages && now.table == model.table;
-                is_same.then(|| Arc::new(threads))
+    /// Loads a model after those that were dropped for it are freed, to the end even if no request waits for it.
+    fn load(self: &Arc<Self>, model: &Arc<Listed>, dropped: Vec<Arc<Threads>>) -> Loading {
+        let (pool, model) = (self.clone(), model.clone());
+        let work = async move {
+            let _permit = pool.permits.acquire().await;
+            let of_thread = pool.clone();
+            let work = spawn_blocking(move || {
+                dropped.into_iter().for_each(Threads::free);
+                of_thread.open(&model)
             });
-            loads.ended(matches!(loaded, Ok(Some(_))), start.elapsed());
-            let (model, error) = match loaded {
-                Ok(Some(threads)) => {
-                    tracing::info!(model = model.name, "model loaded");
-                    return Ok(threads);
-                }
-                Ok(None) => (
-                    model,
-                    "it has other languages now; reload the server".to_owned(),
-                ),
-                Err(error) => (model, one_line(&error)),
-            };
-            tracing::error!(model = model.name, error, "cannot load the model");
-            let name = model.name.clone();
-            Err(ApiError::NotLoaded { name })
-        });
-        let loading = work.map(|loaded| loaded.unwrap_or(Err(ApiError::NotLoaded { name })));
-        let loading = loading.boxed().shared();
-        let finished = loading.clone();
+            work.await.unwrap_or_else(|_| Err(Instant::now()))
+        };
+        let loading = work.boxed().shared();
+        let (finished, pool) = (loading.clone(), self.clone());
         tokio::spawn(async move {
             let _ = finished.await;
-            freed.notify_waiters();
+            pool.tidy();
         });
         loading
     }
 
+    fn open(&self, model: &Listed) -> Result<Arc<Threads>, Instant> {
+        let start = Instant::now();
+        let loaded = open(&model.path, &self.options, &self.device);
+        let loaded = loaded.map_err(|error| one_line(&error));
+        match loaded.and_then(|(now, threads)| same_languages(&now, model).map(|()| threads)) {
+            Ok(threads) => {
+                self.loads.ended(true, start.elapsed());
+                tracing::info!(model = model.name, "model loaded");
+                Ok(Arc::new(threads))
+            }
+            Err(error) => {
+                self.failed(model, &error, start);
+                Err(Instant::now())
+            }
+        }
+    }
+
+    fn failed(&self, model: &Listed, error: &str, start: Instant) {
+        self.loads.ended(false, start.elapsed());
+        tracing::error!(model = model.name, error, "cannot load the model");
+    }
+
     /// Adds a model that is in memory.
-    pub(super) fn add(&self, model: Arc<Listed>, threads: Threads) {
-        let loading = ready(Ok(Arc::new(threads))).boxed().shared();
-        let _ = loading.clone().now_or_never(); // from now on its value can be seen
-        self.lock().push(Entry {
-            model,
-            loading,
-            users: Arc::default(),
-        });
+    pub(super) fn add(&self, model: &Arc<Listed>, threads: Threads) {
+        let mut places = self.lock();
+        places.listed.push(model.clone());
+        let loaded = in_memory(Ok(Arc::new(threads)));
+        places.entries.push(Entry::new(model, loaded));
     }
 
-    /// Drops all models but these. Requests with others finish with them.
+    /// Drops all models but these, after the requests that use them, and forgets failures.
     pub(super) fn retain(&self, models: &[Arc<Listed>]) {
-        let is_listed = |entry: &Entry| models.iter().any(|it| Arc::ptr_eq(it, &entry.model));
-        self.lock().retain(is_listed);
-        self.freed.notify_waiters();
+        let mut places = self.lock();
+        places.listed = models.to_vec();
+        places.entries.retain(|entry| !entry.has_failed());
+        drop(places);
+        self.tidy();
     }
 
-    /// Returns the names of the models in memory, each with the statistics of its scheduler.
-    pub(crate) fn stats(&self) -> Vec<(String, SchedulerStats)> {
-        let entries = self.lock();
-        let loaded = entries.iter().filter_map(|entry| {
-            let stats = entry.threads()?.scheduler().stats();
-            Some((entry.model.name.clone(), stats))
-        });
-        loaded.collect()
+    /// Returns whether a model in memory has another manifest than the listed one.
+    pub(super) fn is_other(&self, model: &Arc<Listed>) -> bool {
+        let places = self.lock();
+        let threads = places.find(model).and_then(Entry::threads);
+        threads.is_some_and(|threads| threads.manifest != model.manifest)
+    }
+
+    /// Returns the statistics of the models in memory, and the totals of those that were there, by name.
+    pub(crate) fn stats(&self) -> BTreeMap<String, ModelStats> {
+        let places = self.lock();
+        let dropped = places.dropped.iter();
+        let mut all: BTreeMap<String, ModelStats> = dropped
+            .map(|(name, totals)| (name.clone(), ModelStats::of_dropped(*totals)))
+            .collect();
+        for entry in &places.entries {
+            if let Some(threads) = entry.threads() {
+                let stats = all.entry(entry.model.name.clone()).or_default();
+                stats.add(&threads.scheduler().stats());
+            }
+        }
+        all
     }
 
     /// Estimates the seconds until the waiting sentences of a caller are translated.
     pub(crate) fn seconds_before(&self, caller: u64) -> f64 {
-        let entries = self.lock();
-        let loaded = entries.iter().filter_map(Entry::threads);
+        let places = self.lock();
+        let loaded = places.entries.iter().filter_map(Entry::threads);
         loaded
             .map(|threads| seconds_before(threads.scheduler(), caller))
             .sum()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Entry>> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Drops what is no longer needed, and wakes the request that waits for a place.
+    fn tidy(&self) {
+        self.lock().tidy();
+        self.freed.notify_waiters();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Places> {
+        self.places.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn not_loaded(model: &Listed) -> ApiError {
+    ApiError::NotLoaded {
+        name: model.name.clone(),
+    }
+}
+
+/// Checks that a model still has the languages for which requests choose it.
+fn same_languages(now: &Listed, model: &Listed) -> Result<(), String> {
+    match now.languages == model.languages && now.table == model.table {
+        true => Ok(()),
+        false => Err("it has other languages now; reload the server".to_owned()),
     }
 }

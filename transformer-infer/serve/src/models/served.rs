@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::thread;
 
-use transformer_core::directory::Languages;
-use transformer_core::text::{Direction, DirectionError, LanguageCode};
+use transformer_core::directory::{Languages, Manifest};
+use transformer_core::text::{Direction, LanguageCode};
 use transformer_documents::Protection;
 use transformer_translate::Translator;
 use transformer_translate::scheduler::{Scheduler, SchedulerStats};
@@ -27,18 +27,37 @@ pub(crate) struct Served {
     _use: Use,
 }
 
-/// The scheduler of a model; present until this is dropped. Its threads end with the last request that uses it.
+/// A model in memory. Its threads end with the last request that uses it.
 #[derive(Debug)]
-pub(super) struct Threads(pub(super) Option<Scheduler>);
+pub(super) struct Threads {
+    /// Present until this is dropped.
+    scheduler: Option<Scheduler>,
+    /// The manifest of the model.
+    pub(super) manifest: Manifest,
+}
 
 impl Threads {
+    pub(super) fn new(scheduler: Scheduler, manifest: Manifest) -> Self {
+        Self {
+            scheduler: Some(scheduler),
+            manifest,
+        }
+    }
+
+    /// Waits for the threads, and frees the model, unless something still uses it.
+    pub(super) fn free(this: Arc<Self>) {
+        if let Ok(mut last) = Arc::try_unwrap(this) {
+            drop(last.scheduler.take());
+        }
+    }
+
     /// Returns the scheduler.
     ///
     /// # Panics
     ///
     /// Never panics: the scheduler is there until this value is dropped.
     pub(super) fn scheduler(&self) -> &Scheduler {
-        let scheduler = self.0.as_ref();
+        let scheduler = self.scheduler.as_ref();
         scheduler.expect("only `drop` takes the scheduler")
     }
 }
@@ -63,15 +82,9 @@ impl Served {
                 _use: of_request,
             });
         };
-        let refused = |error| match error {
-            DirectionError::Missing { side, example, .. } => ApiError::request(format!(
-                "the model `{}` is multilingual; give `{side}`, such as {example}",
-                model.name
-            )),
-            error => ApiError::request(error.to_string()),
-        };
         let translator = threads.scheduler().translator();
-        let direction = translator.direction(source, target).map_err(refused)?;
+        let direction = translator.direction(source, target);
+        let direction = direction.map_err(|error| ApiError::request(error.to_string()))?;
         let code = |given: Option<&str>, default: &Option<LanguageCode>| match given {
             Some(given) => table.get(given).map(|found| found.code.clone()),
             None => default.clone(),
@@ -138,8 +151,9 @@ impl Drop for Threads {
     fn drop(&mut self) {
         // Waiting for its threads would block a thread that answers requests. If no thread can be started, this one
         // waits.
-        let scheduler = self.0.take();
-        let _ = thread::Builder::new().spawn(move || drop(scheduler));
+        if let Some(scheduler) = self.scheduler.take() {
+            let _ = thread::Builder::new().spawn(move || drop(scheduler));
+        }
     }
 }
 

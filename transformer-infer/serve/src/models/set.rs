@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 
 use axum::body::Bytes;
-use transformer_core::text::LanguageCode;
 use transformer_core::text::language_codes::{Closeness, closeness, closest, requested};
+use transformer_core::text::{LanguageCode, LanguageLayout, LanguageTokens};
 
 use super::listed::Pair;
 use super::pool::Pool;
@@ -104,7 +104,7 @@ impl Models {
 
     /// Returns the models for a request, which may have to be loaded first.
     pub(crate) async fn route(&self, selection: Selection<'_>) -> Result<Route, ApiError> {
-        self.pool.route(self.choose(selection)?).await
+        self.pool.route(self.choose(selection)?, false).await
     }
 
     /// Returns the one or two models for a request.
@@ -261,10 +261,45 @@ fn direct(
     source: Option<&str>,
     target: Option<&str>,
 ) -> Result<Vec<Choice>, ApiError> {
-    if served.table.is_none() {
-        check_languages(served, source, target)?;
+    match &served.table {
+        Some(table) => check_direction(served, table, source, target)?,
+        None => check_languages(served, source, target)?,
     }
     Ok(vec![served.between(source, target)])
+}
+
+/// Checks that a multilingual model has the languages of a request, and needs no further one.
+fn check_direction(
+    served: &Listed,
+    table: &LanguageTokens,
+    source: Option<&str>,
+    target: Option<&str>,
+) -> Result<(), ApiError> {
+    let needs_source = table.layout() != LanguageLayout::TargetFirst;
+    let sides = [
+        ("target", target, served.languages.tgt.is_none()),
+        (
+            "source",
+            source,
+            served.languages.src.is_none() && needs_source,
+        ),
+    ];
+    for (side, given, is_needed) in sides {
+        match (given, table.all().first()) {
+            (Some(given), _) => {
+                let found = table.find(given);
+                found.map_err(|error| ApiError::request(error.to_string()))?;
+            }
+            (None, Some(first)) if is_needed => {
+                return Err(ApiError::request(format!(
+                    "the model `{}` is multilingual; give `{side}`, such as {}",
+                    served.name, first.code
+                )));
+            }
+            (None, _) => {}
+        }
+    }
+    Ok(())
 }
 
 /// Checks that a model of one pair translates between the languages of a request.
@@ -293,7 +328,7 @@ fn check_languages(
 }
 
 /// Checks that two models have different names and languages.
-fn check_pair(first: &Listed, other: &Listed) -> Result<(), ServeError> {
+pub(super) fn check_pair(first: &Listed, other: &Listed) -> Result<(), ServeError> {
     if first.name == other.name {
         return Err(ServeError::SameName {
             name: first.name.clone(),

@@ -164,6 +164,7 @@ impl Server {
 /// Reloads keys and models, concurrently with requests.
 async fn reload(shared: Arc<Shared>, loader: Arc<Loader>) {
     let work = move || {
+        let _reloading = loader.lock();
         let keys = shared.reload_keys();
         if let Err(error) = &keys {
             tracing::error!(

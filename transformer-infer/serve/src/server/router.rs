@@ -96,7 +96,7 @@ async fn live() -> Json<HealthReply> {
 async fn metrics(State(shared): State<Arc<Shared>>, client: Client) -> Result<Response, ApiError> {
     shared.check_key(client.key.as_deref())?;
     let models = shared.models().ok();
-    let stats = models.map_or_else(Vec::new, |models| models.pool.stats());
+    let stats = models.map(|models| models.pool.stats()).unwrap_or_default();
     let text = shared.metrics.encode(shared.in_flight.used(), &stats);
     Ok(([(CONTENT_TYPE, OPEN_METRICS)], text).into_response())
 }

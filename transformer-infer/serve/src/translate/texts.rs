@@ -16,7 +16,7 @@ use super::pivot::through_pivot;
 use super::plain::{PlainTexts, translate_plain};
 use super::request::{SentenceEvent, TextFormat, TextTranslation, TranslateOptions};
 use crate::http::ApiError;
-use crate::models::Route;
+use crate::models::{Choice, Route};
 use crate::state::{Caller, Shared};
 
 /// Checks the number and the length of texts.
@@ -25,11 +25,24 @@ pub(crate) fn check_texts<T: AsRef<str>>(
     texts: &[T],
     caller: &Caller,
 ) -> Result<(), ApiError> {
-    let (n_texts, limit) = (texts.len(), shared.options.limits.max_texts);
+    check_texts_into(shared, texts, 1, caller)
+}
+
+/// Checks the number and the length of texts, each of which is translated into some languages.
+pub(crate) fn check_texts_into<T: AsRef<str>>(
+    shared: &Shared,
+    texts: &[T],
+    n_targets: usize,
+    caller: &Caller,
+) -> Result<(), ApiError> {
+    // Without texts, the languages count.
+    let n_texts = texts.len().max((n_targets > 1).into()) * n_targets;
+    let limit = shared.options.limits.max_texts;
     if n_texts > limit {
         return Err(ApiError::TooManyTexts { n_texts, limit });
     }
-    let n_chars = texts.iter().map(|text| text.as_ref().chars().count()).sum();
+    let n_chars = texts.iter().map(|text| text.as_ref().chars().count());
+    let n_chars = n_chars.sum::<usize>() * n_targets;
     let limit = caller.max_chars;
     if n_chars > limit {
         return Err(ApiError::TooLong { n_chars, limit });
@@ -38,22 +51,47 @@ pub(crate) fn check_texts<T: AsRef<str>>(
     Ok(())
 }
 
-/// Translates texts, and returns one translation for each, in the same order. A translation does not depend on other
-/// requests. Dropping the future cancels it.
+/// Checks the options of a translation by the models that are chosen, before they are loaded.
+pub(crate) fn check_options(
+    format: TextFormat,
+    options: &TranslateOptions,
+    has_attention: bool,
+    choices: &[Choice],
+) -> Result<(), ApiError> {
+    let is_pivot = choices.len() > 1;
+    let problem = match format {
+        TextFormat::Text if is_pivot && has_attention => {
+            "attention is not available through a third language; omit `attention`, or name a `model`"
+        }
+        TextFormat::Html if options.n_best > 1 || options.alignments || has_attention => {
+            "alternatives, alignments and attention are only for plain text; omit them for HTML"
+        }
+        TextFormat::Html if is_pivot && options.glossary.is_some() => {
+            "terms in HTML are not available through a third language; omit `terms`, or translate plain text"
+        }
+        _ => {
+            for Choice { model, .. } in choices {
+                options.search(&model.facts.search, options.n_best)?;
+            }
+            return Ok(());
+        }
+    };
+    Err(ApiError::request(problem))
+}
+
+/// Translates texts that were [checked](check_texts), and returns one translation for each, in the same order. A
+/// translation does not depend on other requests. Dropping the future cancels it.
 pub(crate) async fn translate_texts(
-    shared: &Shared,
     route: &Route,
     texts: Vec<String>,
     format: TextFormat,
     options: &TranslateOptions,
     caller: &Caller,
 ) -> Result<Vec<TextTranslation>, ApiError> {
-    check_texts(shared, &texts, caller)?;
     translate_texts_with(route, texts, format, options, caller, None).await
 }
 
-/// Like [`translate_texts`], for texts that were checked. Sends each sentence of plain text to `events` once it is
-/// translated.
+/// Like [`translate_texts`]. Sends each sentence of plain text to `events` once it is translated.
 pub(crate) async fn translate_texts_with(
     route: &Route,
     texts: Vec<String>,
@@ -67,25 +105,8 @@ pub(crate) async fn translate_texts_with(
             let texts = PlainTexts::of(texts);
             translate_plain(served, texts, options, caller, events).await
         }
-        (TextFormat::Text, Route::Pivot { .. }) if options.attention.is_some() => {
-            Err(ApiError::request(
-                "attention is not available through a third language; omit `attention`, or name a `model`",
-            ))
-        }
         (TextFormat::Text, Route::Pivot { first, second }) => {
             through_pivot(first, second, texts, options, caller, events).await
-        }
-        (TextFormat::Html, _)
-            if options.n_best > 1 || options.alignments || options.attention.is_some() =>
-        {
-            Err(ApiError::request(
-                "alternatives, alignments and attention are only for plain text; omit them for HTML",
-            ))
-        }
-        (TextFormat::Html, Route::Pivot { .. }) if options.glossary.is_some() => {
-            Err(ApiError::request(
-                "terms in HTML are not available through a third language; omit `terms`, or translate plain text",
-            ))
         }
         (TextFormat::Html, route) => translate_html(route, texts, options, caller).await,
     }

@@ -15,7 +15,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::request::JsonBody;
 use crate::http::{ApiError, Client, ErrorBody, guarded_body};
-use crate::models::{self, Route, Served};
+use crate::models::{self, Served};
 use crate::state::Shared;
 use crate::translate::{MAX_ATTENTION_TOKENS, check_texts, translate_line};
 
@@ -86,11 +86,15 @@ pub(super) async fn attention(
         source: request.source_language.as_deref(),
         target: request.target_language.as_deref(),
     };
-    let Route::Direct(served) = shared.models()?.route(selection).await? else {
+    let models = shared.models()?;
+    let choices = models.choose(selection)?;
+    if choices.len() > 1 {
         return Err(ApiError::request(
             "attention needs a single model; name it in `model`",
         ));
-    };
+    }
+    let route = models.pool.route(choices, false).await?;
+    let served = route.first().clone();
     check_length(&served, &request)?;
     // Held until the reply, which is large, has been sent.
     let share = shared.attention.take(caller.claimant(), 1);

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
 
 use axum::body::Bytes;
 use axum::extract::{FromRequest, Request};
@@ -15,7 +14,6 @@ use utoipa::ToSchema;
 
 use crate::http::ApiError;
 use crate::models::Selection;
-use crate::state::Share;
 use crate::translate::{TextFormat, TranslateOptions, glossary};
 
 /// The body of `POST /v1/translate`. All fields except `text` are optional.
@@ -85,11 +83,8 @@ impl TranslateRequest {
         }
     }
 
-    /// Returns the options. `attention` is the share of the budget for weights, if they are requested.
-    pub(super) fn options(
-        &self,
-        attention: Option<Arc<Share>>,
-    ) -> Result<TranslateOptions, ApiError> {
+    /// Returns the options, without a share of the budget for attention weights.
+    pub(super) fn options(&self) -> Result<TranslateOptions, ApiError> {
         Ok(TranslateOptions {
             split: match self.split {
                 true => Split::Sentences,
@@ -98,7 +93,7 @@ impl TranslateRequest {
             n_best: self.n_best,
             beam_size: self.beam_size,
             alignments: self.alignments,
-            attention,
+            attention: None,
             glossary: glossary(&self.terms)?,
         })
     }

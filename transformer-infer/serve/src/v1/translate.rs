@@ -23,7 +23,8 @@ use crate::http::{ApiError, Client, ErrorBody, guarded_body};
 use crate::models::Route;
 use crate::state::{Caller, Shared};
 use crate::translate::{
-    SentenceEvent, TextFormat, TranslateOptions, check_texts, translate_texts, translate_texts_with,
+    SentenceEvent, TextFormat, TranslateOptions, check_options, check_texts, translate_texts,
+    translate_texts_with,
 };
 
 /// Translates texts.
@@ -49,8 +50,12 @@ pub(super) async fn translate(
 ) -> Result<Response, ApiError> {
     let caller = shared.admit(&client, client.key.as_deref())?;
     let JsonBody(request) = body;
+    check_texts(&shared, &request.text.0, &caller)?;
     let models = shared.models()?;
-    let route = models.route(request.selection()).await?;
+    let choices = models.choose(request.selection())?;
+    let (format, mut options) = (request.format, request.options()?);
+    check_options(format, &options, request.attention, &choices)?;
+    let route = models.pool.route(choices, false).await?;
     // Held until the work has ended and the reply, which is large, has been sent.
     let share = match request.attention {
         true => {
@@ -60,7 +65,7 @@ pub(super) async fn translate(
         false => None,
     };
     let share = share.map(Arc::new);
-    let (format, options) = (request.format, request.options(share.clone())?);
+    options.attention.clone_from(&share);
     let fields = Fields {
         alternatives: request.n_best > 1,
         scores: request.scores,
@@ -69,7 +74,6 @@ pub(super) async fn translate(
     };
     let texts = request.text.0;
     if request.stream || accepts_events(&headers) {
-        check_texts(&shared, &texts, &caller)?;
         let work = Work {
             time: shared.options.limits.request_time,
             route,
@@ -81,8 +85,7 @@ pub(super) async fn translate(
         };
         return Ok(guarded_body(stream(work).into_response(), share));
     }
-    let translations =
-        translate_texts(&shared, &route, texts.clone(), format, &options, &caller).await?;
+    let translations = translate_texts(&route, texts.clone(), format, &options, &caller).await?;
     let reply = Json(fields.reply(&route, &texts, translations));
     Ok(guarded_body(reply.into_response(), share))
 }

@@ -34,6 +34,33 @@ fn the_source_language_is_detected() {
 }
 
 #[test]
+fn a_body_is_json_whatever_its_type() {
+    let request = json!({ "text": "A dog.", "source_lang": "EN", "target_lang": "DE" }).to_string();
+    for headers in [&[][..], &[("Content-Type", "text/plain")]] {
+        let reply = shared_server().send("POST", PATH, headers, request.as_bytes());
+        assert_eq!(reply.ok()["data"], "A DOG.");
+    }
+}
+
+#[test]
+fn a_token_is_no_key_of_the_other_interfaces() {
+    let server = TestServer::with_key();
+    let request = json!({ "q": "A dog.", "source": "en", "target": "de" });
+    for path in ["/translate", "/language/translate/v2"] {
+        assert_eq!(
+            server
+                .post(&format!("{path}?key={KEY}&api_key={KEY}"), &request)
+                .status,
+            200
+        );
+        assert_ne!(
+            server.post(&format!("{path}?token={KEY}"), &request).status,
+            200
+        );
+    }
+}
+
+#[test]
 fn tags_stay() {
     for kind in ["html", "xml"] {
         let request = json!({
@@ -49,7 +76,6 @@ fn tags_stay() {
 #[test]
 fn refusals_have_deeplxs_form() {
     let cases = [
-        json!({ "target_lang": "DE" }),
         json!({ "text": "a" }),
         json!({ "text": "a", "target_lang": "ZZ" }),
         json!({ "text": "a", "target_lang": "DE", "tag_handling": "pdf" }),
@@ -63,6 +89,11 @@ fn refusals_have_deeplxs_form() {
         );
         assert!(reply.json()["message"].is_string(), "{request}");
     }
+    let no_text = shared_server().post(PATH, &json!({ "text": "", "target_lang": "DE" }));
+    assert_eq!(
+        (no_text.status, &no_text.json()["code"]),
+        (404, &json!(404))
+    );
     let server = TestServer::with_key();
     let request = json!({ "text": "A dog.", "source_lang": "EN", "target_lang": "DE" });
     let refused = server.post(PATH, &request);

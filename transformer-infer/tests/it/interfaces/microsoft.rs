@@ -34,6 +34,25 @@ fn a_text_is_translated_into_several_languages() {
 }
 
 #[test]
+fn a_language_counts_once_and_all_count_for_the_limits() {
+    let again = format!("{TRANSLATE}&from=en&to=de&to=de");
+    let reply = shared_server().post(&again, &json!([{ "Text": "A dog." }]));
+    assert_eq!(
+        reply.ok()[0]["translations"].as_array().map(Vec::len),
+        Some(1)
+    );
+    let targets: String = (0..1001).map(|n| format!("&to=en-{n:03}x")).collect();
+    let path = format!("{TRANSLATE}&from=en{targets}");
+    for texts in [json!([]), json!([{ "Text": "A dog." }])] {
+        let reply = shared_server().post(&path, &texts);
+        assert_eq!(reply.json()["error"]["code"], 400_072);
+    }
+    let long = json!([{ "Text": "a".repeat(60_000) }]);
+    let reply = shared_server().post(&format!("{TRANSLATE}&from=en&to=de&to=en"), &long);
+    assert_eq!(reply.json()["error"]["code"], 400_050);
+}
+
+#[test]
 fn html_keeps_its_tags() {
     let path = format!("{TRANSLATE}&from=en&to=de&textType=html");
     let reply = shared_server().post(&path, &json!([{ "text": "<p>A <b>dog</b>.</p>" }]));
@@ -92,6 +111,8 @@ fn refusals_have_microsofts_form_and_numbers() {
         (reply.status, &reply.json()["error"]["code"]),
         (401, &json!(401_000))
     );
+    // Without the key, the body does not matter.
+    assert_eq!(server.send("POST", &path, &[], b"{").status, 401);
     let headers = [
         ("Content-Type", "application/json"),
         ("Ocp-Apim-Subscription-Key", KEY),

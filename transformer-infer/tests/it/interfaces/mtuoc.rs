@@ -30,6 +30,8 @@ fn of_several_models_the_languages_choose() {
     );
     let segment = json!({ "id": 1, "src": "A dog." });
     assert_eq!(server.post(PATH, &segment).status, 400);
+    let empty = server.post(PATH, &json!({ "srcLang": "en", "tgtLang": "de" }));
+    assert_eq!(empty.status, 400);
     let in_address = server.post(&format!("{PATH}?srcLang=en&tgtLang=de"), &segment);
     assert_eq!(in_address.ok()["system_name"], "en-de");
 }
@@ -54,7 +56,10 @@ fn the_description_has_the_paths_with_prefixes() {
         "/microsoft/translate",
         "/microsoft/detect",
     ] {
-        assert!(description["paths"][path]["post"].is_object(), "{path}");
+        let responses = &description["paths"][path]["post"]["responses"];
+        for status in ["200", "401", "429", "503"] {
+            assert!(responses[status].is_object(), "{path} {status}");
+        }
     }
     assert!(description["paths"]["/microsoft/languages"]["get"].is_object());
 }

@@ -90,11 +90,13 @@ fn printed_settings_are_a_file_with_the_same_settings() {
         "allow-host = [\"a\\\"b\", \"c\"]\nno-check = true\n",
     );
     command.args(["--print-config", "--port", "7", "--models-dir", "models"]);
+    command.args(["--model", "007"]);
     let printed = output(command).stdout;
     let printed = String::from_utf8_lossy(&printed).into_owned();
     for line in [
         "port = 7",
         "models-dir = \"models\"",
+        "model = [\"007\"]",
         "no-check = true",
         "# api-keys =",
     ] {
@@ -103,6 +105,24 @@ fn printed_settings_are_a_file_with_the_same_settings() {
     let mut again = with_file(&models, &printed);
     again.arg("--print-config");
     assert_eq!(String::from_utf8_lossy(&output(again).stdout), printed);
+}
+
+#[test]
+fn only_serve_reads_the_file_that_the_environment_names() {
+    let models = Models::new();
+    let with = |arguments: &[&str], path: &std::path::Path| {
+        let mut command = program();
+        command
+            .args(arguments)
+            .env("TRANSFORMER_SERVE_CONFIG", path);
+        output(command).status.code()
+    };
+    let missing = models.path("missing.toml");
+    assert_eq!(with(&["bleu", "--help"], &missing), Some(0));
+    assert_eq!(with(&["--version"], &missing), Some(0));
+    let printing = ["serve", "--print-config"];
+    assert_eq!(with(&printing, &missing), Some(1));
+    assert_eq!(with(&printing, "".as_ref()), Some(0));
 }
 
 #[test]
@@ -127,6 +147,10 @@ fn a_wrong_key_or_value_is_refused_with_the_file() {
     ];
     for (settings, expected) in cases {
         assert_eq!(refusal(settings), expected);
+    }
+    for settings in ["\"model=a\" = \"b\"", "\"\" = true"] {
+        let unknown = refusal(settings);
+        assert!(unknown.contains("` is unknown"), "{unknown}");
     }
     let unknown = refusal("zzzzzz = 1");
     assert!(

@@ -8,6 +8,7 @@ mod fuzz;
 mod keys;
 mod models;
 mod on_demand;
+mod places;
 mod program;
 mod running;
 mod stream;

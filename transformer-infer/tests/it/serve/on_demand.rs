@@ -12,12 +12,12 @@ use super::running::{Models, Running, options, set_training};
 use crate::multilingual::imported;
 
 /// Writes a model into the folder of models.
-fn write(models: &Models, from: &str, to: &str) {
+pub(super) fn write(models: &Models, from: &str, to: &str) {
     models.write(&format!("{from}-{to}"), Some((from, to)));
 }
 
 /// Returns options for all models of a folder.
-fn folder(models: &Models, keep: Option<usize>) -> ServeOptions {
+pub(super) fn folder(models: &Models, keep: Option<usize>) -> ServeOptions {
     ServeOptions {
         models_dir: Some(models.path("")),
         keep: keep.map(|n| NonZeroUsize::new(n).expect("it is not 0")),
@@ -33,13 +33,13 @@ fn model(server: &Running, source: &str, target: &str) -> String {
     found.expect("there is a model or an error").to_owned()
 }
 
-/// Returns whether a model is in memory: only those have metrics of their own.
+/// Returns whether a model is in memory: only those have a queue.
 fn is_loaded(server: &Running, name: &str) -> bool {
     let (_, metrics) = server.look("/metrics");
-    metrics.contains(&format!("steps_total{{model=\"{name}\"}}"))
+    metrics.contains(&format!("queued_lines{{model=\"{name}\"}}"))
 }
 
-fn n_loads(server: &Running) -> f64 {
+pub(super) fn n_loads(server: &Running) -> f64 {
     server.metric("model_loads_total{result=\"ok\"}")
 }
 
@@ -84,6 +84,7 @@ fn the_least_recently_used_model_is_dropped() {
     }
     let loaded = ["en-de", "en-fr", "en-es"].map(|name| is_loaded(&server, name));
     assert_eq!(loaded, [true, false, true]);
+    assert!(server.metric("steps_total{model=\"en-fr\"}") > 0.0);
     assert_eq!(
         (server.metric("loaded_models"), n_loads(&server)),
         (2.0, 3.0)
@@ -163,7 +164,84 @@ fn a_model_that_cannot_be_loaded_refuses_its_requests_until_it_can() {
     assert_eq!(server.metric("model_loads_total{result=\"failed\"}"), 1.0);
 
     fs::write(&weights, content).expect("the directory is writable");
+    reload(&server);
     assert_eq!(model(&server, "en", "de"), "en-de");
+}
+
+/// Reads the models again.
+pub(super) fn reload(server: &Running) {
+    let n = server.metric("reloads_total{result=\"ok\"}");
+    server.signal(ServerSignal::Reload);
+    server.wait("the models are read again", |server| {
+        server.metric("reloads_total{result=\"ok\"}") > n
+    });
+}
+
+#[test]
+fn no_model_is_dropped_for_a_broken_one_or_for_a_refused_request() {
+    let models = Models::new();
+    write(&models, "en", "de");
+    write(&models, "en", "fr");
+    let server = Running::ready(folder(&models, Some(1)));
+    assert_eq!(model(&server, "en", "de"), "en-de");
+    let long = "a".repeat(200_000);
+    for (request, status) in [
+        (json!({ "text": long, "target": "fr" }), 413),
+        (json!({ "text": "a", "target": "fr", "n_best": 99 }), 400),
+        (
+            json!({ "text": "a", "target": "fr", "format": "html", "alignments": true }),
+            400,
+        ),
+    ] {
+        assert_eq!(server.post("/v1/translate", &request).status, status);
+    }
+    let segment = json!({ "id": 1, "srcLang": "en", "tgtLang": "fr" });
+    assert_eq!(server.post("/mtuoc/translate", &segment).status, 400);
+
+    let manifest = models.path("en-fr").join("manifest.json");
+    let content = fs::read(&manifest).expect("the manifest was written");
+    fs::write(&manifest, "{").expect("the directory is writable");
+    for _ in 0..2 {
+        let request = json!({ "text": "a", "target": "fr" });
+        assert_eq!(server.post("/v1/translate", &request).status, 503);
+    }
+    assert!(is_loaded(&server, "en-de"));
+    assert_eq!(n_loads(&server), 1.0);
+    fs::write(&manifest, content).expect("the directory is writable");
+    reload(&server);
+    assert_eq!(model(&server, "en", "fr"), "en-fr");
+}
+
+#[test]
+fn a_model_that_is_put_back_is_loaded_again() {
+    let models = Models::new();
+    write(&models, "en", "de");
+    let manifest = models.path("en-de").join("manifest.json");
+    let listed = fs::read(&manifest).expect("the manifest was written");
+    let server = Running::ready(folder(&models, None));
+    let scores = json!({ "scores": { "valid_bleu": 37.5 } });
+    set_training(&models.path("en-de"), &scores);
+    assert_eq!(model(&server, "en", "de"), "en-de");
+    fs::write(&manifest, listed).expect("the directory is writable");
+    reload(&server);
+    assert!(!is_loaded(&server, "en-de"));
+}
+
+#[test]
+fn of_two_models_of_a_pair_the_second_is_left_out() {
+    let models = Models::new();
+    models.write("a", Some(("en", "de")));
+    models.write("b", Some(("en", "de")));
+    write(&models, "en", "fr");
+    let server = Running::ready(folder(&models, None));
+    assert_eq!(model(&server, "en", "de"), "a");
+    assert_eq!(model(&server, "en", "fr"), "en-fr");
+    assert_eq!(
+        server.get("/v1/models").json()["models"]
+            .as_array()
+            .map(Vec::len),
+        Some(2)
+    );
 }
 
 #[test]
@@ -173,15 +251,9 @@ fn a_reload_finds_new_folders_changed_models_and_removed_ones() {
     write(&models, "en", "fr");
     let server = Running::ready(folder(&models, None));
     assert_eq!(model(&server, "en", "de"), "en-de");
-    let reload = |n: f64| {
-        server.signal(ServerSignal::Reload);
-        server.wait("the models are read again", |server| {
-            server.metric("reloads_total{result=\"ok\"}") == n
-        });
-    };
     write(&models, "en", "es");
     fs::remove_dir_all(models.path("en-fr")).expect("the directory is writable");
-    reload(1.0);
+    reload(&server);
     assert_eq!(model(&server, "en", "es"), "en-es");
     let missing = "fr is not supported";
     assert_eq!(model(&server, "en", "fr"), missing);
@@ -189,7 +261,7 @@ fn a_reload_finds_new_folders_changed_models_and_removed_ones() {
 
     let scores = json!({ "scores": { "valid_bleu": 37.5 }, "src_lang": "en", "tgt_lang": "it" });
     set_training(&models.path("en-de"), &scores);
-    reload(2.0);
+    reload(&server);
     assert!(!is_loaded(&server, "en-de"));
     assert_eq!(model(&server, "en", "it"), "en-de");
     let listed = server.get("/v1/models").json();
@@ -271,10 +343,7 @@ fn the_dashboard_shows_metrics_that_the_server_has() {
     // Metrics with labels are there after the first event.
     assert_eq!(model(&server, "en", "de"), "en-de");
     server.post("/v1/translate", &json!({ "text": "a".repeat(200_000) }));
-    server.signal(ServerSignal::Reload);
-    server.wait("the models are read again", |server| {
-        server.metric("reloads_total{result=\"ok\"}") > 0.0
-    });
+    reload(&server);
     let (_, metrics) = server.look("/metrics");
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/deploy/grafana.json");
     let dashboard = fs::read_to_string(path).expect("it is in the repository");

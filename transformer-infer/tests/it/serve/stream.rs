@@ -1,9 +1,10 @@
 //! Server-sent events.
 
 use serde_json::{Value, json};
+use transformer_infer::serve::{Limits, ServeOptions};
 
 use super::client::Connection;
-use super::running::{Running, start};
+use super::running::{Models, Running, options, start};
 
 /// Returns the events of a request, with their data.
 fn events(server: &Running, request: &Value) -> Vec<(String, Value)> {
@@ -50,12 +51,20 @@ fn html_has_one_event() {
 
 #[test]
 fn what_fails_after_the_begin_of_a_stream_is_an_event() {
-    let (_models, server) = start();
-    let request = json!({ "text": "<p>a</p>", "format": "html", "n_best": 2, "stream": true });
+    let models = Models::new();
+    let limits = Limits {
+        max_queue_tokens: 2,
+        ..Limits::default()
+    };
+    let server = Running::ready(ServeOptions {
+        limits,
+        ..options(&[models.write("copy", None)])
+    });
+    let request = json!({ "text": "a b c d e f", "stream": true });
     let (name, data) = events(&server, &request).remove(0);
     assert_eq!(name, "error");
     let error = data["error"].as_str().expect("there is a text");
-    assert!(error.contains("plain text"), "{error}");
+    assert!(error.contains("limit of 2"), "{error}");
 }
 
 #[test]

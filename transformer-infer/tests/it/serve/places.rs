@@ -1,0 +1,108 @@
+//! Requests that wait for a place of `--keep`.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use transformer_infer::serve::{Limits, ServeOptions};
+
+use super::client::Connection;
+use super::on_demand::{folder, n_loads, reload, write};
+use super::running::{Models, Running, set_training};
+
+/// Returns options for one model at a time, and long requests.
+fn one_at_a_time(models: &Models) -> ServeOptions {
+    let limits = Limits {
+        max_chars: 1 << 30,
+        max_texts: 1 << 30,
+        max_queue_tokens: 1 << 30,
+        ..Limits::default()
+    };
+    ServeOptions {
+        limits,
+        ..folder(models, Some(1))
+    }
+}
+
+/// Sends a request of minutes from English to German, which ends when the connection is dropped.
+fn hold(server: &Running) -> Connection {
+    let mut connection = Connection::open(server.address);
+    let texts = vec!["a".repeat(240); 10_000];
+    let body = json!({ "text": texts, "source": "en", "target": "de" }).to_string();
+    send(&mut connection, &body);
+    server.wait("the request is being answered", |server| {
+        server.metric("running_sentences{model=\"en-de\"}") > 0.0
+    });
+    connection
+}
+
+fn send(connection: &mut Connection, body: &str) {
+    let headers = [("content-type", "application/json")];
+    connection.send("POST", "/v1/translate", &headers, body);
+}
+
+/// Sends requests from English to German until one has to wait.
+fn queued(server: &Running) -> Connection {
+    let mut n_answered = 0.0;
+    let body = json!({ "text": "a", "source": "en", "target": "de" }).to_string();
+    for _ in 0..100 {
+        // Another caller, so that it takes turns with the long request.
+        let mut connection = Connection::open_from([127, 0, 0, 2], server.address);
+        send(&mut connection, &body);
+        let end = Instant::now() + Duration::from_secs(2);
+        let is_answered =
+            || server.metric("latency_seconds_count{route=\"/v1/translate\"}") > n_answered;
+        while !is_answered() {
+            if Instant::now() > end {
+                return connection;
+            }
+            thread::yield_now();
+        }
+        n_answered += 1.0;
+    }
+    panic!("no request has to wait");
+}
+
+#[test]
+fn a_request_that_waits_for_a_place_is_not_overtaken() {
+    let models = Models::new();
+    write(&models, "en", "de");
+    write(&models, "en", "fr");
+    let server = Running::ready(one_at_a_time(&models));
+    let held = hold(&server);
+    let mut waiting = Connection::open(server.address);
+    send(
+        &mut waiting,
+        &json!({ "text": "a", "source": "en", "target": "fr" }).to_string(),
+    );
+    let mut behind = queued(&server);
+    assert_eq!(n_loads(&server), 1.0);
+    drop(held);
+    assert_eq!(waiting.reply().json()["model"], "en-fr");
+    assert_eq!(behind.reply().json()["model"], "en-de");
+    assert_eq!(n_loads(&server), 3.0);
+    assert_eq!(server.metric("loaded_models"), 1.0);
+}
+
+#[test]
+fn a_model_that_was_replaced_while_a_request_waited_for_it_does_not_stay() {
+    let models = Models::new();
+    write(&models, "en", "de");
+    write(&models, "en", "fr");
+    let server = Running::ready(one_at_a_time(&models));
+    let held = hold(&server);
+    let mut waiting = Connection::open(server.address);
+    send(
+        &mut waiting,
+        &json!({ "text": "a", "source": "en", "target": "fr" }).to_string(),
+    );
+    drop(queued(&server));
+    let scores = json!({ "scores": { "valid_bleu": 37.5 } });
+    set_training(&models.path("en-fr"), &scores);
+    reload(&server);
+    drop(held);
+    assert_eq!(waiting.reply().json()["model"], "en-fr");
+    server.wait("the old model is dropped", |server| {
+        server.metric("loaded_models") == 0.0
+    });
+}
