@@ -122,7 +122,8 @@ fn only_serve_reads_the_file_that_the_environment_names() {
     assert_eq!(with(&["--version"], &missing), Some(0));
     let printing = ["serve", "--print-config"];
     assert_eq!(with(&printing, &missing), Some(1));
-    assert_eq!(with(&printing, "".as_ref()), Some(0));
+    // As for the variable of every flag, an empty one is a wrong value.
+    assert_eq!(with(&printing, "".as_ref()), Some(2));
 }
 
 #[test]
