@@ -183,7 +183,7 @@ impl PackedCrossAttention {
 pub(super) struct Recorded {
     /// The layer, from 0.
     pub(super) layer: usize,
-    /// The heads whose mean is recorded.
+    /// The heads; their mean is recorded.
     pub(super) heads: Range<usize>,
     /// For each row of each step, one weight for each token of its sentence.
     pub(super) weights: Vec<Vec<f32>>,

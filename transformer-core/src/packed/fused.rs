@@ -33,7 +33,7 @@ mod wasm {
     use pulp::WithSimd;
     use pulp::wasm::Simd128;
 
-    /// Runs a kernel, whose calls of [`mul_add`] become one instruction only within a function that has it.
+    /// Runs a kernel. Its calls of [`mul_add`] become one instruction only within a function that has it.
     #[target_feature(enable = "relaxed-simd")]
     pub(super) fn dispatch<K: WithSimd>(kernel: K) -> K::Output {
         kernel.with_simd(Simd128::try_new().expect("the module is compiled with these vectors"))

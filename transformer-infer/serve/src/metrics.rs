@@ -185,23 +185,8 @@ impl ModelStats {
         stats.n_queued_tokens += other.n_queued_tokens;
         stats.n_running_lines += other.n_running_lines;
         stats.n_running_rows += other.n_running_rows;
-        add_totals(&mut stats.totals, &other.totals);
+        stats.totals.add(&other.totals);
     }
-}
-
-/// Adds the totals of another scheduler.
-pub(crate) fn add_totals(totals: &mut SchedulerTotals, other: &SchedulerTotals) {
-    totals.n_translated += other.n_translated;
-    totals.n_failed += other.n_failed;
-    totals.n_src_tokens += other.n_src_tokens;
-    totals.n_tgt_tokens += other.n_tgt_tokens;
-    totals.n_steps += other.n_steps;
-    totals.n_row_steps += other.n_row_steps;
-    for (n_steps, others) in totals.steps_by_rows.iter_mut().zip(other.steps_by_rows) {
-        *n_steps += others;
-    }
-    totals.encoding += other.encoding;
-    totals.decoding += other.decoding;
 }
 
 /// A metric: its name, its description, and its value.

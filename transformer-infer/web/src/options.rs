@@ -27,7 +27,7 @@ pub(crate) struct JobOptions {
     pub(crate) n_best: Option<usize>,
     /// True if the text is HTML.
     pub(crate) html: bool,
-    /// Name of a document, by whose extension its format is known.
+    /// Name of a document; its extension tells the format.
     pub(crate) document: Option<String>,
     /// The terms and their translations.
     pub(crate) glossary: BTreeMap<String, String>,

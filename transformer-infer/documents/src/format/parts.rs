@@ -28,7 +28,7 @@ pub(super) trait ReadParts: fmt::Debug + Send {
     -> Result<bool, ReadError>;
 }
 
-/// A document whose file is made anew around its parts.
+/// A document in a package: its file is written again around the translated parts.
 pub(super) trait ReadPackage: fmt::Debug + Send {
     /// Reads some more and adds parts to the queue; returns whether there may be more to read.
     fn read_parts(&mut self, parts: &mut PartQueue) -> Result<bool, ReadError>;

@@ -10,7 +10,6 @@ use transformer_translate::scheduler::SchedulerTotals;
 
 use super::served::Threads;
 use super::{Choice, Listed};
-use crate::metrics::add_totals;
 
 /// Time after which a model that could not be loaded is tried again.
 const PAUSE: Duration = Duration::from_secs(5);
@@ -100,7 +99,7 @@ impl Places {
         let threads = entry.threads()?.clone();
         let totals = threads.scheduler().stats().totals;
         let name = entry.model.name.clone();
-        add_totals(self.dropped.entry(name).or_default(), &totals);
+        self.dropped.entry(name).or_default().add(&totals);
         Some(threads)
     }
 

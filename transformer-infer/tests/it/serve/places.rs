@@ -36,6 +36,14 @@ fn hold(server: &Running) -> Connection {
     connection
 }
 
+/// Sends a request from English to French.
+fn ask_for_french(server: &Running) -> Connection {
+    let mut connection = Connection::open(server.address);
+    let body = json!({ "text": "a", "source": "en", "target": "fr" });
+    send(&mut connection, &body.to_string());
+    connection
+}
+
 fn send(connection: &mut Connection, body: &str) {
     let headers = [("content-type", "application/json")];
     connection.send("POST", "/v1/translate", &headers, body);
@@ -70,11 +78,7 @@ fn a_request_that_waits_for_a_place_is_not_overtaken() {
     write(&models, "en", "fr");
     let server = Running::ready(one_at_a_time(&models));
     let held = hold(&server);
-    let mut waiting = Connection::open(server.address);
-    send(
-        &mut waiting,
-        &json!({ "text": "a", "source": "en", "target": "fr" }).to_string(),
-    );
+    let mut waiting = ask_for_french(&server);
     let mut behind = queued(&server);
     assert_eq!(n_loads(&server), 1.0);
     drop(held);
@@ -91,11 +95,7 @@ fn a_model_that_was_replaced_while_a_request_waited_for_it_does_not_stay() {
     write(&models, "en", "fr");
     let server = Running::ready(one_at_a_time(&models));
     let held = hold(&server);
-    let mut waiting = Connection::open(server.address);
-    send(
-        &mut waiting,
-        &json!({ "text": "a", "source": "en", "target": "fr" }).to_string(),
-    );
+    let mut waiting = ask_for_french(&server);
     drop(queued(&server));
     let scores = json!({ "scores": { "valid_bleu": 37.5 } });
     set_training(&models.path("en-fr"), &scores);

@@ -196,8 +196,8 @@ impl SchedulerTotals {
         }
     }
 
-    /// Adds the totals of a further period.
-    pub(super) fn add(&mut self, other: &Self) {
+    /// Adds the totals of a further period, or of another scheduler.
+    pub fn add(&mut self, other: &Self) {
         self.n_translated += other.n_translated;
         self.n_failed += other.n_failed;
         self.n_src_tokens += other.n_src_tokens;
