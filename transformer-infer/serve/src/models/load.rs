@@ -204,12 +204,20 @@ fn list_all(paths: &[PathBuf]) -> Vec<Result<Listed, ServeError>> {
 
 /// Lists a model without loading it.
 pub(super) fn listed(path: &Path) -> Result<Listed, ServeError> {
-    let directory = ModelDirectory::open_without_weights(path)?;
+    listing(path, &ModelDirectory::open_without_weights(path)?)
+}
+
+/// Lists a model whose files are all as its manifest says, without loading it.
+pub(super) fn checked(path: &Path) -> Result<Listed, ServeError> {
+    listing(path, &ModelDirectory::open(path)?)
+}
+
+fn listing(path: &Path, directory: &ModelDirectory) -> Result<Listed, ServeError> {
     Ok(Listed {
         name: name_of(path, directory.path()),
         path: path.to_owned(),
         manifest: directory.manifest().clone(),
-        facts: ModelFacts::of(&directory)?,
+        facts: ModelFacts::of(directory)?,
         languages: directory.languages().clone(),
         table: directory.tokenizers().tgt().languages().cloned(),
         is_kept: false,

@@ -1,6 +1,7 @@
 //! [`Places`]: the models in memory, and who uses them.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -23,7 +24,7 @@ pub(super) struct Places {
     pub(super) listed: Vec<Arc<Listed>>,
     /// The models of the request that waits for a place, if any.
     pub(super) awaited: Option<Vec<Choice>>,
-    /// The totals of models that were dropped, by name.
+    /// The totals of models that were dropped, by name; only of listed names, whose number is bounded.
     pub(super) dropped: BTreeMap<String, SchedulerTotals>,
 }
 
@@ -99,8 +100,42 @@ impl Places {
         let threads = entry.threads()?.clone();
         let totals = threads.scheduler().stats().totals;
         let name = entry.model.name.clone();
-        self.dropped.entry(name).or_default().add(&totals);
+        if self.listed.iter().any(|model| model.name == name) {
+            self.dropped.entry(name).or_default().add(&totals);
+        }
         Some(threads)
+    }
+
+    /// Forgets the totals of names that are no longer listed.
+    pub(super) fn forget_totals(&mut self) {
+        let listed = &self.listed;
+        let is_listed = |name: &str| listed.iter().any(|model| model.name == name);
+        self.dropped.retain(|name, _| is_listed(name));
+    }
+
+    /// Returns the number of models that have to be dropped before some models are in memory.
+    pub(super) fn n_over(&self, wanted: &[&Arc<Listed>], keep: Option<NonZeroUsize>) -> usize {
+        let Some(keep) = keep else {
+            return 0;
+        };
+        let wanted = || wanted.iter().filter(|model| !model.is_kept);
+        let n_needed = wanted().filter(|model| self.find(model).is_none()).count();
+        let is_taken = |entry: &&Entry| !entry.has_failed() && !entry.model.is_kept;
+        let n_taken = self.entries.iter().filter(is_taken).count();
+        match n_needed {
+            0 => 0,
+            n_needed => (n_taken + n_needed).saturating_sub(keep.get().max(wanted().count())),
+        }
+    }
+
+    /// Returns whether a request has its places as soon as others than files have ended.
+    pub(super) fn comes_soon(&self, choices: &[Choice], keep: Option<NonZeroUsize>) -> bool {
+        let wanted = different(choices);
+        let goes_soon = |entry: &&Entry| {
+            let is_wanted = wanted.iter().any(|it| Arc::ptr_eq(it, &entry.model));
+            !(is_wanted || entry.model.is_kept || entry.has_files() || entry.has_failed())
+        };
+        self.n_over(&wanted, keep) <= self.entries.iter().filter(goes_soon).count()
     }
 
     /// Removes models that are no longer listed, after their last request, and failures after the pause.
@@ -118,6 +153,13 @@ impl Places {
             }
         }
     }
+}
+
+/// Returns the different models of a request.
+pub(super) fn different(choices: &[Choice]) -> Vec<&Arc<Listed>> {
+    let mut models: Vec<&Arc<Listed>> = choices.iter().map(|it| &it.model).collect();
+    models.dedup_by(|a, b| Arc::ptr_eq(a, b));
+    models
 }
 
 /// Returns a loading that has ended.

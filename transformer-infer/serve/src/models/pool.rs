@@ -9,11 +9,11 @@ use burn::tensor::Device;
 use futures_util::FutureExt;
 use tokio::sync::{Mutex as Turn, Notify, Semaphore};
 use tokio::task::spawn_blocking;
-use tokio::time::timeout;
+use tokio::time::timeout_at;
 use transformer_core::text::one_line;
 
-use super::load::{listed, open};
-use super::places::{Entry, Loading, Places, in_memory};
+use super::load::{checked, open};
+use super::places::{Entry, Loading, Places, different, in_memory};
 use super::served::{Threads, seconds_before};
 use super::{Choice, Listed, Route, Served};
 use crate::config::ServeOptions;
@@ -23,7 +23,7 @@ use crate::metrics::{Loads, ModelStats};
 /// Maximum number of models that are loaded at a time.
 const MAX_LOADS: usize = 4;
 
-/// Time after which a file that waits for a place queues again.
+/// Time after which a file that waits for another file queues again.
 const FILE_TURN: Duration = Duration::from_secs(5);
 
 /// The models in memory, and those that are being loaded.
@@ -87,16 +87,9 @@ impl Pool {
         choices: Vec<Choice>,
         is_file: bool,
     ) -> Result<Route, ApiError> {
-        let started = loop {
-            if let Some(started) = self.start(&choices, is_file, false) {
-                break started;
-            }
-            let in_turn = self.start_in_turn(&choices, is_file);
-            // A file lets others go before.
-            let time = if is_file { FILE_TURN } else { Duration::MAX };
-            if let Ok(started) = timeout(time, in_turn).await {
-                break started?;
-            }
+        let started = match self.start(&choices, is_file, false) {
+            Some(started) => started,
+            None => self.start_in_turn(&choices, is_file).await?,
         };
         let mut served = Vec::new();
         for (choice, (loading, of_request)) in choices.into_iter().zip(started) {
@@ -125,34 +118,48 @@ impl Pool {
     }
 
     /// Waits until it is this request's turn and there are places, and starts to load its models.
+    ///
+    /// Other requests queue meanwhile. They do not for a file that needs a place of another file, which may take hours: it
+    /// lets them go before it.
     async fn start_in_turn(
         self: &Arc<Self>,
         choices: &[Choice],
         is_file: bool,
     ) -> Result<Vec<(Loading, Use)>, ApiError> {
-        let _turn = self.turn.lock().await;
-        self.check(choices).await?;
-        // A file may wait for hours.
-        self.lock().awaited = (!is_file).then(|| choices.to_vec());
-        let _awaiting = Awaiting(self);
+        let mut is_checked = false;
         loop {
-            let mut freed = pin!(self.freed.notified());
-            freed.as_mut().enable();
-            match self.start(choices, is_file, true) {
-                Some(started) => return Ok(started),
-                None => freed.await,
+            let _turn = self.turn.lock().await;
+            if !is_checked {
+                self.check(choices).await?;
+                is_checked = true;
+            }
+            let _awaiting = Awaiting(self);
+            let end = Instant::now() + FILE_TURN;
+            loop {
+                let mut freed = pin!(self.freed.notified());
+                freed.as_mut().enable();
+                let others_queue = !is_file || self.lock().comes_soon(choices, self.options.keep);
+                self.lock().awaited = others_queue.then(|| choices.to_vec());
+                if let Some(started) = self.start(choices, is_file, true) {
+                    return Ok(started);
+                }
+                if others_queue {
+                    freed.await;
+                } else if timeout_at(end.into(), freed).await.is_err() {
+                    break;
+                }
             }
         }
     }
 
-    /// Checks all files but the weights of models that are not in memory: no other is dropped for a broken one.
+    /// Checks all files of models that are not in memory: no other is dropped for a broken one.
     async fn check(&self, choices: &[Choice]) -> Result<(), ApiError> {
         for Choice { model, .. } in choices {
             if self.lock().find(model).is_some() {
                 continue;
             }
             let (start, listing) = (Instant::now(), model.clone());
-            let work = spawn_blocking(move || match listed(&listing.path) {
+            let work = spawn_blocking(move || match checked(&listing.path) {
                 Ok(now) => same_languages(&now, &listing),
                 Err(error) => Err(one_line(&error)),
             });
@@ -179,33 +186,21 @@ impl Pool {
         if !is_first && places.must_queue(choices) {
             return None;
         }
-        let mut wanted: Vec<&Arc<Listed>> = choices.iter().map(|it| &it.model).collect();
-        wanted.dedup_by(|a, b| Arc::ptr_eq(a, b));
+        let wanted = different(choices);
         let is_wanted = |model: &Arc<Listed>| wanted.iter().any(|it| Arc::ptr_eq(it, model));
         let missing = wanted.iter().filter(|model| places.find(model).is_none());
         let missing: Vec<&Arc<Listed>> = missing.copied().collect();
         let mut dropped = Vec::new();
-        if let Some(keep) = self.options.keep {
-            let n_on_demand =
-                |models: &[&Arc<Listed>]| models.iter().filter(|it| !it.is_kept).count();
-            let taken = places.entries.iter().filter(|it| !it.has_failed());
-            let taken: Vec<&Arc<Listed>> = taken.map(|it| &it.model).collect();
-            let n_needed = n_on_demand(&missing);
-            let keep = keep.get().max(n_on_demand(&wanted));
-            let n_over = match n_needed {
-                0 => 0,
-                n_needed => (n_on_demand(&taken) + n_needed).saturating_sub(keep),
-            };
-            let can_go = |entry: &Entry| entry.is_idle() && !is_wanted(&entry.model);
-            let n_idle = places.entries.iter().filter(|it| can_go(it)).count();
-            if n_idle < n_over || n_over > 0 && !is_first {
-                return None;
-            }
-            for _ in 0..n_over {
-                let oldest = places.entries.iter().position(can_go)?;
-                tracing::info!(model = places.entries[oldest].model.name, "model dropped");
-                dropped.extend(places.remove(oldest));
-            }
+        let n_over = places.n_over(&wanted, self.options.keep);
+        let can_go = |entry: &Entry| entry.is_idle() && !is_wanted(&entry.model);
+        let n_idle = places.entries.iter().filter(|it| can_go(it)).count();
+        if n_idle < n_over || n_over > 0 && !is_first {
+            return None;
+        }
+        for _ in 0..n_over {
+            let oldest = places.entries.iter().position(can_go)?;
+            tracing::info!(model = places.entries[oldest].model.name, "model dropped");
+            dropped.extend(places.remove(oldest));
         }
         for model in missing {
             let loading = self.load(model, std::mem::take(&mut dropped));
@@ -285,6 +280,7 @@ impl Pool {
         let mut places = self.lock();
         places.listed = models.to_vec();
         places.entries.retain(|entry| !entry.has_failed());
+        places.forget_totals();
         drop(places);
         self.tidy();
     }

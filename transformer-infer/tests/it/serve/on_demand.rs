@@ -213,6 +213,42 @@ fn no_model_is_dropped_for_a_broken_one_or_for_a_refused_request() {
 }
 
 #[test]
+fn no_model_is_dropped_for_one_with_changed_weights() {
+    let models = Models::new();
+    write(&models, "en", "de");
+    write(&models, "en", "fr");
+    let server = Running::ready(folder(&models, Some(1)));
+    assert_eq!(model(&server, "en", "de"), "en-de");
+    let weights = models.path("en-fr").join("weights.bpk");
+    let mut content = fs::read(&weights).expect("the weights were written");
+    *content.last_mut().expect("there are weights") ^= 1;
+    fs::write(&weights, content).expect("the directory is writable");
+    let request = json!({ "text": "a", "target": "fr" });
+    assert_eq!(server.post("/v1/translate", &request).status, 503);
+    assert!(is_loaded(&server, "en-de"));
+    assert_eq!(n_loads(&server), 1.0);
+}
+
+#[test]
+fn metrics_of_a_name_end_with_its_model() {
+    let models = Models::new();
+    write(&models, "en", "de");
+    write(&models, "en", "fr");
+    let server = Running::ready(folder(&models, Some(1)));
+    for to in ["de", "fr"] {
+        assert_eq!(model(&server, "en", to), format!("en-{to}"));
+    }
+    let has = |name: &str| server.metric(&format!("steps_total{{model=\"{name}\"}}")) > 0.0;
+    assert!(has("en-de") && has("en-fr"));
+    for name in ["en-de", "en-fr"] {
+        fs::remove_dir_all(models.path(name)).expect("the directory is writable");
+    }
+    write(&models, "en", "es");
+    reload(&server);
+    assert!(!has("en-de") && !has("en-fr"));
+}
+
+#[test]
 fn a_model_that_is_put_back_is_loaded_again() {
     let models = Models::new();
     write(&models, "en", "de");

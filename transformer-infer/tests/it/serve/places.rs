@@ -88,6 +88,38 @@ fn a_request_that_waits_for_a_place_is_not_overtaken() {
     assert_eq!(server.metric("loaded_models"), 1.0);
 }
 
+/// Sends a document from English to French, and returns once it is accepted.
+fn send_french_document(server: &Running) {
+    let field = |name: &str, value: &str| {
+        format!("--border\r\nContent-Disposition: form-data; name={name}\r\n\r\n{value}\r\n")
+    };
+    let body = [
+        field("source_lang", "EN"),
+        field("target_lang", "FR"),
+        field("\"file\"; filename=\"a.txt\"", "a"),
+        "--border--\r\n".to_owned(),
+    ];
+    let mut connection = Connection::open(server.address);
+    let headers = [("content-type", "multipart/form-data; boundary=border")];
+    connection.send("POST", "/v2/document", &headers, &body.concat());
+    assert_eq!(connection.reply().status, 200);
+}
+
+#[test]
+fn a_file_that_waits_for_a_place_is_not_overtaken_for_ever() {
+    let models = Models::new();
+    write(&models, "en", "de");
+    write(&models, "en", "fr");
+    let server = Running::ready(one_at_a_time(&models));
+    let held = hold(&server);
+    send_french_document(&server);
+    let mut behind = queued(&server);
+    assert_eq!(n_loads(&server), 1.0);
+    drop(held);
+    assert_eq!(behind.reply().json()["model"], "en-de");
+    assert_eq!(n_loads(&server), 3.0);
+}
+
 #[test]
 fn a_model_that_was_replaced_while_a_request_waited_for_it_does_not_stay() {
     let models = Models::new();
