@@ -140,6 +140,7 @@ async fn translate(
         format,
         split: Split::Sentences,
         n_best,
+        glossary: None,
     };
     let mut answers = answer(&shared, &caller, &asked).await?;
     let answer = answers.pop().ok_or(ApiError::Internal)?;

@@ -136,6 +136,7 @@ async fn translate(
         format,
         split: Split::Sentences,
         n_best: 1,
+        glossary: None,
     };
     let answers = answer(&shared, &caller, &asked).await?.into_iter();
     let translations = answers.map(|answer| Translation {

@@ -29,6 +29,8 @@ pub(crate) struct Key {
     hash: [u8; 32],
     /// Its name in logs: `key N` of line N, unless the file has another.
     pub(crate) name: String,
+    /// The owner of what is stored for the key: its name, or else digits of its hash. Keys of one name share it.
+    pub(crate) account: Arc<str>,
     /// Maximum number of characters of a request; the server's limit if absent.
     pub(crate) max_chars: Option<usize>,
     /// Maximum number of requests per minute; the server's limit if absent.
@@ -119,8 +121,11 @@ impl Key {
                 "the key has fewer than 16 characters; make one with `openssl rand -hex 24`",
             );
         }
+        let hash = sha256(text.as_bytes());
+        let digits = hash[..8].iter().map(|byte| format!("{byte:02x}"));
         let mut key = Self {
-            hash: sha256(text.as_bytes()),
+            hash,
+            account: digits.collect::<String>().into(),
             name: format!("key {number}"),
             max_chars: None,
             requests_per_minute: None,
@@ -128,7 +133,10 @@ impl Key {
         for word in words {
             let number = "expected a positive whole number after `=`";
             match word.split_once('=') {
-                Some(("name", name)) if !name.is_empty() => name.clone_into(&mut key.name),
+                Some(("name", name)) if !name.is_empty() => {
+                    name.clone_into(&mut key.name);
+                    key.account = name.into();
+                }
                 Some(("chars", value)) => {
                     key.max_chars = Some(value.parse().map_err(|_| number)?);
                 }

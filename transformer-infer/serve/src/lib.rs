@@ -13,6 +13,7 @@ mod config;
 mod deepl;
 mod deeplx;
 mod files;
+mod glossaries;
 mod google;
 mod http;
 mod keys;
@@ -25,6 +26,7 @@ mod mtuoc;
 mod openai;
 mod page;
 mod parameters;
+mod process;
 mod server;
 mod state;
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::AtomicU64;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use prometheus_client::encoding::text::{encode_eof, encode_registry};
 use prometheus_client::encoding::{EncodeMetric, MetricEncoder, NoLabelSet};
@@ -14,6 +14,8 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 use transformer_translate::scheduler::{ROW_BORDERS, SchedulerStats, SchedulerTotals};
+
+use crate::process;
 
 /// The beginning of all names.
 const PREFIX: &str = "transformer";
@@ -48,6 +50,8 @@ fn result(ok: bool) -> Labels<1> {
 #[derive(Debug)]
 pub(crate) struct Metrics {
     registry: Registry,
+    /// The time at which the server started.
+    started: SystemTime,
     requests: Family<Labels<3>, Counter>,
     refusals: Family<Labels<1>, Counter>,
     latency: Family<Labels<1>, Histogram, fn() -> Histogram>,
@@ -69,6 +73,7 @@ impl Default for Metrics {
         let histogram: fn() -> Histogram = || Histogram::new(SECONDS);
         let mut metrics = Self {
             registry: Registry::with_prefix(PREFIX),
+            started: SystemTime::now(),
             requests: Family::default(),
             refusals: Family::default(),
             latency: Family::new_with_constructor(histogram),
@@ -156,6 +161,7 @@ impl Metrics {
         // Writing to a string does not fail.
         let _ = encode_registry(&mut text, &self.registry);
         let _ = encode_registry(&mut text, &now);
+        let _ = encode_registry(&mut text, &process::registry(self.started));
         let _ = encode_eof(&mut text);
         text
     }

@@ -142,6 +142,7 @@ async fn translate(
         format,
         split: Split::Sentences,
         n_best: 1,
+        glossary: None,
     };
     let answers = answer_each(&shared, &caller, &asked, &targets).await?;
     let mut all: Vec<Translations> = texts.iter().map(|_| Translations::default()).collect();

@@ -190,6 +190,7 @@ async fn translations(
             format: AskedFormat::Text,
             split: Split::Sentences,
             n_best,
+            glossary: None,
         };
         let answers = answer(shared, caller, &asked).await?.into_iter();
         return Ok(answers

@@ -63,6 +63,9 @@ pub(crate) struct Serve {
     /// File with the accepted API keys, one per line [default: none is required].
     #[arg(long, value_name = "FILE")]
     api_keys: Option<PathBuf>,
+    /// Folder in which clients of DeepL's interface store glossaries; it is made if it is missing [default: they cannot].
+    #[arg(long, value_name = "DIR")]
+    glossaries: Option<PathBuf>,
     /// Origin of pages that may call this server, such as https://example.org or chrome-extension://ID, or `*`; repeat
     /// the flag for several [default: only the server's own page].
     #[arg(long, value_name = "ORIGIN")]
@@ -145,6 +148,7 @@ impl Serve {
             host: self.host,
             port: self.port,
             api_keys: self.api_keys.clone(),
+            glossaries: self.glossaries.clone(),
             cors_origins: self.cors_origin.clone(),
             allowed_hosts: self.allow_host.clone(),
             trusted_proxies: self.trust_forwarded_from.clone(),

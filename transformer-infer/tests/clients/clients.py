@@ -19,6 +19,7 @@ import requests
 from azure.ai.translation.text import TextTranslationClient
 from azure.core.credentials import AzureKeyCredential
 from azure.core.exceptions import HttpResponseError
+from deepl.api_data import MultilingualGlossaryDictionaryEntries
 from deep_translator import LibreTranslator, MicrosoftTranslator
 from deep_translator.exceptions import AuthorizationException, MicrosoftAPIerror, ServerException
 from deeplx_tr.deeplx_client import deeplx_client
@@ -119,7 +120,19 @@ def deepl_client():
     check("deepl: target languages", {it.code for it in translator.get_target_languages()}, {"DE"})
     usage = translator.get_usage()
     check("deepl: usage", usage.character.count > 0 and not usage.any_limit_reached, True)
-    check("deepl: glossaries", translator.list_glossaries(), [])
+    glossary = translator.create_glossary("pets", "EN", "DE", {"dog": "hund", "red cat": "katze"})
+    check("deepl: glossaries", [it.glossary_id for it in translator.list_glossaries()], [glossary.glossary_id])
+    entries = translator.get_glossary_entries(glossary)
+    check("deepl: entries of a glossary", entries, {"dog": "hund", "red cat": "katze"})
+    found = translator.translate_text(["dog", "red cat"], source_lang="EN", target_lang="DE", glossary=glossary)
+    check("deepl: terms", [it.text for it in found], ["hund", "katze"])
+    dictionary = MultilingualGlossaryDictionaryEntries("EN", "DE", {"dog": "dackel"})
+    changed = translator.update_multilingual_glossary_dictionary(glossary.glossary_id, dictionary)
+    check("deepl: a dictionary is changed", [it.entry_count for it in changed.dictionaries], [2])
+    found = translator.translate_text("dog", source_lang="EN", target_lang="DE", glossary=glossary.glossary_id)
+    check("deepl: changed terms", found.text, "dackel")
+    translator.delete_glossary(glossary)
+    check("deepl: no glossaries", translator.list_multilingual_glossaries(), [])
 
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder) / "a.txt", Path(folder) / "b.txt"

@@ -74,6 +74,11 @@ pub enum ServeError {
         path.display()
     )]
     TemporaryFolder { path: PathBuf, source: io::Error },
+    /// The folder of glossaries takes no files.
+    #[error(
+        "cannot write glossaries to `{}`, the folder of --glossaries; check its path and permissions", path.display()
+    )]
+    Glossaries { path: PathBuf, source: io::Error },
     /// The file of API keys cannot be read.
     #[error("cannot read the API keys in `{path}`; check its path and permissions")]
     ReadKeys { path: PathBuf, source: io::Error },

@@ -32,6 +32,8 @@ pub struct ServeOptions {
     pub port: u16,
     /// File with the API keys. Default: no key is required.
     pub api_keys: Option<PathBuf>,
+    /// Folder in which clients store glossaries. Default: they cannot.
+    pub glossaries: Option<PathBuf>,
     /// Origins of pages that may call the server, such as `https://example.org`, or `*` for all. Default: only the
     /// server's own pages.
     pub cors_origins: Vec<String>,
@@ -55,6 +57,7 @@ impl Default for ServeOptions {
             host: Ipv4Addr::LOCALHOST.into(),
             port: 5000,
             api_keys: None,
+            glossaries: None,
             cors_origins: Vec::new(),
             allowed_hosts: Vec::new(),
             trusted_proxies: Vec::new(),

@@ -12,9 +12,9 @@ use utoipa::ToSchema;
 use super::request::DeeplError;
 use super::request::{Common, admitted};
 use super::usage::Usage;
-use crate::files::{FileState, Upload, download};
+use crate::files::{FileState, Upload, UploadOptions, download};
 use crate::http::{ApiError, doubtful_headers};
-use crate::parameters::{Parameters, UploadedFile, no_file, text};
+use crate::parameters::{Parameters, UploadedFile, list, no_file, text};
 use crate::state::{Caller, Shared};
 
 /// A document to translate.
@@ -28,9 +28,13 @@ pub(super) struct DocumentRequest {
     /// The name of the file, instead of the one in its part's header.
     #[serde(default, deserialize_with = "text")]
     filename: Option<String>,
-    /// The extension of the file: documents are not converted to another format.
+    /// An extension of the file's format: documents are not converted to another format.
     #[serde(default, deserialize_with = "text")]
     output_format: Option<String>,
+    /// TSV and CSV, which DeepL does not translate: the columns to translate, by their names in the first row or by their
+    /// numbers from 1, separated by commas.
+    #[serde(default, deserialize_with = "list")]
+    columns: Vec<String>,
     #[serde(flatten)]
     common: Common,
 }
@@ -81,6 +85,9 @@ pub(super) struct DocumentStatus {
     document_id: String,
     /// `translating`, `done` or `error`.
     status: &'static str,
+    /// Estimated seconds until the caller's waiting sentences are translated, while it is being translated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seconds_remaining: Option<u64>,
     /// Number of characters, once it is translated.
     #[serde(skip_serializing_if = "Option::is_none")]
     billed_characters: Option<usize>,
@@ -114,6 +121,10 @@ pub(super) async fn upload(
         document_id: file.id.clone(),
         document_key: file.key.clone(),
     };
+    if upload.is_translated() {
+        file.fail(&ApiError::request("Source and target language are equal."));
+        return Ok(Json(reply));
+    }
     tokio::spawn(async move {
         let n_chars = upload.n_chars;
         let stored = match upload.translate(&caller, &file).await {
@@ -141,11 +152,15 @@ async fn checked(
     let mut file = parameters.file.ok_or_else(missing)?;
     file.name = parameters.filename.unwrap_or(file.name);
     let (source, target) = (common.source_lang.as_deref(), common.target()?);
-    let upload = Upload::new(shared, caller, &file, source, target).await;
+    let glossary = common.glossary(shared, caller).await?;
+    let options = UploadOptions {
+        glossary,
+        columns: parameters.columns,
+    };
+    let upload = Upload::new(shared, caller, &file, source, target, options).await;
     let upload = upload.map_err(|error| common.of_languages(error))?;
-    let extension = upload.name.rsplit('.').next().unwrap_or_default();
     match parameters.output_format {
-        Some(other) if !other.eq_ignore_ascii_case(extension) => Err(ApiError::request(
+        Some(other) if other.parse() != Ok(upload.format) => Err(ApiError::request(
             "documents cannot be converted to another format; omit `output_format`",
         )),
         _ => Ok(upload),
@@ -174,24 +189,27 @@ pub(super) async fn status(
     request: Request,
 ) -> Result<(HeaderMap, Json<DocumentStatus>), ApiError> {
     let mut headers = HeaderMap::new();
-    let (status, billed_characters, error_message) =
-        match state(&shared, &document_id, request).await? {
-            FileState::Pending => ("translating", None, None),
-            FileState::Ready {
-                n_chars, doubtful, ..
-            } => {
-                headers = doubtful_headers([doubtful]);
-                ("done", Some(n_chars), None)
-            }
-            FileState::Failed(reason) => ("error", None, Some(reason)),
-        };
-    let status = DocumentStatus {
+    let (caller, state) = state(&shared, &document_id, request).await?;
+    let mut reply = DocumentStatus {
         document_id,
-        status,
-        billed_characters,
-        error_message,
+        status: "translating",
+        seconds_remaining: None,
+        billed_characters: None,
+        error_message: None,
     };
-    Ok((headers, Json(status)))
+    match state {
+        FileState::Pending => reply.seconds_remaining = Some(shared.seconds_of_files(&caller)),
+        FileState::Ready {
+            n_chars, doubtful, ..
+        } => {
+            headers = doubtful_headers([doubtful]);
+            (reply.status, reply.billed_characters) = ("done", Some(n_chars));
+        }
+        FileState::Failed(reason) => {
+            (reply.status, reply.error_message) = ("error", Some(reason));
+        }
+    }
+    Ok((headers, Json(reply)))
 }
 
 /// Returns a translated document.
@@ -216,7 +234,8 @@ pub(super) async fn result(
     Path(id): Path<String>,
     request: Request,
 ) -> Result<Response, ApiError> {
-    match state(&shared, &id, request).await? {
+    let (_, state) = state(&shared, &id, request).await?;
+    match state {
         FileState::Ready {
             name,
             path,
@@ -231,8 +250,13 @@ pub(super) async fn result(
     }
 }
 
-async fn state(shared: &Shared, id: &str, request: Request) -> Result<FileState, ApiError> {
-    let (_, parameters): (_, StatusRequest) = admitted(shared, request).await?;
+async fn state(
+    shared: &Shared,
+    id: &str,
+    request: Request,
+) -> Result<(Caller, FileState), ApiError> {
+    let (caller, parameters): (_, StatusRequest) = admitted(shared, request).await?;
     let key = parameters.document_key.as_deref().unwrap_or_default();
-    shared.files.state(id, Some(key)).ok_or(ApiError::NotFound)
+    let state = shared.files.state(id, Some(key));
+    Ok((caller, state.ok_or(ApiError::NotFound)?))
 }

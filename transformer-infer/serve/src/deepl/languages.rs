@@ -1,5 +1,4 @@
-//! `GET /v2/languages`: the languages of sources or of translations; and glossaries, which are not supported: the lists
-//! are empty.
+//! `GET /v2/languages`: the languages of sources or of translations.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -7,11 +6,10 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::{Request, State};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 use transformer_core::text::LanguageCode;
 use utoipa::{IntoParams, ToSchema};
 
-use super::request::{DeeplError, KeyOnly, admitted, unsupported};
+use super::request::{DeeplError, admitted, unsupported};
 use crate::http::ApiError;
 use crate::languages::pairs;
 use crate::models::LanguageNames;
@@ -127,30 +125,6 @@ fn language(code: &str, supports_formality: Option<bool>) -> Language {
         name: name.to_owned(),
         supports_formality,
     }
-}
-
-/// Lists the glossaries: always empty.
-#[utoipa::path(
-    get,
-    path = "/v2/glossaries",
-    tag = "DeepL",
-    responses((status = 200, description = "An empty list", body = Value))
-)]
-pub(super) async fn glossaries(
-    State(shared): State<Arc<Shared>>,
-    request: Request,
-) -> Result<Json<Value>, ApiError> {
-    let _: (_, KeyOnly) = admitted(&shared, request).await?;
-    Ok(Json(json!({ "glossaries": [] })))
-}
-
-/// Lists the languages with glossaries: always empty.
-pub(super) async fn language_pairs(
-    State(shared): State<Arc<Shared>>,
-    request: Request,
-) -> Result<Json<Value>, ApiError> {
-    let _: (_, KeyOnly) = admitted(&shared, request).await?;
-    Ok(Json(json!({ "supported_languages": [] })))
 }
 
 #[cfg(test)]

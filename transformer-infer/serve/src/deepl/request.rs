@@ -1,5 +1,7 @@
 //! The common parts of all requests and refusals of the interface.
 
+use std::sync::Arc;
+
 use axum::Json;
 use axum::extract::Request;
 use axum::http::StatusCode;
@@ -7,9 +9,15 @@ use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::glossaries::stored;
+use crate::glossaries::{Glossaries, Pair};
 use crate::http::{ApiError, KeyPlace};
 use crate::parameters::{self, Parameters, list, text};
 use crate::state::{Caller, Shared};
+use transformer_translate::Glossary;
+
+/// Maximum number of glossaries of a request.
+const MAX_GLOSSARIES: usize = 5;
 
 /// The parameters of all requests for translations.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -22,13 +30,13 @@ pub(super) struct Common {
     /// The code of the source language; detected if missing.
     #[serde(default, deserialize_with = "text")]
     pub(super) source_lang: Option<String>,
-    /// Formal translations: `more` and `less` are refused, preferences are ignored.
+    /// Formal translations: `more` and `less` are refused; `default`, and preferences, are ignored.
     #[serde(default, deserialize_with = "text")]
     formality: Option<String>,
-    /// Refused: this server has no glossaries.
-    #[serde(default, deserialize_with = "list")]
-    glossary_id: Vec<String>,
-    /// Refused: this server has no glossaries.
+    /// The glossary whose terms translations must contain. Needs `source_lang`.
+    #[serde(default, deserialize_with = "text")]
+    glossary_id: Option<String>,
+    /// Up to 5 glossaries instead; of equal terms the first counts.
     #[serde(default, deserialize_with = "list")]
     glossary_ids: Vec<String>,
     /// Refused.
@@ -37,6 +45,9 @@ pub(super) struct Common {
     /// Refused.
     #[serde(default, deserialize_with = "list")]
     translation_memory_id: Vec<String>,
+    /// Refused.
+    #[serde(default, deserialize_with = "list")]
+    custom_instructions: Vec<String>,
     /// The key, instead of the one in the header `Authorization`.
     #[serde(default, deserialize_with = "text")]
     pub(super) auth_key: Option<String>,
@@ -68,21 +79,55 @@ impl Common {
     /// refuses them for languages without them. Preferences, and options that only improve translations there, are
     /// ignored.
     pub(super) fn check_options(&self) -> Result<(), ApiError> {
-        if matches!(self.formality.as_deref(), Some("more" | "less")) {
-            let text = "'formality' is not supported for given 'target_lang'.";
-            return Err(ApiError::request(text));
+        let formality = self.formality.as_deref().map(str::to_ascii_lowercase);
+        match formality.as_deref() {
+            None | Some("default" | "prefer_more" | "prefer_less") => {}
+            Some("more" | "less") => {
+                let target = self.target()?;
+                return Err(ApiError::request(format!(
+                    "Target language '{target}' doesn't support formality."
+                )));
+            }
+            Some(_) => return Err(unsupported("formality")),
         }
-        if !self.glossary_id.is_empty() || !self.glossary_ids.is_empty() {
-            let text = "Glossary not found: this server has no glossaries";
-            return Err(ApiError::request(text));
+        let refused = [
+            ("style_id", &self.style_id),
+            ("translation_memory_id", &self.translation_memory_id),
+            ("custom_instructions", &self.custom_instructions),
+        ];
+        match refused.iter().find(|(_, value)| !value.is_empty()) {
+            Some((name, _)) => Err(unsupported(name)),
+            None => Ok(()),
         }
-        if !self.style_id.is_empty() {
-            return Err(unsupported("style_id"));
-        }
-        if !self.translation_memory_id.is_empty() {
-            return Err(unsupported("translation_memory_id"));
-        }
-        Ok(())
+    }
+
+    /// Returns the terms of the glossaries of the request, if there are any.
+    pub(super) async fn glossary(
+        &self,
+        shared: &Shared,
+        caller: &Caller,
+    ) -> Result<Option<Arc<Glossary>>, ApiError> {
+        let ids: Vec<String> = match (&self.glossary_id, &self.glossary_ids[..]) {
+            (None, []) => return Ok(None),
+            (Some(id), []) => vec![id.clone()],
+            (None, ids) if ids.len() <= MAX_GLOSSARIES => ids.to_vec(),
+            _ => return Err(unsupported("glossary_ids")),
+        };
+        let missing = || {
+            let text = "Use of a glossary requires the source_lang parameter to be specified";
+            ApiError::request(text)
+        };
+        let source = self.source_lang.as_deref().ok_or_else(missing)?;
+        let pair = Pair::new(source, self.target()?).ok_or_else(|| unsupported("target_lang"))?;
+        let terms = move |store: &Glossaries, account: Option<&str>| match &ids[..] {
+            [id] => store.terms(id, account, &pair),
+            ids => store.terms_of_several(ids, account, &pair),
+        };
+        let terms = stored(shared, caller, terms).await;
+        terms.map(Some).map_err(|error| match error {
+            ApiError::NotFound => ApiError::request("Glossary not found"),
+            error => error,
+        })
     }
 
     /// Returns the code of the target language.
@@ -129,11 +174,6 @@ pub(super) async fn rewrite(response: Response) -> Response {
         }
         _ => (error.status(), Json(DeeplError::new(error.to_string()))),
     })
-}
-
-/// Refuses requests to parts of DeepL's interface that are not supported.
-pub(super) async fn unknown() -> ApiError {
-    ApiError::NotFound
 }
 
 /// Creates the error of an unsupported value, in DeepL's words.

@@ -45,6 +45,10 @@ pub(super) struct TranslateRequest {
     /// For XML: if true, the structure of a document ends sentences; the default.
     #[serde(default, deserialize_with = "flag")]
     outline_detection: Option<bool>,
+    /// `quality_optimized`, `prefer_quality_optimized` or `latency_optimized`: there is one model for all, and the reply
+    /// says that it is of the wanted kind.
+    #[serde(default, deserialize_with = "text")]
+    model_type: Option<String>,
     #[serde(flatten)]
     common: Common,
 }
@@ -72,6 +76,9 @@ struct Translation {
     text: String,
     /// Number of characters of the text, in Unicode code points.
     billed_characters: usize,
+    /// The kind of the model, if the request has `model_type`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model_type_used: Option<&'static str>,
 }
 
 /// Translates texts.
@@ -104,6 +111,8 @@ pub(super) async fn translate(
         return Err(ApiError::request("Parameter 'text' not specified."));
     }
     common.check_options()?;
+    let model_type_used = parameters.model_type()?;
+    let glossary = common.glossary(&shared, &caller).await?;
     let asked = Asked {
         texts,
         source: common.source_lang.as_deref(),
@@ -111,6 +120,7 @@ pub(super) async fn translate(
         format: parameters.format()?,
         split: parameters.split()?,
         n_best: 1,
+        glossary,
     };
     let answers = answer(&shared, &caller, &asked).await;
     let answers = answers.map_err(|error| common.of_languages(error))?;
@@ -124,6 +134,7 @@ pub(super) async fn translate(
         detected_source_language: source_code(&answer.source),
         text: answer.text,
         billed_characters: text.chars().count(),
+        model_type_used,
     };
     let translations = answers.into_iter().zip(texts).map(translation).collect();
     Ok((headers, Json(TranslateReply { translations })))
@@ -143,6 +154,16 @@ impl TranslateRequest {
             })),
             Some(_) => return Err(unsupported("tag_handling")),
         })
+    }
+
+    /// Returns the kind of model that the request gets, if it names one.
+    fn model_type(&self) -> Result<Option<&'static str>, ApiError> {
+        Ok(Some(match self.model_type.as_deref() {
+            None => return Ok(None),
+            Some("quality_optimized" | "prefer_quality_optimized") => "quality_optimized",
+            Some("latency_optimized") => "latency_optimized",
+            Some(_) => return Err(unsupported("model_type")),
+        }))
     }
 
     /// Returns the splitting of texts.

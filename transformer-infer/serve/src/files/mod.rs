@@ -6,5 +6,5 @@ mod store;
 mod upload;
 
 pub(crate) use download::download;
-pub(crate) use store::{FileLimits, FileState, FileStore, PendingFile, Slot};
-pub(crate) use upload::Upload;
+pub(crate) use store::{FileLimits, FileState, FileStore, PendingFile, Slot, random_name};
+pub(crate) use upload::{Upload, UploadOptions};

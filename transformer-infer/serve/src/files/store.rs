@@ -145,7 +145,7 @@ impl FileStore {
     ) -> Option<PendingFile> {
         let slot = Arc::new(self.slots.take(caller, 1)?);
         let mut files = self.lock();
-        let (id, key) = (random_name(), random_name());
+        let (id, key) = (random_name(), random_name() + &random_name());
         files.push_back(StoredFile {
             id: id.clone(),
             key: key.clone(),
@@ -344,7 +344,7 @@ fn is_full(error: &io::Error) -> bool {
 }
 
 /// Returns 128 random bits, as hexadecimal digits.
-fn random_name() -> String {
+pub(crate) fn random_name() -> String {
     let mut bytes = [0; 16];
     if getrandom::fill(&mut bytes).is_err() {
         // Some systems have no source of randomness; this uses the seeds of the standard library's hashers.
@@ -353,7 +353,7 @@ fn random_name() -> String {
         low.copy_from_slice(&RandomState::new().hash_one(0).to_le_bytes());
         high.copy_from_slice(&RandomState::new().hash_one(1).to_le_bytes());
     }
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    bytes.iter().map(|byte| format!("{byte:02X}")).collect()
 }
 
 #[cfg(test)]

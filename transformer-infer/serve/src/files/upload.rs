@@ -15,8 +15,9 @@ use crate::translate::{
     TranslateOptions, TranslatedFile, check_room, check_texts, compute_step, translate_file,
 };
 use transformer_core::text::one_line;
-use transformer_documents::format::{Format, FormatOptions};
+use transformer_documents::format::{Column, Format, FormatOptions};
 use transformer_documents::{Doubtful, Part, ReadError};
+use transformer_translate::Glossary;
 
 /// Maximum number of characters of the name of a file.
 const MAX_NAME_CHARS: usize = 100;
@@ -29,10 +30,20 @@ pub(crate) struct Upload {
     /// Number of characters, markup included unless the file is packed.
     pub(crate) n_chars: usize,
     bytes: Bytes,
-    format: Format,
+    pub(crate) format: Format,
     /// Those of the models that translate; none if the file is already in the target language.
     choices: Vec<Choice>,
+    options: UploadOptions,
     models: Arc<Models>,
+}
+
+/// The options of the translation of a file.
+#[derive(Debug, Default)]
+pub(crate) struct UploadOptions {
+    /// The terms that translations must contain.
+    pub(crate) glossary: Option<Arc<Glossary>>,
+    /// The columns of a table to translate, by their names in the first row, or by their numbers from 1.
+    pub(crate) columns: Vec<String>,
 }
 
 impl Upload {
@@ -48,11 +59,15 @@ impl Upload {
         file: &UploadedFile,
         source: Option<&str>,
         target: &str,
+        options: UploadOptions,
     ) -> Result<Self, ApiError> {
         let (stem, extension) = file.name.rsplit_once('.').unwrap_or((&file.name, ""));
         let format: Result<Format, _> = extension.parse();
-        let format = format
-            .map_err(|error| ApiError::request(format!("file format not supported: {error}")))?;
+        let format = format.map_err(|error| {
+            ApiError::request(format!(
+                "file format not supported: the file extension {error}"
+            ))
+        })?;
         let text = match format {
             Format::Package(_) => {
                 let (bytes, max_chars) = (file.bytes.clone(), caller.max_chars);
@@ -80,6 +95,11 @@ impl Upload {
                 models.choose(selection)?
             }
         };
+        if choices.len() > 1 && options.glossary.is_some() {
+            return Err(ApiError::request(
+                "glossaries of files are not available through a third language; omit the glossary",
+            ));
+        }
         // A model that is not in memory has room. It is loaded once the file is accepted.
         let loaded = choices.first().and_then(|it| models.pool.loaded(it));
         if let Some(served) = loaded {
@@ -91,8 +111,14 @@ impl Upload {
             bytes: file.bytes.clone(),
             format,
             choices,
+            options,
             models,
         })
+    }
+
+    /// Returns whether the file is already in the target language.
+    pub(crate) fn is_translated(&self) -> bool {
+        self.choices.is_empty()
     }
 
     /// Translates the accepted file, regardless of the queue.
@@ -108,8 +134,15 @@ impl Upload {
             });
         }
         let route = self.models.pool.route(self.choices, true).await?;
-        let (options, caller) = (TranslateOptions::default(), caller.for_file(&accepted.slot));
-        translate_file(&route, self.format, self.bytes, &options, &caller).await
+        let caller = caller.for_file(&accepted.slot);
+        let options = TranslateOptions {
+            glossary: self.options.glossary,
+            ..TranslateOptions::default()
+        };
+        let columns = self.options.columns.iter();
+        let mut read = FormatOptions::default();
+        read.table.columns = columns.map(|it| Column::from(it.as_str())).collect();
+        translate_file(&route, (self.format, read), self.bytes, &options, &caller).await
     }
 }
 

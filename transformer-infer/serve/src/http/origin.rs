@@ -67,7 +67,13 @@ pub(crate) fn cors(options: &ServeOptions) -> Result<CorsLayer, ServeError> {
     let id = HeaderName::from_static("x-request-id");
     Ok(CorsLayer::new()
         .allow_origin(origins)
-        .allow_methods([Method::GET, Method::POST])
+        .allow_methods([
+            Method::GET,
+            Method::POST,
+            Method::PUT,
+            Method::PATCH,
+            Method::DELETE,
+        ])
         // Clients send headers of their own; only its origin decides whether a page may call.
         .allow_headers(AllowHeaders::mirror_request())
         .expose_headers([RETRY_AFTER, id, HeaderName::from_static(DOUBTFUL)]))

@@ -8,14 +8,15 @@ use std::sync::Arc;
 use transformer_core::text::LanguageCode;
 use transformer_documents::format::XmlOptions;
 use transformer_documents::{Doubtful, Split};
+use transformer_translate::Glossary;
 
 use super::detection::{Detection, LanguageDetector};
 use crate::http::ApiError;
 use crate::models::{Models, Selection};
 use crate::state::{Caller, Shared};
 use crate::translate::{
-    TextFormat, TextTranslation, TranslateOptions, check_texts_into, translate_texts_with,
-    translate_xml,
+    TextFormat, TextTranslation, TranslateOptions, check_options, check_texts_into,
+    translate_texts_with, translate_xml,
 };
 
 /// Translates texts, and returns an answer for each, in the same order.
@@ -67,7 +68,13 @@ async fn into(
     let mut answers: Vec<Answer> = sources.iter().zip(asked.texts).map(copy).collect();
     let mut groups: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (index, source) in sources.iter().enumerate() {
-        if source.is_translatable && source.code != target {
+        if source.code == target {
+            continue;
+        }
+        let glossary = asked.glossary.as_deref();
+        if let Some(text) = glossary.and_then(|it| of_term(it, &asked.texts[index])) {
+            answers[index].text = text;
+        } else if source.is_translatable {
             groups.entry(source.code.as_str()).or_default().push(index);
         }
     }
@@ -86,6 +93,15 @@ async fn into(
     Ok(answers)
 }
 
+/// Returns the translation of a text that is a term of a glossary: that of the term, in the same spaces.
+fn of_term(glossary: &Glossary, text: &str) -> Option<String> {
+    let whole = text.trim();
+    match &glossary.terms_in(whole)[..] {
+        [term] if term.range == (0..whole.len()) => Some(text.replacen(whole, term.target, 1)),
+        _ => None,
+    }
+}
+
 /// Translates texts of one language.
 async fn translate(
     models: &Models,
@@ -99,11 +115,16 @@ async fn translate(
         target: Some(target),
         ..Selection::default()
     };
-    let route = models.route(selection).await?;
     let mut options = TranslateOptions {
         split: asked.split,
+        glossary: asked.glossary.clone(),
         ..TranslateOptions::default()
     };
+    let choices = models.choose(selection)?;
+    if options.glossary.is_some() && asked.format != AskedFormat::Text {
+        check_options(TextFormat::Html, &options, false, &choices)?;
+    }
+    let route = models.pool.route(choices, false).await?;
     let format = match &asked.format {
         AskedFormat::Text => {
             options.n_best = asked.n_best;
@@ -140,6 +161,8 @@ pub(crate) struct Asked<'a> {
     pub(crate) split: Split,
     /// Number of translations of each text; for plain text only.
     pub(crate) n_best: usize,
+    /// The terms that translations must contain, if any; then the source language is given.
+    pub(crate) glossary: Option<Arc<Glossary>>,
 }
 
 /// The format of texts.

@@ -11,9 +11,9 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::request::{admitted, languages, missing};
-use crate::files::{FileState, Upload, download};
+use crate::files::{FileState, Upload, UploadOptions, download};
 use crate::http::{ApiError, ErrorBody, doubtful_headers};
-use crate::parameters::{Parameters, UploadedFile, no_file, text};
+use crate::parameters::{Parameters, UploadedFile, list, no_file, text};
 use crate::state::Shared;
 
 /// A file to translate.
@@ -32,6 +32,10 @@ pub(super) struct FileRequest {
     #[serde(default, deserialize_with = "text")]
     #[schema(required, nullable = false)]
     target: Option<String>,
+    /// TSV and CSV, which LibreTranslate does not translate: the columns to translate, by their names in the first row or
+    /// by their numbers from 1, separated by commas.
+    #[serde(default, deserialize_with = "list")]
+    columns: Vec<String>,
     /// The key, if the server requires one.
     #[serde(default, deserialize_with = "text")]
     api_key: Option<String>,
@@ -81,7 +85,11 @@ pub(super) async fn translate_file(
         return Err(ApiError::request("Invalid request: empty file"));
     }
     let (source, target) = languages(parameters.source.as_ref(), parameters.target.as_ref())?;
-    let upload = Upload::new(&shared, &caller, &file, source, target).await?;
+    let options = UploadOptions {
+        columns: parameters.columns,
+        ..UploadOptions::default()
+    };
+    let upload = Upload::new(&shared, &caller, &file, source, target, options).await?;
     let (name, n_chars) = (upload.name.clone(), upload.n_chars);
     let accepted = shared.accept_file(&caller, &name)?;
     let translated = upload.translate(&caller, &accepted).await?;
@@ -103,8 +111,18 @@ fn origin(headers: &HeaderMap) -> String {
         _ => "http",
     };
     match header(HOST.as_str()) {
-        Some(host) => format!("{scheme}://{host}"),
+        Some(host) => format!("{scheme}://{host}{}", prefix(header("x-forwarded-prefix"))),
         None => String::new(),
+    }
+}
+
+/// Returns the folder into which a proxy has put the server, without a slash at its end.
+fn prefix(header: Option<&str>) -> &str {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/-._~".contains(c);
+    let prefix = header.unwrap_or_default().trim_end_matches('/');
+    match prefix.starts_with('/') && !prefix.starts_with("//") && prefix.chars().all(is_plain) {
+        true => prefix,
+        false => "",
     }
 }
 
@@ -133,5 +151,19 @@ pub(super) async fn download_file(
             ..
         }) => download(&path, &name, doubtful).await,
         _ => Err(ApiError::NotFound),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prefix_is_a_plain_path() {
+        assert_eq!(prefix(Some("/translate/v1/")), "/translate/v1");
+        for wrong in ["", "/", "a", "//evil.example", "/a b", "/\"x"] {
+            assert_eq!(prefix(Some(wrong)), "", "{wrong}");
+        }
+        assert_eq!(prefix(None), "");
     }
 }

@@ -139,6 +139,7 @@ pub(super) async fn translate(
         format,
         split: Split::Sentences,
         n_best: 1 + n_alternatives,
+        glossary: None,
     };
     let answers = answer(&shared, &caller, &asked).await?;
     let is_one = matches!(texts, Texts::One(_));

@@ -9,6 +9,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
 use serde::Serialize;
+use utoipa::openapi::Response as Described;
 use utoipa::{OpenApi, ToSchema};
 
 use crate::config::ServeError;
@@ -44,6 +45,8 @@ pub(super) fn router(shared: &Arc<Shared>) -> Result<Router, ServeError> {
         .route("/health/live", get(live))
         .route("/metrics", get(metrics))
         .route("/openapi.json", get(openapi))
+        // The address that LibreTranslate has for it.
+        .route("/spec", get(openapi))
         .merge(page::router())
         .merge(v1::router(shared))
         .merge(libretranslate::router(shared))
@@ -112,5 +115,46 @@ async fn openapi() -> Json<utoipa::openapi::OpenApi> {
     description.merge(microsoft::openapi());
     description.merge(deeplx::openapi());
     description.merge(mtuoc::openapi());
+    add_refusals(&mut description);
     Json(description)
+}
+
+/// The refusals that every operation of an interface may answer.
+const REFUSALS: [(&str, &str); 8] = [
+    (
+        "403",
+        "The API key is not valid, or a page of another origin calls",
+    ),
+    ("408", "The body arrives too slowly"),
+    ("413", "The body, or its texts, are too large"),
+    ("415", "The body is compressed, or of another type"),
+    ("421", "The name in `Host` is unknown"),
+    ("429", "Too many requests; see Retry-After"),
+    ("500", "A fault of the server"),
+    (
+        "503",
+        "The models are still loading, a model cannot be loaded, the server is stopping, or the translation takes too \
+         long; see Retry-After",
+    ),
+];
+
+/// Adds the refusals that an operation does not describe itself.
+fn add_refusals(description: &mut utoipa::openapi::OpenApi) {
+    let paths = description.paths.paths.iter_mut();
+    for (_, item) in paths.filter(|(path, _)| !path.starts_with("/health")) {
+        let operations = [
+            &mut item.get,
+            &mut item.post,
+            &mut item.put,
+            &mut item.patch,
+            &mut item.delete,
+        ];
+        for operation in operations.into_iter().flatten() {
+            for (status, text) in REFUSALS {
+                let replies = &mut operation.responses.responses;
+                let reply = replies.entry(status.to_owned());
+                reply.or_insert_with(|| Described::new(text).into());
+            }
+        }
+    }
 }

@@ -12,6 +12,7 @@ use axum::http::Uri;
 use super::{Budget, Claimant};
 use crate::config::{ServeError, ServeOptions};
 use crate::files::{FileLimits, FileStore, PendingFile, Slot};
+use crate::glossaries::Glossaries;
 use crate::http::{ApiError, Client, KeyPlace};
 use crate::keys::{Key, Keys, Rates};
 use crate::metrics::Metrics;
@@ -35,6 +36,8 @@ pub(crate) struct Shared {
     pub(crate) buffered: Budget,
     /// The number of replies with attention weights that are being made and sent.
     pub(crate) attention: Budget,
+    /// The stored glossaries.
+    pub(crate) glossaries: Arc<Glossaries>,
     /// Translated files.
     pub(crate) files: Arc<FileStore>,
     /// The models; `None` until they are loaded.
@@ -54,6 +57,8 @@ pub(crate) struct Caller {
     pub(crate) id: u64,
     /// The id of the request in the log.
     request: Arc<str>,
+    /// The owner of the glossaries of the caller's key; `None` if no key is required.
+    pub(crate) account: Option<Arc<str>>,
     /// Maximum number of characters of the request.
     pub(crate) max_chars: usize,
     /// The slot of the file that is translated for the caller, if any: the limit of waiting tokens does not apply to
@@ -92,6 +97,11 @@ impl Shared {
         let path = temp_dir();
         let files = FileStore::new(&path, FileLimits::default());
         let files = files.map_err(|source| ServeError::TemporaryFolder { path, source })?;
+        let glossaries = Glossaries::new(options.glossaries.as_deref());
+        let glossaries = glossaries.map_err(|source| ServeError::Glossaries {
+            path: options.glossaries.clone().unwrap_or_default(),
+            source,
+        })?;
         let (most_bytes, body) = (
             options.limits.max_buffered_bytes,
             options.limits.max_body_bytes,
@@ -103,6 +113,7 @@ impl Shared {
             in_flight: Budget::new(options.limits.max_in_flight, 1),
             buffered: Budget::new(most_bytes, at_least),
             attention: Budget::new(MAX_ATTENTION, 1),
+            glossaries: Arc::new(glossaries),
             files: Arc::new(files),
             models: RwLock::default(),
             keys: RwLock::new(keys.map(Arc::new)),
@@ -185,6 +196,11 @@ impl Shared {
         })
     }
 
+    /// Estimates the seconds until the waiting sentences of a caller's files are translated.
+    pub(crate) fn seconds_of_files(&self, caller: &Caller) -> u64 {
+        self.seconds_before(caller.id_for_files()).ceil() as u64
+    }
+
     /// Estimates the seconds until the waiting sentences of a caller are translated.
     fn seconds_before(&self, caller: u64) -> f64 {
         let models = self.models();
@@ -229,6 +245,7 @@ impl Shared {
         Ok(Caller {
             id,
             request: client.id.clone(),
+            account: key.as_ref().map(|key| key.account.clone()),
             max_chars: max_chars.unwrap_or(limits.max_chars),
             slot: None,
         })

@@ -24,7 +24,7 @@ pub(crate) struct TranslatedFile {
 /// Translates a document; error messages call it `the file`.
 pub(crate) async fn translate_file(
     route: &Route,
-    format: Format,
+    (format, read): (Format, FormatOptions),
     file: Bytes,
     options: &TranslateOptions,
     caller: &Caller,
@@ -34,7 +34,7 @@ pub(crate) async fn translate_file(
         doubtful: Doubtful::default(),
     };
     for served in route.models() {
-        let mut read = FormatOptions::default();
+        let mut read = read.clone();
         let language = served.languages.tgt.as_ref();
         read.tgt_lang = language.map(|it| it.as_str().to_owned());
         read.is_step = matches!(route, Route::Pivot { .. });

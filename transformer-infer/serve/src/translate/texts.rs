@@ -67,7 +67,7 @@ pub(crate) fn check_options(
             "alternatives, alignments and attention are only for plain text; omit them for HTML"
         }
         TextFormat::Html if is_pivot && options.glossary.is_some() => {
-            "terms in HTML are not available through a third language; omit `terms`, or translate plain text"
+            "terms in HTML and XML are not available through a third language; omit `terms` or the glossary, or translate plain text"
         }
         _ => {
             for Choice { model, .. } in choices {

@@ -94,55 +94,41 @@ fn options_that_are_preferences_are_ignored() {
     assert_eq!(translated(&request), ["A"]);
 }
 
+/// Asserts that a value of a parameter is refused with a message.
+fn assert_refused(name: &str, value: &Value, expected: &str) {
+    let mut request = json!({ "text": ["a"], "target_lang": "DE", "source_lang": "EN" });
+    request[name] = value.clone();
+    let reply = shared_server().post("/v2/translate", &request);
+    assert_eq!(reply.status, 400, "{request}");
+    assert_eq!(reply.json(), json!({ "message": expected }), "{request}");
+}
+
 #[test]
-fn wrong_requests_are_refused_by_the_name_of_the_parameter() {
-    let good = json!({ "text": ["a"], "target_lang": "DE", "source_lang": "EN" });
-    let cases = [
-        ("text", json!(null), "Parameter 'text' not specified."),
-        ("text", json!([]), "Parameter 'text' not specified."),
-        (
-            "target_lang",
-            json!(null),
-            "Value for 'target_lang' not supported.",
-        ),
-        (
-            "target_lang",
-            json!("JA"),
-            "Value for 'target_lang' not supported.",
-        ),
-        (
-            "source_lang",
-            json!("JA"),
-            "Value for 'source_lang' not supported.",
-        ),
-        (
-            "tag_handling",
-            json!("markdown"),
-            "Value for 'tag_handling' not supported.",
-        ),
-        (
-            "split_sentences",
-            json!("2"),
-            "Value for 'split_sentences' not supported.",
-        ),
-        (
-            "formality",
-            json!("more"),
-            "'formality' is not supported for given 'target_lang'.",
-        ),
-        (
-            "glossary_id",
-            json!("a"),
-            "Glossary not found: this server has no glossaries",
-        ),
-    ];
-    for (name, value, expected) in cases {
-        let mut request = good.clone();
-        request[name] = value;
-        let reply = shared_server().post("/v2/translate", &request);
-        assert_eq!(reply.status, 400, "{request}");
-        assert_eq!(reply.json(), json!({ "message": expected }), "{request}");
+fn unsupported_values_are_refused_by_the_name_of_the_parameter() {
+    for (name, value) in [
+        ("target_lang", json!(null)),
+        ("target_lang", json!("JA")),
+        ("source_lang", json!("JA")),
+        ("tag_handling", json!("markdown")),
+        ("split_sentences", json!("2")),
+        ("formality", json!("formal")),
+        ("model_type", json!("best")),
+        ("custom_instructions", json!(["Be brief"])),
+        ("style_id", json!("a")),
+        ("translation_memory_id", json!("a")),
+    ] {
+        assert_refused(name, &value, &format!("Value for '{name}' not supported."));
     }
+}
+
+#[test]
+fn wrong_requests_are_refused_in_the_words_of_deepl() {
+    for text in [json!(null), json!([])] {
+        assert_refused("text", &text, "Parameter 'text' not specified.");
+    }
+    let expected = "Target language 'DE' doesn't support formality.";
+    assert_refused("formality", &json!("more"), expected);
+    assert_refused("glossary_id", &json!("a"), "Invalid or missing glossary id");
 }
 
 #[test]
@@ -202,16 +188,36 @@ fn languages_of_sources_and_targets_are_listed() {
 }
 
 #[test]
-fn there_are_no_glossaries() {
-    assert_eq!(
-        shared_server().get("/v2/glossaries").ok(),
-        json!({ "glossaries": [] })
-    );
+fn the_reply_has_the_wanted_kind_of_model() {
+    for (wanted, expected) in [
+        ("quality_optimized", "quality_optimized"),
+        ("prefer_quality_optimized", "quality_optimized"),
+        ("latency_optimized", "latency_optimized"),
+    ] {
+        let request = json!({ "text": ["a"], "target_lang": "DE", "model_type": wanted });
+        let reply = shared_server().post("/v2/translate", &request).ok();
+        assert_eq!(reply["translations"][0]["model_type_used"], expected);
+    }
+}
+
+#[test]
+fn what_is_absent_is_empty_or_refused() {
+    let server = shared_server();
+    let empty = server.get("/v3/style_rules").ok();
+    assert_eq!(empty, json!({ "style_rules": [] }));
+    let empty = server.get("/v3/translation_memories").ok();
+    assert_eq!(empty["translation_memories"], json!([]));
+    for path in ["/v2/write/rephrase", "/v2/write/correct", "/v3/style_rules"] {
+        let reply = server.post(path, &json!({ "text": ["a"] }));
+        assert_eq!(reply.status, 400, "{path}");
+        let message = reply.json()["message"].to_string();
+        assert!(message.contains("not supported"), "{message}");
+    }
 }
 
 #[test]
 fn paths_that_are_not_here_have_an_error_in_the_form_of_deepl() {
-    for path in ["/v2/write/rephrase", "/v3/glossaries", "/v2/glossaries/a"] {
+    for path in ["/v2/other", "/v3/languages", "/v3/style_rules/a"] {
         let reply = shared_server().post(path, &json!({}));
         assert_eq!(reply.status, 404, "{path}");
         assert!(reply.json()["message"].is_string(), "{path}");

@@ -141,6 +141,53 @@ fn the_language_of_a_file_is_detected() {
 }
 
 #[test]
+fn columns_of_tables_are_translated() {
+    let server = shared_server();
+    let file: (&str, &[u8]) = ("a.csv", b"id,name,note\n1,dog,\"a, b\"\n");
+    let fields = [("source", "en"), ("target", "de"), ("columns", "name,3")];
+    let reply = server.post_file("/translate_file", &fields, file).ok();
+    let url = reply["translatedFileUrl"].to_string();
+    let path = url.trim_matches('"').split_once("/download_file");
+    let path = path.expect("it is an address").1;
+    let body = server.get(&format!("/download_file{path}")).body;
+    assert_eq!(
+        String::from_utf8_lossy(&body),
+        "id,name,note\n1,DOG,\"A, B\"\n"
+    );
+    let reply = server.post_file("/translate_file", &FIELDS, file);
+    assert_eq!(reply.status, 400);
+    let error = reply.json()["error"].to_string();
+    assert!(error.contains("columns"), "{error}");
+}
+
+#[test]
+fn the_folder_of_a_proxy_is_in_the_address_of_a_file() {
+    let body = "--b\r\nContent-Disposition: form-data; name=source\r\n\r\nen\r\n--b\r\nContent-Disposition: form-data; \
+        name=target\r\n\r\nde\r\n--b\r\nContent-Disposition: form-data; name=file; filename=a.txt\r\n\r\na\r\n--b--\r\n";
+    let headers = [
+        ("Content-Type", "multipart/form-data; boundary=b"),
+        ("X-Forwarded-Prefix", "/apps/translate/"),
+    ];
+    let reply = shared_server().send("POST", "/translate_file", &headers, body.as_bytes());
+    let url = reply.ok()["translatedFileUrl"].to_string();
+    assert!(url.contains("/apps/translate/download_file/"), "{url}");
+}
+
+#[test]
+fn a_document_in_the_target_language_fails() {
+    let server = shared_server();
+    let fields = [("source_lang", "DE"), ("target_lang", "DE")];
+    let handle = server
+        .post_file("/v2/document", &fields, ("a.txt", b"ein hund"))
+        .ok();
+    let status = final_status(server, &handle);
+    assert_eq!(
+        status["error_message"],
+        "Source and target language are equal."
+    );
+}
+
+#[test]
 fn a_file_has_no_more_characters_than_a_text() {
     let server = TestServer::start_with(ServeOptions {
         limits: Limits {

@@ -2,6 +2,7 @@
 
 mod clients;
 mod deepl;
+mod deepl_glossaries;
 mod deeplx;
 mod encodings;
 mod files;

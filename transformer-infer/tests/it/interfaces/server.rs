@@ -28,7 +28,9 @@ pub(super) struct TestServer {
     pub(super) address: SocketAddr,
     signals: UnboundedSender<ServerSignal>,
     thread: Option<JoinHandle<()>>,
-    _folder: TempDir,
+    _models: TempDir,
+    /// The folder of the keys and the glossaries, if there is one.
+    _stored: Option<TempDir>,
 }
 
 /// The reply to a request.
@@ -59,15 +61,24 @@ impl TestServer {
         Self::start_with(ServeOptions::default())
     }
 
-    /// Starts a server from English to German that requires [`KEY`].
+    /// Sends a request with a body of JSON.
+    pub(super) fn json(&self, method: &str, path: &str, body: &Value) -> Reply {
+        let headers = [("Content-Type", "application/json")];
+        self.send(method, path, &headers, body.to_string().as_bytes())
+    }
+
+    /// Starts a server from English to German that requires [`KEY`], and stores glossaries.
     pub(super) fn with_key() -> Self {
         let folder = tempfile::tempdir().expect("the system has temporary directories");
         let path = folder.path().join("keys");
         fs::write(&path, format!("{KEY} name=test\n")).expect("the folder is writable");
-        Self::start_with(ServeOptions {
+        let mut server = Self::start_with(ServeOptions {
             api_keys: Some(path),
+            glossaries: Some(folder.path().join("glossaries")),
             ..ServeOptions::default()
-        })
+        });
+        server._stored = Some(folder);
+        server
     }
 
     /// Starts a server from English to German.
@@ -108,7 +119,8 @@ impl TestServer {
             address: address.recv().expect("the server starts"),
             signals,
             thread: Some(thread),
-            _folder: folder,
+            _models: folder,
+            _stored: None,
         };
         while server.get("/health").status != 200 {
             thread::yield_now();
@@ -123,8 +135,7 @@ impl TestServer {
 
     /// Sends JSON with `POST`.
     pub(super) fn post(&self, path: &str, body: &Value) -> Reply {
-        let headers = [("Content-Type", "application/json")];
-        self.send("POST", path, &headers, body.to_string().as_bytes())
+        self.json("POST", path, body)
     }
 
     /// Sends a form with `POST`.

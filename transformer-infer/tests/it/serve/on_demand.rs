@@ -371,6 +371,37 @@ fn a_broken_folder_is_left_out_at_the_start() {
     assert_eq!(names.len(), 1, "{listed}");
 }
 
+/// The names of <https://prometheus.io/docs/instrumenting/writing_clientlibs/#process-metrics>.
+#[test]
+fn the_process_has_the_metrics_that_prometheus_expects() {
+    let models = Models::new();
+    write(&models, "en", "de");
+    let server = Running::ready(folder(&models, None));
+    let (_, metrics) = server.look("/metrics");
+    let version = format!(
+        "transformer_build_info{{version=\"{}\"}} 1",
+        env!("CARGO_PKG_VERSION")
+    );
+    assert!(metrics.contains(&version), "{metrics}");
+    let names: &[&str] = match cfg!(target_os = "linux") {
+        true => &[
+            "process_cpu_seconds_total",
+            "process_max_fds",
+            "process_open_fds",
+            "process_resident_memory_bytes",
+            "process_start_time_seconds",
+        ],
+        false => &["process_start_time_seconds"],
+    };
+    for name in names {
+        let line = metrics
+            .lines()
+            .find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        let value: f64 = line.and_then(|it| it.parse().ok()).unwrap_or_default();
+        assert!(value > 0.0, "{name}: {metrics}");
+    }
+}
+
 #[test]
 fn the_dashboard_shows_metrics_that_the_server_has() {
     let models = Models::new();

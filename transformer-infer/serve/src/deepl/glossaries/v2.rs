@@ -1,0 +1,241 @@
+//! `/v2/glossaries`: glossaries of one pair of languages each.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::{Path, Request, State};
+use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::IntoResponse;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::super::request::{DeeplError, KeyOnly, admitted};
+use super::request::{GlossaryRequest, pairs_of, stored, tsv};
+use crate::glossaries::{Glossaries, GlossaryInfo};
+use crate::http::ApiError;
+use crate::languages::pairs;
+use crate::state::Shared;
+
+/// A glossary of one pair of languages.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = deepl::Glossary)]
+pub(in crate::deepl) struct GlossaryReply {
+    glossary_id: String,
+    name: String,
+    /// True: a stored glossary can be used.
+    ready: bool,
+    source_lang: String,
+    target_lang: String,
+    /// The time of creation, as in ISO 8601.
+    creation_time: String,
+    /// Number of entries.
+    entry_count: usize,
+}
+
+/// Glossaries of one pair of languages.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = deepl::Glossaries)]
+pub(in crate::deepl) struct GlossariesReply {
+    glossaries: Vec<GlossaryReply>,
+}
+
+/// A pair of languages of which there may be glossaries.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = deepl::LanguagePair)]
+struct LanguagePair {
+    source_lang: String,
+    target_lang: String,
+}
+
+/// The pairs of languages of which there may be glossaries.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = deepl::LanguagePairs)]
+pub(in crate::deepl) struct LanguagePairs {
+    supported_languages: Vec<LanguagePair>,
+}
+
+impl GlossaryReply {
+    /// Describes a glossary of one pair of languages; `None` for others.
+    pub(super) fn new(info: GlossaryInfo) -> Option<Self> {
+        let [dictionary] = <[_; 1]>::try_from(info.dictionaries).ok()?;
+        Some(Self {
+            glossary_id: info.id,
+            name: info.name,
+            ready: true,
+            source_lang: dictionary.pair.source_lang,
+            target_lang: dictionary.pair.target_lang,
+            creation_time: info.creation_time,
+            entry_count: dictionary.entry_count,
+        })
+    }
+
+    pub(super) fn of(info: GlossaryInfo) -> Result<Self, ApiError> {
+        let several = || {
+            ApiError::request("the glossary is not of one pair of languages; use /v3/glossaries")
+        };
+        Self::new(info).ok_or_else(several)
+    }
+}
+
+/// Stores a new glossary of one pair of languages.
+#[utoipa::path(
+    post,
+    path = "/v2/glossaries",
+    tag = "DeepL",
+    request_body(content(
+        (GlossaryRequest = "application/json"),
+        (GlossaryRequest = "application/x-www-form-urlencoded"),
+    )),
+    responses(
+        (status = 201, description = "The glossary", body = GlossaryReply),
+        (status = 400, description = "A parameter is missing or not valid, or the server stores no glossaries", body = DeeplError),
+        (status = 403, description = "The API key is missing or not valid", body = DeeplError),
+        (status = 507, description = "The folder of glossaries is full", body = DeeplError),
+    )
+)]
+pub(in crate::deepl) async fn create(
+    State(shared): State<Arc<Shared>>,
+    request: Request,
+) -> Result<(StatusCode, Json<GlossaryReply>), ApiError> {
+    let (caller, parameters): (_, GlossaryRequest) = admitted(&shared, request).await?;
+    let name = parameters.name.unwrap_or_default();
+    let dictionary = parameters.dictionary.dictionary(&shared)?;
+    let create = move |store: &Glossaries, account: Option<&str>| {
+        store.create(&name, account, vec![dictionary])
+    };
+    let info = stored(&shared, &caller, create).await?;
+    Ok((StatusCode::CREATED, Json(GlossaryReply::of(info)?)))
+}
+
+/// Lists the glossaries of one pair of languages.
+#[utoipa::path(
+    get,
+    path = "/v2/glossaries",
+    tag = "DeepL",
+    responses(
+        (status = 200, description = "The glossaries", body = GlossariesReply),
+        (status = 403, description = "The API key is missing or not valid", body = DeeplError),
+    )
+)]
+pub(in crate::deepl) async fn list(
+    State(shared): State<Arc<Shared>>,
+    request: Request,
+) -> Result<Json<GlossariesReply>, ApiError> {
+    let (caller, _): (_, KeyOnly) = admitted(&shared, request).await?;
+    let all = stored(&shared, &caller, |store, account| store.list(account)).await?;
+    let glossaries = all.into_iter().filter_map(GlossaryReply::new).collect();
+    Ok(Json(GlossariesReply { glossaries }))
+}
+
+/// Describes a glossary of one pair of languages.
+#[utoipa::path(
+    get,
+    path = "/v2/glossaries/{id}",
+    tag = "DeepL",
+    params(("id" = String, Path, description = "`glossary_id`")),
+    responses(
+        (status = 200, description = "The glossary", body = GlossaryReply),
+        (status = 400, description = "The id is not valid, or the glossary is not of one pair", body = DeeplError),
+        (status = 403, description = "The API key is missing or not valid", body = DeeplError),
+        (status = 404, description = "The glossary does not exist", body = DeeplError),
+    )
+)]
+pub(in crate::deepl) async fn describe(
+    State(shared): State<Arc<Shared>>,
+    Path(id): Path<String>,
+    request: Request,
+) -> Result<Json<GlossaryReply>, ApiError> {
+    let (caller, _): (_, KeyOnly) = admitted(&shared, request).await?;
+    let info = stored(&shared, &caller, move |store, account| {
+        store.info(&id, account)
+    })
+    .await?;
+    GlossaryReply::of(info).map(Json)
+}
+
+/// Returns the entries of a glossary of one pair of languages.
+#[utoipa::path(
+    get,
+    path = "/v2/glossaries/{id}/entries",
+    tag = "DeepL",
+    params(("id" = String, Path, description = "`glossary_id`")),
+    responses(
+        (status = 200, description = "The entries", content_type = "text/tab-separated-values", body = String),
+        (status = 400, description = "The id is not valid, or the glossary is not of one pair", body = DeeplError),
+        (status = 403, description = "The API key is missing or not valid", body = DeeplError),
+        (status = 404, description = "The glossary does not exist", body = DeeplError),
+    )
+)]
+pub(in crate::deepl) async fn entries(
+    State(shared): State<Arc<Shared>>,
+    Path(id): Path<String>,
+    request: Request,
+) -> Result<impl IntoResponse, ApiError> {
+    let (caller, _): (_, KeyOnly) = admitted(&shared, request).await?;
+    let read = move |store: &Glossaries, account: Option<&str>| {
+        GlossaryReply::of(store.info(&id, account)?)?;
+        store.read(&id, account)
+    };
+    let glossary = stored(&shared, &caller, read).await?;
+    let text = glossary.dictionaries.first().map(tsv).unwrap_or_default();
+    let kind = "text/tab-separated-values; charset=utf-8";
+    Ok(([(CONTENT_TYPE, kind)], text))
+}
+
+/// Deletes a glossary.
+#[utoipa::path(
+    delete,
+    path = "/v2/glossaries/{id}",
+    tag = "DeepL",
+    params(("id" = String, Path, description = "`glossary_id`")),
+    responses(
+        (status = 204, description = "The glossary is deleted"),
+        (status = 400, description = "The id is not valid", body = DeeplError),
+        (status = 403, description = "The API key is missing or not valid", body = DeeplError),
+        (status = 404, description = "The glossary does not exist", body = DeeplError),
+    )
+)]
+pub(in crate::deepl) async fn delete(
+    State(shared): State<Arc<Shared>>,
+    Path(id): Path<String>,
+    request: Request,
+) -> Result<StatusCode, ApiError> {
+    let (caller, _): (_, KeyOnly) = admitted(&shared, request).await?;
+    stored(&shared, &caller, move |store, account| {
+        store.delete(&id, account)
+    })
+    .await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Lists the pairs of languages of which there may be glossaries.
+#[utoipa::path(
+    get,
+    path = "/v2/glossary-language-pairs",
+    tag = "DeepL",
+    responses(
+        (status = 200, description = "The pairs", body = LanguagePairs),
+        (status = 403, description = "The API key is missing or not valid", body = DeeplError),
+    )
+)]
+pub(in crate::deepl) async fn language_pairs(
+    State(shared): State<Arc<Shared>>,
+    request: Request,
+) -> Result<Json<LanguagePairs>, ApiError> {
+    let _: (_, KeyOnly) = admitted(&shared, request).await?;
+    let models = shared.models()?;
+    let targets = pairs(&models);
+    let pairs = pairs_of(&targets).map(|it| (it.source_lang, it.target_lang));
+    let pairs: BTreeSet<(String, String)> = pairs.collect();
+    let pairs = pairs
+        .into_iter()
+        .map(|(source_lang, target_lang)| LanguagePair {
+            source_lang,
+            target_lang,
+        });
+    Ok(Json(LanguagePairs {
+        supported_languages: pairs.collect(),
+    }))
+}

@@ -1,0 +1,336 @@
+//! `/v3/glossaries`: glossaries of several pairs of languages.
+
+use std::mem::take;
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::{Path, Request, State};
+use axum::http::StatusCode;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::super::request::{DeeplError, KeyOnly, admitted};
+use super::request::{DictionaryRequest, GlossaryRequest, PairRequest, merge, put, stored, tsv};
+use crate::glossaries::{Dictionary, Glossaries, GlossaryInfo, Pair, StoredGlossary};
+use crate::http::ApiError;
+use crate::state::Shared;
+
+/// A glossary of several pairs of languages.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = deepl::MultilingualGlossary)]
+pub(in crate::deepl) struct MultilingualReply {
+    glossary_id: String,
+    name: String,
+    dictionaries: Vec<DictionaryReply>,
+    /// The time of creation, as in ISO 8601.
+    creation_time: String,
+}
+
+/// Glossaries of several pairs of languages.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = deepl::MultilingualGlossaries)]
+pub(in crate::deepl) struct MultilingualsReply {
+    glossaries: Vec<MultilingualReply>,
+}
+
+/// The description of a dictionary.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = deepl::Dictionary)]
+pub(in crate::deepl) struct DictionaryReply {
+    source_lang: String,
+    target_lang: String,
+    /// Number of entries.
+    entry_count: usize,
+}
+
+/// The entries of a dictionary.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = deepl::DictionaryEntries)]
+pub(in crate::deepl) struct DictionaryEntries {
+    source_lang: String,
+    target_lang: String,
+    /// Terms and translations, with a tab between them, one pair a line.
+    entries: String,
+    /// `tsv`.
+    entries_format: &'static str,
+}
+
+/// The entries of a pair of languages.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = deepl::EntriesReply)]
+pub(in crate::deepl) struct EntriesReply {
+    dictionaries: Vec<DictionaryEntries>,
+}
+
+impl MultilingualReply {
+    pub(super) fn new(info: GlossaryInfo) -> Self {
+        let dictionaries = info.dictionaries.into_iter();
+        Self {
+            glossary_id: info.id,
+            name: info.name,
+            dictionaries: dictionaries
+                .map(|it| DictionaryReply::new(it.pair, it.entry_count))
+                .collect(),
+            creation_time: info.creation_time,
+        }
+    }
+}
+
+impl DictionaryReply {
+    pub(super) fn new(pair: Pair, entry_count: usize) -> Self {
+        Self {
+            source_lang: pair.source_lang,
+            target_lang: pair.target_lang,
+            entry_count,
+        }
+    }
+}
+
+/// Stores a new glossary.
+#[utoipa::path(
+    post,
+    path = "/v3/glossaries",
+    tag = "DeepL",
+    request_body = GlossaryRequest,
+    responses(
+        (status = 201, description = "The glossary", body = MultilingualReply),
+        (status = 400, description = "A parameter is missing or not valid, or the server stores no glossaries", body = DeeplError),
+        (status = 403, description = "The API key is missing or not valid", body = DeeplError),
+        (status = 507, description = "The folder of glossaries is full", body = DeeplError),
+    )
+)]
+pub(in crate::deepl) async fn create(
+    State(shared): State<Arc<Shared>>,
+    request: Request,
+) -> Result<(StatusCode, Json<MultilingualReply>), ApiError> {
+    let (caller, parameters): (_, GlossaryRequest) = admitted(&shared, request).await?;
+    let dictionaries = dictionaries(&shared, &parameters)?;
+    if dictionaries.is_empty() {
+        return Err(ApiError::request("Glossary dictionaries must be provided"));
+    }
+    let name = parameters.name.unwrap_or_default();
+    let create =
+        move |store: &Glossaries, account: Option<&str>| store.create(&name, account, dictionaries);
+    let info = stored(&shared, &caller, create).await?;
+    Ok((StatusCode::CREATED, Json(MultilingualReply::new(info))))
+}
+
+/// Lists all glossaries.
+#[utoipa::path(
+    get,
+    path = "/v3/glossaries",
+    tag = "DeepL",
+    responses(
+        (status = 200, description = "The glossaries", body = MultilingualsReply),
+        (status = 403, description = "The API key is missing or not valid", body = DeeplError),
+    )
+)]
+pub(in crate::deepl) async fn list(
+    State(shared): State<Arc<Shared>>,
+    request: Request,
+) -> Result<Json<MultilingualsReply>, ApiError> {
+    let (caller, _): (_, KeyOnly) = admitted(&shared, request).await?;
+    let all = stored(&shared, &caller, |store, account| store.list(account)).await?;
+    let glossaries = all.into_iter().map(MultilingualReply::new).collect();
+    Ok(Json(MultilingualsReply { glossaries }))
+}
+
+/// Describes a glossary.
+#[utoipa::path(
+    get,
+    path = "/v3/glossaries/{id}",
+    tag = "DeepL",
+    params(("id" = String, Path, description = "`glossary_id`")),
+    responses(
+        (status = 200, description = "The glossary", body = MultilingualReply),
+        (status = 400, description = "The id is not valid", body = DeeplError),
+        (status = 403, description = "The API key is missing or not valid", body = DeeplError),
+        (status = 404, description = "The glossary does not exist", body = DeeplError),
+    )
+)]
+pub(in crate::deepl) async fn describe(
+    State(shared): State<Arc<Shared>>,
+    Path(id): Path<String>,
+    request: Request,
+) -> Result<Json<MultilingualReply>, ApiError> {
+    let (caller, _): (_, KeyOnly) = admitted(&shared, request).await?;
+    let info = stored(&shared, &caller, move |store, account| {
+        store.info(&id, account)
+    })
+    .await?;
+    Ok(Json(MultilingualReply::new(info)))
+}
+
+/// Changes the name of a glossary, and adds entries to its dictionaries: those with a known source replace it.
+#[utoipa::path(
+    patch,
+    path = "/v3/glossaries/{id}",
+    tag = "DeepL",
+    params(("id" = String, Path, description = "`glossary_id`")),
+    request_body = GlossaryRequest,
+    responses(
+        (status = 200, description = "The glossary", body = MultilingualReply),
+        (status = 400, description = "The id or a parameter is not valid", body = DeeplError),
+        (status = 403, description = "The API key is missing or not valid", body = DeeplError),
+        (status = 404, description = "The glossary does not exist", body = DeeplError),
+        (status = 507, description = "The folder of glossaries is full", body = DeeplError),
+    )
+)]
+pub(in crate::deepl) async fn change(
+    State(shared): State<Arc<Shared>>,
+    Path(id): Path<String>,
+    request: Request,
+) -> Result<Json<MultilingualReply>, ApiError> {
+    let (caller, parameters): (_, GlossaryRequest) = admitted(&shared, request).await?;
+    let dictionaries = dictionaries(&shared, &parameters)?;
+    let change = move |glossary: &mut StoredGlossary| {
+        glossary.name = parameters.name.unwrap_or(take(&mut glossary.name));
+        for dictionary in dictionaries {
+            merge(glossary, dictionary);
+        }
+        Ok(())
+    };
+    let change =
+        move |store: &Glossaries, account: Option<&str>| store.change(&id, account, change);
+    let info = stored(&shared, &caller, change).await?;
+    Ok(Json(MultilingualReply::new(info)))
+}
+
+/// Deletes a glossary.
+#[utoipa::path(
+    delete,
+    path = "/v3/glossaries/{id}",
+    tag = "DeepL",
+    params(("id" = String, Path, description = "`glossary_id`")),
+    responses(
+        (status = 204, description = "The glossary is deleted"),
+        (status = 400, description = "The id is not valid", body = DeeplError),
+        (status = 403, description = "The API key is missing or not valid", body = DeeplError),
+        (status = 404, description = "The glossary does not exist", body = DeeplError),
+    )
+)]
+pub(in crate::deepl) async fn delete(
+    State(shared): State<Arc<Shared>>,
+    Path(id): Path<String>,
+    request: Request,
+) -> Result<StatusCode, ApiError> {
+    super::v2::delete(State(shared), Path(id), request).await
+}
+
+/// Returns the entries of a dictionary.
+#[utoipa::path(
+    get,
+    path = "/v3/glossaries/{id}/entries",
+    tag = "DeepL",
+    params(("id" = String, Path, description = "`glossary_id`"), PairRequest),
+    responses(
+        (status = 200, description = "The entries", body = EntriesReply),
+        (status = 400, description = "The id or a language is not valid", body = DeeplError),
+        (status = 403, description = "The API key is missing or not valid", body = DeeplError),
+        (status = 404, description = "The glossary or the dictionary does not exist", body = DeeplError),
+    )
+)]
+pub(in crate::deepl) async fn entries(
+    State(shared): State<Arc<Shared>>,
+    Path(id): Path<String>,
+    request: Request,
+) -> Result<Json<EntriesReply>, ApiError> {
+    let (caller, parameters): (_, PairRequest) = admitted(&shared, request).await?;
+    let pair = parameters.pair(&shared)?;
+    let glossary = stored(&shared, &caller, move |store, account| {
+        store.read(&id, account)
+    })
+    .await?;
+    let dictionary = glossary.of_pair(&pair).ok_or(ApiError::NotFound)?;
+    let of_pair = DictionaryEntries {
+        entries: tsv(dictionary),
+        entries_format: "tsv",
+        source_lang: pair.source_lang,
+        target_lang: pair.target_lang,
+    };
+    Ok(Json(EntriesReply {
+        dictionaries: vec![of_pair],
+    }))
+}
+
+/// Stores a dictionary in the place of that of the same languages.
+#[utoipa::path(
+    put,
+    path = "/v3/glossaries/{id}/dictionaries",
+    tag = "DeepL",
+    params(("id" = String, Path, description = "`glossary_id`")),
+    request_body = DictionaryRequest,
+    responses(
+        (status = 200, description = "The dictionary", body = DictionaryReply),
+        (status = 400, description = "The id or a parameter is not valid", body = DeeplError),
+        (status = 403, description = "The API key is missing or not valid", body = DeeplError),
+        (status = 404, description = "The glossary does not exist", body = DeeplError),
+        (status = 507, description = "The folder of glossaries is full", body = DeeplError),
+    )
+)]
+pub(in crate::deepl) async fn put_dictionary(
+    State(shared): State<Arc<Shared>>,
+    Path(id): Path<String>,
+    request: Request,
+) -> Result<Json<DictionaryReply>, ApiError> {
+    let (caller, parameters): (_, GlossaryRequest) = admitted(&shared, request).await?;
+    let dictionary = parameters.dictionary.dictionary(&shared)?;
+    let (pair, entry_count) = (dictionary.pair.clone(), dictionary.entries.len());
+    let change = move |glossary: &mut StoredGlossary| {
+        put(glossary, dictionary);
+        Ok(())
+    };
+    let change =
+        move |store: &Glossaries, account: Option<&str>| store.change(&id, account, change);
+    stored(&shared, &caller, change).await?;
+    Ok(Json(DictionaryReply::new(pair, entry_count)))
+}
+
+/// Deletes a dictionary.
+#[utoipa::path(
+    delete,
+    path = "/v3/glossaries/{id}/dictionaries",
+    tag = "DeepL",
+    params(("id" = String, Path, description = "`glossary_id`"), PairRequest),
+    responses(
+        (status = 204, description = "The dictionary is deleted"),
+        (status = 400, description = "The id or a language is not valid", body = DeeplError),
+        (status = 403, description = "The API key is missing or not valid", body = DeeplError),
+        (status = 404, description = "The glossary or the dictionary does not exist", body = DeeplError),
+    )
+)]
+pub(in crate::deepl) async fn delete_dictionary(
+    State(shared): State<Arc<Shared>>,
+    Path(id): Path<String>,
+    request: Request,
+) -> Result<StatusCode, ApiError> {
+    let (caller, parameters): (_, PairRequest) = admitted(&shared, request).await?;
+    let pair = parameters.pair(&shared)?;
+    let change = move |glossary: &mut StoredGlossary| {
+        glossary.of_pair(&pair).ok_or(ApiError::NotFound)?;
+        glossary.dictionaries.retain(|it| it.pair != pair);
+        Ok(())
+    };
+    let change =
+        move |store: &Glossaries, account: Option<&str>| store.change(&id, account, change);
+    stored(&shared, &caller, change).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Reads the dictionaries of a request, each of other languages.
+fn dictionaries(
+    shared: &Shared,
+    parameters: &GlossaryRequest,
+) -> Result<Vec<Dictionary>, ApiError> {
+    let mut all: Vec<Dictionary> = Vec::new();
+    for request in &parameters.dictionaries {
+        let dictionary = request.dictionary(shared)?;
+        if all.iter().any(|it| it.pair == dictionary.pair) {
+            return Err(ApiError::request(
+                "two dictionaries have the same languages; send their entries in one",
+            ));
+        }
+        all.push(dictionary);
+    }
+    Ok(all)
+}

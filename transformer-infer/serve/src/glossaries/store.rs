@@ -1,0 +1,330 @@
+//! [`Glossaries`]: the folder of glossaries.
+
+use std::collections::{HashSet, VecDeque};
+use std::fs::{self, File};
+use std::io::{self, BufReader, Error, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+
+use tempfile::NamedTempFile;
+use transformer_core::text::one_line;
+use transformer_translate::Glossary;
+
+use super::entries::invalid;
+use super::{Dictionary, Entries, GlossaryInfo, Pair, StoredGlossary};
+use crate::http::ApiError;
+
+/// The ending of the names of the files.
+const EXTENSION: &str = "glossary";
+
+/// Maximum number of glossaries of an account.
+const MAX_GLOSSARIES: usize = 1000;
+
+/// Maximum number of bytes of all files.
+const MAX_BYTES: u64 = 1 << 30;
+
+/// Maximum number of characters of a name.
+const MAX_NAME_CHARS: usize = 1024;
+
+/// Maximum number of bytes of the files whose dictionaries stay in memory.
+const MAX_BYTES_IN_MEMORY: u64 = 4 << 20;
+
+/// The glossaries of clients, in files of a folder, which several servers may share.
+///
+/// Every call reads the folder. With keys, each account sees only its own glossaries.
+#[derive(Debug, Default)]
+pub(crate) struct Glossaries {
+    folder: Option<PathBuf>,
+    /// Held while a file is changed.
+    writing: Mutex<()>,
+    /// Dictionaries that were used, the last ones at the end.
+    in_memory: Mutex<VecDeque<InMemory>>,
+}
+
+/// A dictionary in memory, and the file that it was read from.
+#[derive(Clone, Debug)]
+struct InMemory {
+    id: String,
+    pair: Pair,
+    /// The time and the size of the file.
+    version: (SystemTime, u64),
+    glossary: Arc<Glossary>,
+}
+
+impl Glossaries {
+    /// Uses a folder, which is made if it is missing.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if no file can be written to it.
+    pub(crate) fn new(folder: Option<&Path>) -> io::Result<Self> {
+        if let Some(folder) = folder {
+            fs::create_dir_all(folder)?;
+            NamedTempFile::new_in(folder)?;
+        }
+        Ok(Self {
+            folder: folder.map(Path::to_owned),
+            ..Self::default()
+        })
+    }
+
+    /// Lists the glossaries of an account, the oldest first.
+    pub(crate) fn list(&self, account: Option<&str>) -> Result<Vec<GlossaryInfo>, ApiError> {
+        let Some(folder) = &self.folder else {
+            return Ok(Vec::new());
+        };
+        let mut all = Vec::new();
+        for entry in fs::read_dir(folder).map_err(failed)? {
+            let path = entry.map_err(failed)?.path();
+            if path.extension().is_none_or(|it| it != EXTENSION) {
+                continue;
+            }
+            let Some(id) = path.file_stem().and_then(|it| it.to_str()) else {
+                continue;
+            };
+            match open(&path).and_then(|(mut file, _)| GlossaryInfo::read(id, &mut file)) {
+                Ok(info) if info.account.as_deref() == account => all.push(info),
+                // Another server may have deleted it meanwhile.
+                Err(error) if error.kind() != ErrorKind::NotFound => {
+                    let path = path.display();
+                    tracing::error!(%path, %error, "cannot read a glossary; it is left out");
+                }
+                _ => {}
+            }
+        }
+        all.sort_by(|a, b| (&a.creation_time, &a.id).cmp(&(&b.creation_time, &b.id)));
+        Ok(all)
+    }
+
+    /// Returns the description of a glossary of an account.
+    pub(crate) fn info(&self, id: &str, account: Option<&str>) -> Result<GlossaryInfo, ApiError> {
+        self.open(id, account).map(|(info, ..)| info)
+    }
+
+    /// Returns a glossary of an account with its entries.
+    pub(crate) fn read(&self, id: &str, account: Option<&str>) -> Result<StoredGlossary, ApiError> {
+        let (info, mut file, _) = self.open(id, account)?;
+        info.with_entries(&mut file).map_err(failed)
+    }
+
+    /// Stores a new glossary of an account.
+    pub(crate) fn create(
+        &self,
+        name: &str,
+        account: Option<&str>,
+        dictionaries: Vec<Dictionary>,
+    ) -> Result<GlossaryInfo, ApiError> {
+        let _writing = lock(&self.writing);
+        if self.list(account)?.len() >= MAX_GLOSSARIES {
+            return Err(ApiError::request(format!(
+                "there are {MAX_GLOSSARIES} glossaries already; delete one"
+            )));
+        }
+        let glossary = StoredGlossary::new(checked_name(name)?, account, dictionaries);
+        self.write(&new_id(), &glossary)
+    }
+
+    /// Changes a glossary of an account.
+    pub(crate) fn change(
+        &self,
+        id: &str,
+        account: Option<&str>,
+        change: impl FnOnce(&mut StoredGlossary) -> Result<(), ApiError>,
+    ) -> Result<GlossaryInfo, ApiError> {
+        let _writing = lock(&self.writing);
+        let mut glossary = self.read(id, account)?;
+        change(&mut glossary)?;
+        glossary.name = checked_name(&glossary.name)?;
+        self.write(id, &glossary)
+    }
+
+    /// Deletes a glossary of an account.
+    pub(crate) fn delete(&self, id: &str, account: Option<&str>) -> Result<(), ApiError> {
+        let _writing = lock(&self.writing);
+        self.open(id, account)?;
+        fs::remove_file(self.path(id)?).map_err(failed)
+    }
+
+    /// Returns the terms of a glossary of an account for a pair of languages, ready to be found in texts.
+    pub(crate) fn terms(
+        &self,
+        id: &str,
+        account: Option<&str>,
+        pair: &Pair,
+    ) -> Result<Arc<Glossary>, ApiError> {
+        let (info, mut file, version) = self.open(id, account)?;
+        let is_it = |it: &InMemory| it.id == id && it.pair == *pair && it.version == version;
+        let known = lock(&self.in_memory).iter().find(|it| is_it(it)).cloned();
+        if let Some(known) = known {
+            return Ok(known.glossary);
+        }
+        let stored = info.with_entries(&mut file).map_err(failed)?;
+        let dictionary = stored.of_pair(pair).ok_or_else(no_dictionary)?;
+        let glossary = Arc::new(found_in(dictionary)?);
+        let mut in_memory = lock(&self.in_memory);
+        in_memory.retain(|it| it.id != id || it.pair != *pair);
+        in_memory.push_back(InMemory {
+            id: id.to_owned(),
+            pair: pair.clone(),
+            version,
+            glossary: glossary.clone(),
+        });
+        let n_bytes = |all: &VecDeque<InMemory>| all.iter().map(|it| it.version.1).sum::<u64>();
+        while n_bytes(&in_memory) > MAX_BYTES_IN_MEMORY {
+            in_memory.pop_front();
+        }
+        Ok(glossary)
+    }
+
+    /// Returns the terms of several glossaries; of equal ones the first counts.
+    pub(crate) fn terms_of_several(
+        &self,
+        ids: &[String],
+        account: Option<&str>,
+        pair: &Pair,
+    ) -> Result<Arc<Glossary>, ApiError> {
+        let mut entries: Entries = Vec::new();
+        let mut known = HashSet::new();
+        for id in ids {
+            let stored = self.read(id, account)?;
+            let dictionary = stored.of_pair(pair).ok_or_else(no_dictionary)?;
+            for (source, target) in &dictionary.entries {
+                let words: Vec<&str> = source.split_whitespace().collect();
+                if known.insert(words.join(" ")) {
+                    entries.push((source.clone(), target.clone()));
+                }
+            }
+        }
+        let pair = pair.clone();
+        found_in(&Dictionary { pair, entries }).map(Arc::new)
+    }
+
+    /// Opens the file of a glossary, after its description. The last value is its version.
+    #[expect(clippy::type_complexity, reason = "only the calls above use it")]
+    fn open(
+        &self,
+        id: &str,
+        account: Option<&str>,
+    ) -> Result<(GlossaryInfo, BufReader<File>, (SystemTime, u64)), ApiError> {
+        let (mut file, version) = open(&self.path(id)?).map_err(failed)?;
+        let info = GlossaryInfo::read(id, &mut file).map_err(failed)?;
+        match info.account.as_deref() == account {
+            true => Ok((info, file, version)),
+            false => Err(ApiError::NotFound),
+        }
+    }
+
+    /// Returns the path of a glossary.
+    fn path(&self, id: &str) -> Result<PathBuf, ApiError> {
+        let is_dash = |index: usize| matches!(index, 8 | 13 | 18 | 23);
+        let is_right = |(index, c): (usize, char)| match is_dash(index) {
+            true => c == '-',
+            false => c.is_ascii_hexdigit() && !c.is_ascii_uppercase(),
+        };
+        if id.len() != 36 || !id.char_indices().all(is_right) {
+            return Err(ApiError::request("Invalid or missing glossary id"));
+        }
+        let folder = self.folder.as_ref().ok_or(ApiError::NotFound)?;
+        Ok(folder.join(id).with_extension(EXTENSION))
+    }
+
+    /// Writes the file of a glossary: under another name, which is replaced.
+    fn write(&self, id: &str, glossary: &StoredGlossary) -> Result<GlossaryInfo, ApiError> {
+        let Some(folder) = &self.folder else {
+            return Err(ApiError::request(
+                "this server stores no glossaries; start it with --glossaries FOLDER",
+            ));
+        };
+        // All of them must be ones that can be found in texts.
+        glossary
+            .dictionaries
+            .iter()
+            .try_for_each(|it| found_in(it).map(drop))?;
+        let (path, content) = (self.path(id)?, glossary.written().map_err(failed)?);
+        let n_bytes = fs::read_dir(folder)
+            .map_err(failed)?
+            .try_fold(0, |n_bytes, entry| {
+                let metadata = entry.and_then(|entry| entry.metadata());
+                metadata.map(|metadata| n_bytes + metadata.len())
+            });
+        if n_bytes.map_err(failed)? + content.len() as u64 > MAX_BYTES {
+            return Err(ApiError::Storage);
+        }
+        let written = NamedTempFile::new_in(folder).and_then(|mut file| {
+            file.write_all(&content)?;
+            file.as_file().sync_all()?;
+            file.persist(path)?;
+            Ok(())
+        });
+        written.map_err(failed)?;
+        Ok(glossary.info(id))
+    }
+}
+
+fn no_dictionary() -> ApiError {
+    ApiError::request("the glossary has no dictionary for given 'source_lang' and 'target_lang'")
+}
+
+/// Returns the terms of a dictionary, ready to be found in texts.
+fn found_in(dictionary: &Dictionary) -> Result<Glossary, ApiError> {
+    let entries = dictionary.entries.iter();
+    let pairs = entries.map(|(source, target)| (source.as_str(), target.as_str()));
+    let glossary = Glossary::from_pairs("the dictionary", pairs);
+    glossary.map_err(|error| invalid(one_line(&error)))
+}
+
+fn checked_name(name: &str) -> Result<String, ApiError> {
+    let name = name.trim();
+    match name.is_empty() || name.chars().count() > MAX_NAME_CHARS {
+        true => Err(ApiError::request(format!(
+            "Missing or invalid argument: name; give 1 to {MAX_NAME_CHARS} characters"
+        ))),
+        false => Ok(name.to_owned()),
+    }
+}
+
+/// Opens a file, and returns its version.
+fn open(path: &Path) -> io::Result<(BufReader<File>, (SystemTime, u64))> {
+    let file = File::open(path)?;
+    let metadata = file.metadata()?;
+    let version = (metadata.modified()?, metadata.len());
+    Ok((BufReader::new(file), version))
+}
+
+/// Returns the reply to an error of the folder or of a file there.
+#[expect(clippy::needless_pass_by_value, reason = "it stands in `map_err`")]
+fn failed(error: Error) -> ApiError {
+    match error.kind() {
+        ErrorKind::NotFound => ApiError::NotFound,
+        kind => {
+            tracing::error!(%error, "cannot use the folder of glossaries");
+            match kind {
+                ErrorKind::StorageFull | ErrorKind::QuotaExceeded => ApiError::Storage,
+                _ => ApiError::Internal,
+            }
+        }
+    }
+}
+
+/// Returns an id that cannot be guessed: a UUID of version 4.
+fn new_id() -> String {
+    let digits = crate::files::random_name().to_ascii_lowercase();
+    let part = |range: std::ops::Range<usize>| &digits[range];
+    [
+        part(0..8),
+        "-",
+        part(8..12),
+        "-4",
+        part(13..16),
+        "-a",
+        part(17..20),
+        "-",
+        part(20..32),
+    ]
+    .concat()
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,307 @@
+//! Glossaries of DeepL's interface.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use transformer_infer::serve::ServeOptions;
+
+use super::server::{KEY, Reply, TestServer, shared_server};
+
+fn folder() -> TempDir {
+    tempfile::tempdir().expect("the system has temporary directories")
+}
+
+/// Starts a server between English and German that stores glossaries in a folder.
+fn server(folder: &Path) -> TestServer {
+    let options = ServeOptions {
+        glossaries: Some(folder.to_owned()),
+        ..ServeOptions::default()
+    };
+    TestServer::of_pairs(&[("en", "de"), ("de", "en")], options)
+}
+
+/// Stores a glossary from English to German, and returns its description.
+fn stored(server: &TestServer, entries: &str) -> Value {
+    let request = json!({
+        "name": "animals", "source_lang": "EN", "target_lang": "de-AT", "entries": entries, "entries_format": "tsv",
+    });
+    let reply = server.post("/v2/glossaries", &request);
+    assert_eq!(reply.status, 201, "{reply:?}");
+    reply.json()
+}
+
+fn id(glossary: &Value) -> &str {
+    glossary["glossary_id"].as_str().expect("it has an id")
+}
+
+fn message(reply: &Reply) -> String {
+    reply.json()["message"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned()
+}
+
+#[test]
+fn a_glossary_is_stored_used_and_deleted() {
+    let folder = folder();
+    let server = server(folder.path());
+    let created = stored(&server, "dog\thund\ncat\tkatze\n");
+    let path = format!("/v2/glossaries/{}", id(&created));
+    assert_eq!(created["entry_count"], 2);
+    assert_eq!(created["ready"], true);
+    assert_eq!(created["target_lang"], "de");
+    assert_eq!(server.get(&path).ok(), created);
+    let list = server.get("/v2/glossaries").ok();
+    assert_eq!(list, json!({ "glossaries": [created] }));
+    let entries = server.get(&format!("{path}/entries"));
+    assert_eq!(entries.body, b"dog\thund\ncat\tkatze");
+    assert!(entries.headers["content-type"].starts_with("text/tab-separated-values"));
+
+    let request = json!({
+        "text": ["a dog"], "source_lang": "EN", "target_lang": "DE", "glossary_id": id(&created),
+    });
+    let reply = server.post("/v2/translate", &request).ok();
+    let text = reply["translations"][0]["text"].to_string();
+    assert!(text.contains("hund"), "{text}");
+    for tags in ["html", "xml"] {
+        let mut request = request.clone();
+        request["tag_handling"] = tags.into();
+        request["text"] = json!(["<p>a dog</p>"]);
+        let reply = server.post("/v2/translate", &request).ok();
+        let text = reply["translations"][0]["text"].to_string();
+        assert!(text.contains("hund"), "{tags}: {text}");
+    }
+
+    assert_eq!(server.send("DELETE", &path, &[], b"").status, 204);
+    assert_eq!(server.get(&path).status, 404);
+    let reply = server.post("/v2/translate", &request);
+    assert_eq!(
+        (reply.status, message(&reply)),
+        (400, "Glossary not found".to_owned())
+    );
+}
+
+#[test]
+fn a_text_that_is_a_term_is_translated_by_it_alone() {
+    let folder = folder();
+    let server = server(folder.path());
+    let created = stored(&server, "dog\thund\nred dog\troter hund\n");
+    let request = json!({
+        "text": [" red  dog\n", "dog", "dogs"], "source_lang": "EN", "target_lang": "DE", "glossary_id": id(&created),
+    });
+    let reply = server.post("/v2/translate", &request).ok();
+    let texts = [0, 1, 2].map(|index| reply["translations"][index]["text"].clone());
+    assert_eq!(texts, [" roter hund\n", "hund", "DOGS"]);
+}
+
+#[test]
+fn a_document_has_the_terms_of_a_glossary() {
+    let folder = folder();
+    let server = server(folder.path());
+    let created = stored(&server, "dog\thund\n");
+    let fields = [
+        ("source_lang", "EN"),
+        ("target_lang", "DE"),
+        ("glossary_id", id(&created)),
+    ];
+    let handle = server
+        .post_file("/v2/document", &fields, ("a.txt", b"a dog\n"))
+        .ok();
+    let path = format!("/v2/document/{}", id_of_document(&handle));
+    let key = json!({ "document_key": handle["document_key"] });
+    while server.post(&path, &key).ok()["status"] == "translating" {}
+    let reply = server.post(&format!("{path}/result"), &key);
+    let text = String::from_utf8_lossy(&reply.body);
+    assert!(text.contains("hund"), "{text}");
+}
+
+fn id_of_document(handle: &Value) -> &str {
+    handle["document_id"].as_str().expect("it has an id")
+}
+
+#[test]
+fn a_glossary_of_several_languages_is_changed_dictionary_by_dictionary() {
+    let folder = folder();
+    let server = server(folder.path());
+    let dictionary = |source: &str, target: &str, entries: &str| json!({ "source_lang": source, "target_lang": target, "entries": entries, "entries_format": "tsv" });
+    let both = [
+        dictionary("en", "de", "dog\thund"),
+        dictionary("de", "en", "hund\tdog"),
+    ];
+    let request = json!({ "name": "animals", "dictionaries": both });
+    let created = server.post("/v3/glossaries", &request);
+    assert_eq!(created.status, 201);
+    let path = format!("/v3/glossaries/{}", id(&created.json()));
+    assert_eq!(
+        created.json()["dictionaries"].as_array().map(Vec::len),
+        Some(2)
+    );
+    let of_one_pair = server.get("/v2/glossaries").ok();
+    assert_eq!(of_one_pair, json!({ "glossaries": [] }));
+
+    let more = json!({
+        "name": "pets", "dictionaries": [dictionary("EN", "DE", "dog\tdackel\ncat\tkatze")],
+    });
+    let changed = server.json("PATCH", &path, &more).ok();
+    assert_eq!(changed["name"], "pets");
+    assert_eq!(changed["dictionaries"][0]["entry_count"], 2);
+    let entries = format!("{path}/entries?source_lang=en&target_lang=de");
+    let of_pair = server.get(&entries).ok();
+    assert_eq!(
+        of_pair["dictionaries"][0]["entries"],
+        "dog\tdackel\ncat\tkatze"
+    );
+
+    let dictionaries = format!("{path}/dictionaries");
+    let put = server.json("PUT", &dictionaries, &dictionary("en", "de", "cow\tkuh"));
+    assert_eq!(put.ok()["entry_count"], 1);
+    let of_pair = server.get(&entries).ok();
+    assert_eq!(of_pair["dictionaries"][0]["entries"], "cow\tkuh");
+
+    let german = format!("{dictionaries}?source_lang=de&target_lang=en");
+    assert_eq!(server.send("DELETE", &german, &[], b"").status, 204);
+    assert_eq!(server.send("DELETE", &german, &[], b"").status, 404);
+    let left = server.get(&path).ok();
+    assert_eq!(left["dictionaries"].as_array().map(Vec::len), Some(1));
+    assert_eq!(server.send("DELETE", &path, &[], b"").status, 204);
+    assert_eq!(
+        server.get("/v3/glossaries").ok(),
+        json!({ "glossaries": [] })
+    );
+}
+
+#[test]
+fn of_several_glossaries_the_first_with_a_term_counts() {
+    let folder = folder();
+    let server = server(folder.path());
+    let ids = ["dog\thund", "dog\tdackel\ncat\tkatze"].map(|it| {
+        let created = stored(&server, it);
+        id(&created).to_owned()
+    });
+    let request = json!({
+        "text": ["a dog", "a cat"], "source_lang": "EN", "target_lang": "DE", "glossary_ids": ids,
+    });
+    let reply = server.post("/v2/translate", &request).ok();
+    let text = |index: usize| reply["translations"][index]["text"].to_string();
+    assert!(
+        text(0).contains("hund") && text(1).contains("katze"),
+        "{reply}"
+    );
+}
+
+#[test]
+fn servers_share_a_folder() {
+    let folder = folder();
+    let created = stored(&server(folder.path()), "dog\thund\n");
+    let path = format!("/v2/glossaries/{}", id(&created));
+    assert_eq!(server(folder.path()).get(&path).ok(), created);
+}
+
+#[test]
+fn a_key_sees_only_its_own_glossaries() {
+    const OTHER: &str = "fedcba9876543210";
+    let folder = folder();
+    let keys = folder.path().join("keys");
+    fs::write(&keys, format!("{KEY}\n{OTHER}\n")).expect("the folder is writable");
+    let server = TestServer::start_with(ServeOptions {
+        api_keys: Some(keys),
+        glossaries: Some(folder.path().join("glossaries")),
+        ..ServeOptions::default()
+    });
+    let send = |key: &str, method: &str, path: &str, body: &str| {
+        let key = format!("DeepL-Auth-Key {key}");
+        let headers = [
+            ("Authorization", key.as_str()),
+            ("Content-Type", "application/json"),
+        ];
+        server.send(method, path, &headers, body.as_bytes())
+    };
+    let request = json!({
+        "name": "a", "source_lang": "en", "target_lang": "de", "entries": "a\tb", "entries_format": "tsv",
+    });
+    let created = send(KEY, "POST", "/v2/glossaries", &request.to_string()).json();
+    let path = format!("/v2/glossaries/{}", id(&created));
+    assert_eq!(send(OTHER, "GET", &path, "").status, 404);
+    assert_eq!(send(OTHER, "DELETE", &path, "").status, 404);
+    let others = send(OTHER, "GET", "/v3/glossaries", "").ok();
+    assert_eq!(others, json!({ "glossaries": [] }));
+    assert_eq!(send(KEY, "GET", &path, "").status, 200);
+}
+
+#[test]
+fn wrong_requests_about_glossaries_are_refused() {
+    let folder = folder();
+    let server = server(folder.path());
+    let good = json!({
+        "name": "a", "source_lang": "en", "target_lang": "de", "entries": "a\tb", "entries_format": "tsv",
+    });
+    for (name, value, expected) in [
+        (
+            "name",
+            json!(""),
+            "Missing or invalid argument: name; give 1 to 1024 characters",
+        ),
+        (
+            "target_lang",
+            json!("xx"),
+            "Unsupported glossary source and target language pair",
+        ),
+        (
+            "entries_format",
+            json!("json"),
+            "Value for 'entries_format' not supported.",
+        ),
+        (
+            "entries",
+            json!("a\tb\nc"),
+            "Invalid glossary entries provided: line 2 has no tab between two terms",
+        ),
+    ] {
+        let mut request = good.clone();
+        request[name] = value;
+        let reply = server.post("/v2/glossaries", &request);
+        assert_eq!((reply.status, message(&reply)), (400, expected.to_owned()));
+    }
+    for (id, status) in [
+        ("96ab91fd-e715-41a1-adeb-5d701f84a483", 404),
+        ("invalid_glossary_id", 400),
+        ("..%2F..%2Fetc%2Fpasswd", 400),
+    ] {
+        for version in ["v2", "v3"] {
+            let path = format!("/{version}/glossaries/{id}");
+            assert_eq!(server.get(&path).status, status, "{path}");
+            assert_eq!(
+                server.send("DELETE", &path, &[], b"").status,
+                status,
+                "{path}"
+            );
+        }
+    }
+    let mut request = json!({ "text": ["a"], "target_lang": "DE" });
+    request["glossary_id"] = "96ab91fd-e715-41a1-adeb-5d701f84a483".into();
+    let reply = server.post("/v2/translate", &request);
+    assert_eq!(
+        message(&reply),
+        "Use of a glossary requires the source_lang parameter to be specified"
+    );
+}
+
+#[test]
+fn a_server_without_a_folder_has_no_glossaries() {
+    let server = shared_server();
+    assert_eq!(
+        server.get("/v2/glossaries").ok(),
+        json!({ "glossaries": [] })
+    );
+    let pairs = server.get("/v2/glossary-language-pairs").ok();
+    let expected = json!([{ "source_lang": "en", "target_lang": "de" }]);
+    assert_eq!(pairs["supported_languages"], expected);
+    let request = json!({
+        "name": "a", "source_lang": "en", "target_lang": "de", "entries": "a\tb", "entries_format": "tsv",
+    });
+    let reply = server.post("/v2/glossaries", &request);
+    assert_eq!(reply.status, 400);
+    assert!(message(&reply).contains("--glossaries"), "{reply:?}");
+}
