@@ -42,6 +42,9 @@ export async function translate({ text: texts, alignments, terms, ...pair }, onS
   return { translations };
 }
 
+/** The language of a text is not detected here. */
+export const detect = async () => undefined;
+
 /** Translates one sentence, and returns up to `n` translations with their scores, best first. */
 export async function alternatives({ terms, ...pair }, sentence, n, signal) {
   const { translator } = modelNamed(pair);

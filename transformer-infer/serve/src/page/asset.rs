@@ -80,16 +80,29 @@ pub(super) fn assets() -> Vec<Asset> {
     vec![
         Asset::document("/", PAGE_POLICY, include_str!("static/index.html")),
         Asset::style("/page/page.css", include_str!("static/page.css")),
+        Asset::document("/docs", PAGE_POLICY, include_str!("static/docs.html")),
+        Asset::style("/page/docs.css", include_str!("static/docs.css")),
         script!("theme.js"),
         script!("page.js"),
         script!("alternatives.js"),
         script!("api.js"),
         script!("attention.js"),
         script!("attention-frame.js"),
+        script!("detection.js"),
+        script!("docs.js"),
         script!("dom.js"),
         script!("events.js"),
         script!("files.js"),
+        script!("history.js"),
         script!("languages.js"),
+        script!("messages.js"),
+        script!("messages/ar.js"),
+        script!("messages/de.js"),
+        script!("messages/es.js"),
+        script!("messages/fr.js"),
+        script!("messages/ja.js"),
+        script!("messages/pt.js"),
+        script!("messages/zh.js"),
         script!("output.js"),
         script!("settings.js"),
         script!("source.js"),
@@ -97,6 +110,7 @@ pub(super) fn assets() -> Vec<Asset> {
         script!("text/glossary.js"),
         script!("text/links.js"),
         script!("text/pieces.js"),
+        script!("text/terms.js"),
         script!("text/units.js"),
         Asset::document("/page/attention.html", FRAME_POLICY, attention_document()),
         Asset::style("/page/attention-view.css", STYLE),
@@ -131,7 +145,7 @@ pub(super) fn attention_document() -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
+    use std::collections::{BTreeMap, BTreeSet};
     use std::fs;
     use std::path::Path;
 
@@ -163,6 +177,68 @@ mod tests {
             .map(str::to_owned)
             .collect();
         assert_eq!(served, files_in(&folder, ""));
+    }
+
+    /// Returns the texts of a file of messages: English and translated.
+    fn messages(text: &str) -> Vec<(String, String)> {
+        let lines = text
+            .lines()
+            .filter_map(|line| line.trim().strip_suffix(','));
+        let pair = |line| {
+            let object = format!("{{{line}}}");
+            let pair: BTreeMap<String, String> =
+                serde_json::from_str(&object).expect("a line is a pair of texts");
+            pair.into_iter().next().expect("a line has a pair")
+        };
+        lines.map(pair).collect()
+    }
+
+    /// Returns the names in braces.
+    fn gaps(text: &str) -> BTreeSet<&str> {
+        let parts = text.split('{').skip(1);
+        parts
+            .filter_map(|part| part.split_once('}'))
+            .map(|it| it.0)
+            .collect()
+    }
+
+    #[test]
+    fn every_language_has_every_text() {
+        let assets = assets();
+        let all = assets.iter().filter(|it| it.path.contains("/messages/"));
+        let all: Vec<Vec<(String, String)>> = all.map(|it| messages(&it.text)).collect();
+        assert_eq!(all.len(), 7);
+        let english: BTreeSet<&str> = all[0].iter().map(|(text, _)| text.as_str()).collect();
+        for language in &all {
+            let known: BTreeSet<&str> = language.iter().map(|(text, _)| text.as_str()).collect();
+            assert_eq!(known, english);
+            for (text, translated) in language {
+                assert_eq!(gaps(text), gaps(translated), "{text}");
+            }
+        }
+        for asset in assets.iter().filter(|it| it.path.ends_with(".js")) {
+            // Only calls of `t`, whose name is after something else than a letter.
+            for call in [" t(\"", "(t(\"", "{t(\""]
+                .iter()
+                .flat_map(|it| asset.text.split(it).skip(1))
+            {
+                let text = call.split('"').next().expect("a split has a first part");
+                assert!(english.contains(text), "{}: {text}", asset.path);
+            }
+        }
+        // What stands in the document is translated by its text.
+        for text in include_str!("static/index.html")
+            .split(['<', '>'])
+            .skip(1)
+            .step_by(2)
+        {
+            for name in ["aria-label=\"", "title=\"", "placeholder=\""] {
+                let value = text
+                    .split_once(name)
+                    .and_then(|(_, rest)| rest.split('"').next());
+                assert!(value.is_none_or(|it| english.contains(it)), "{value:?}");
+            }
+        }
     }
 
     #[test]

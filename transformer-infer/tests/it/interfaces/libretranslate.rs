@@ -271,6 +271,30 @@ fn too_many_characters_are_refused_in_the_words_of_libretranslate() {
 }
 
 #[test]
+fn the_interfaces_are_described_for_programs_and_for_people() {
+    let server = shared_server();
+    let described = server.get("/openapi.json").ok();
+    assert_eq!(server.get("/spec").ok(), described);
+    for (path, method) in [
+        ("/translate", "post"),
+        ("/v1/translate", "post"),
+        ("/v3/glossaries/{id}", "patch"),
+        ("/microsoft/translate", "post"),
+    ] {
+        for status in ["200", "403", "413", "429", "503"] {
+            let reply = &described["paths"][path][method]["responses"][status];
+            assert!(
+                reply["description"].is_string(),
+                "{method} {path}: {status}"
+            );
+        }
+    }
+    let page = server.get("/docs");
+    assert_eq!(page.status, 200);
+    assert!(page.headers["content-security-policy"].contains("script-src 'self'"));
+}
+
+#[test]
 fn wrong_methods_are_405() {
     let server = shared_server();
     for path in ["/translate", "/detect", "/translate_file", "/suggest"] {

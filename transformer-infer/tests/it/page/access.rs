@@ -31,6 +31,7 @@ fn tab_reaches_the_controls_in_the_order_of_reading() {
     order.retain(|it| it != "choose-file"); // is there if the server translates files
     let expected = [
         "quiet",
+        "quiet",
         "theme",
         "open-settings",
         "source-language",

@@ -71,7 +71,7 @@ fn a_text_above_the_limit_is_not_sent() {
         .wait_until("document.querySelector('.is-failed') !== null");
     assert_eq!(
         page.browser.text("#status"),
-        "The text is 5 characters too long."
+        "The text has 5 characters too many."
     );
     assert_eq!(page.browser.text("#count"), "25 / 20");
     assert!(page.sent().is_empty());

@@ -4,6 +4,7 @@
 
 mod access;
 mod failures;
+mod languages;
 mod layout;
 mod open_page;
 mod panels;

@@ -1,6 +1,7 @@
 // The panel of a sentence: other translations of it, and what can be done with it.
 import { alternatives } from "./api.js";
 import { byId, copy, element, icon } from "./dom.js";
+import { t } from "./messages.js";
 import { differences } from "./text/links.js";
 import { withTarget } from "./text/pieces.js";
 
@@ -45,7 +46,7 @@ export class Alternatives {
     };
     byId("copy-sentence").onclick = async () => {
       const isDone = await copy(this.#piece.target);
-      this.#note.textContent = isDone ? "Copied." : "The browser did not allow copying.";
+      this.#note.textContent = t(isDone ? "Copied." : "The browser did not allow copying.");
     };
     addEventListener("resize", () => this.#piece && this.#move());
   }
@@ -90,14 +91,14 @@ export class Alternatives {
     this.#list.setAttribute("aria-busy", isLoading);
     this.#panel.classList.toggle("is-loading", isLoading);
     if (hadFocus) this.#list.querySelector("[aria-checked=true]").focus();
-    if (!isLoading && all.length === 1) this.#note.textContent ||= "The model found no other translation.";
+    if (!isLoading && all.length === 1) this.#note.textContent ||= t("The model found no other translation.");
   }
 
   #item({ text, score }, present) {
     const isPresent = text === present;
     const words = differences(text, present).map((it) => (it.isNew ? element("b", {}, it.text) : it.text));
     const number = typeof score === "number"
-      ? element("span", { class: "score", title: "The model's score: the closer to 0, the better." }, score.toFixed(2).replace("-", "−"))
+      ? element("span", { class: "score", title: t("The model's score: the closer to 0, the better.") }, score.toFixed(2).replace("-", "−"))
       : "";
     return element("button", {
       type: "button", role: "radio", "aria-checked": String(isPresent), tabindex: isPresent ? 0 : -1,

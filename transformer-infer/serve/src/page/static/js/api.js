@@ -1,5 +1,6 @@
 // Calls of the server. All addresses are relative to the page, so that a proxy may put it into a folder.
 import { readEvents } from "./events.js";
+import { t } from "./messages.js";
 
 /** A request that failed, with a sentence for the user. */
 export class ApiError extends Error {
@@ -10,6 +11,9 @@ export class ApiError extends Error {
     this.retryAfter = retryAfter;
   }
 }
+
+/** Milliseconds between questions about a file. */
+const POLL = 500;
 
 let apiKey = "";
 
@@ -43,7 +47,13 @@ export async function translate(request, onSentence, signal) {
     else if (event === "done") return value;
     else if (event === "error") throw new ApiError(sentenceOf(value.error), "refused");
   }
-  throw new ApiError("The connection ended before the translation was complete.", "network");
+  throw new ApiError(t("The connection ended before the translation was complete."), "network");
+}
+
+/** Returns the most likely `language` of a text with its `confidence` in percent, or undefined. */
+export async function detect(text, signal) {
+  const key = apiKey ? { api_key: apiKey } : {};
+  return (await (await post("detect", { q: text, ...key }, signal)).json())[0];
 }
 
 /** Translates one sentence, and returns up to `n` translations with their scores, best first. */
@@ -66,18 +76,24 @@ export async function attentionPage(request) {
   return (await post("v1/attention?format=html", request)).blob();
 }
 
-/** Translates a file, and returns the address of the translation, on this server. */
-export async function translateFile(file, pair, signal) {
+/**
+ * Translates a file, and returns the address of the translation, in this page. `onProgress` is called with the
+ * estimated seconds that are left.
+ */
+export async function translateFile(file, pair, signal, onProgress) {
   const form = new FormData();
   form.append("file", file);
-  form.append("source", pair.source ?? "auto");
-  form.append("target", pair.target ?? "");
-  if (apiKey) form.append("api_key", apiKey);
-  const response = await send("translate_file", { method: "POST", body: form, signal });
-  const { translatedFileUrl } = await response.json();
-  // The server may know itself by another name than the browser does, and nothing of a proxy's folder.
-  const { pathname, search } = new URL(translatedFileUrl, location.href);
-  return pathname.replace(/^.*\/(?=download_file\/)/, "") + search;
+  if (pair.source) form.append("source_lang", pair.source);
+  form.append("target_lang", pair.target ?? "");
+  const { document_id: id, document_key } = await (await send("v2/document", { method: "POST", body: form, signal })).json();
+  for (;;) {
+    const { status, seconds_remaining: seconds, error_message: message } = await (await post(`v2/document/${id}`, { document_key }, signal)).json();
+    if (status === "error") throw new ApiError(sentenceOf(message), "refused");
+    if (status === "done") break;
+    onProgress(seconds ?? 0);
+    await new Promise((resolve) => { setTimeout(resolve, POLL); });
+  }
+  return URL.createObjectURL(await (await post(`v2/document/${id}/result`, { document_key }, signal)).blob());
 }
 
 const isOf = (response, type) => (response.headers.get("content-type") ?? "").startsWith(type);
@@ -103,37 +119,27 @@ async function send(path, options) {
     response = await fetch(path, { ...options, headers });
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new ApiError(navigator.onLine ? "The server does not answer." : "This device is offline.", "network");
+    throw new ApiError(t(navigator.onLine ? "The server does not answer." : "This device is offline."), "network");
   }
   if (response.ok) return response;
   throw await errorOf(response);
 }
 
-/** Makes an error of a reply that has one, with the server's words where it gives any. */
+/** Makes an error of a reply: in the page's words where its status says all, else in the server's. */
 async function errorOf(response) {
-  let text = "";
-  if (isOf(response, "application/json")) {
-    const reply = await response.json().catch(() => ({}));
-    text = typeof reply.error === "string" ? sentenceOf(reply.error) : "";
-  }
   const after = Number.parseInt(response.headers.get("retry-after") ?? "", 10);
-  const retryAfter = Number.isFinite(after) ? after : null;
-  switch (response.status) {
-    case 401:
-      return new ApiError("The server requires an API key. Enter it in the settings.", "key");
-    case 403:
-      return new ApiError(text || "The server refused this.", /api key/i.test(text) ? "key" : "refused");
-    case 413:
-      return new ApiError(text || "This is too large for the server.", "refused");
-    case 429:
-      return new ApiError(text || "The server is busy.", "busy", retryAfter ?? 2);
-    case 502:
-    case 503:
-    case 504:
-      return new ApiError(text || "The server is not ready.", "loading", retryAfter ?? 2);
-    default:
-      return new ApiError(text || `The server refused this, with status ${response.status}.`, "refused");
+  const retryAfter = Number.isFinite(after) ? after : 2;
+  const { status } = response;
+  if (status === 401) return new ApiError(t("The server requires an API key. Enter it in the settings."), "key");
+  if (status === 413) return new ApiError(t("This is too large for the server. Translate it in parts."), "refused");
+  if (status === 429) return new ApiError(t("The server is busy."), "busy", retryAfter);
+  if ([502, 503, 504].includes(status)) return new ApiError(t("The server is not ready."), "loading", retryAfter);
+  const reply = isOf(response, "application/json") ? await response.json().catch(() => ({})) : {};
+  const text = [reply.error, reply.message].find((it) => typeof it === "string") ?? "";
+  if (status === 403 && /api key/i.test(text)) {
+    return new ApiError(t("The server does not know this API key. Enter another in the settings."), "key");
   }
+  return new ApiError(sentenceOf(text) || t("The server refused this."), "refused");
 }
 
 /** Returns an error text as a sentence. */

@@ -1,6 +1,7 @@
 // The attention of the model for one sentence, in a dialog with a frame.
 import { attention, attentionPage } from "./api.js";
 import { byId, element } from "./dom.js";
+import { t } from "./messages.js";
 import { isDark } from "./settings.js";
 
 const FRAME = "page/attention.html";
@@ -30,7 +31,7 @@ export class AttentionDialog {
     const call = new AbortController();
     this.#request = call;
     this.#current = request;
-    this.#note.textContent = "Computing…";
+    this.#note.textContent = t("Computing…");
     this.#dialog.showModal();
     try {
       const data = await attention(request, call.signal);
@@ -42,7 +43,7 @@ export class AttentionDialog {
   }
 
   async #show(data) {
-    const frame = element("iframe", { title: "Attention of every layer and head", src: FRAME });
+    const frame = element("iframe", { title: t("Attention of every layer and head"), src: FRAME });
     // Within a frame, the media query `prefers-color-scheme` takes the frame's own scheme.
     frame.style.colorScheme = isDark() ? "dark" : "light";
     const isLoaded = new Promise((resolve) => {

@@ -1,6 +1,7 @@
 // Translation of files: chosen by a button, or dropped anywhere on the page.
 import { translateFile } from "./api.js";
-import { announce, byId, element, icon } from "./dom.js";
+import { announce, byId, element, grouped, icon } from "./dom.js";
+import { t } from "./messages.js";
 
 export class Files {
   #list = byId("files");
@@ -44,8 +45,8 @@ export class Files {
 
   async #translate(file) {
     const request = new AbortController();
-    const state = element("span", { class: "file-state" }, "Translating…");
-    const remove = element("button", { type: "button", class: "quiet", "aria-label": `Remove ${file.name}` }, icon("close"));
+    const state = element("span", { class: "file-state" }, t("Translating…"));
+    const remove = element("button", { type: "button", class: "quiet", "aria-label": t("Remove {name}", { name: file.name }) }, icon("close"));
     const item = element("li", { class: "file is-working" },
       icon("file"), element("bdi", { class: "file-name", dir: "auto" }, file.name), state, remove);
     remove.onclick = () => {
@@ -57,11 +58,12 @@ export class Files {
     this.#list.hidden = false;
     this.#list.prepend(item);
     try {
-      const address = await translateFile(file, this.#pairOf(), request.signal);
+      const onProgress = (n) => { state.textContent = n > 0 ? t("Translating… {n} s", { n: grouped(n) }) : t("Translating…"); };
+      const address = await translateFile(file, this.#pairOf(), request.signal, onProgress);
       // The address is given as the user's own click, so that the browser asks nothing.
-      state.replaceChildren(element("a", { href: address, download: file.name }, "Download the translation"));
+      state.replaceChildren(element("a", { href: address, download: file.name }, t("Download the translation")));
       item.classList.add("is-done");
-      announce(`The translation of ${file.name} is ready.`);
+      announce(t("The translation of {name} is ready.", { name: file.name }));
     } catch (error) {
       if (error.name === "AbortError") return;
       state.textContent = error.message;

@@ -1,9 +1,13 @@
 // The choice of languages and of the model, and what is known of the model.
 import { byId, element, grouped } from "./dom.js";
+import { nameOf, t } from "./messages.js";
 import { change, settings } from "./settings.js";
 
 /** Languages that are written from right to left, which an empty field cannot show by its text. */
 const RIGHT_TO_LEFT = /^(ar|arc|ckb|dv|fa|he|iw|khw|ks|ps|sd|syr|ug|ur|yi)(-|$)|-(arab|hebr)/i;
+
+/** The value of the list of sources that has the language detected. */
+const AUTO = "auto";
 
 const PRECISIONS = { f32: "32-bit floats", f16: "16-bit floats", bf16: "16-bit floats (bfloat16)", int8: "8-bit integers" };
 
@@ -17,6 +21,8 @@ export class Languages {
   #target = byId("target-language");
   #model = byId("model");
   #onChange;
+  /** The code of the detected language, or null. */
+  #detected = null;
 
   /**
    * `models`, `languages` and `pivot` are those of `/v1/models`. `onChange` is called when the choice changed, with
@@ -27,8 +33,8 @@ export class Languages {
     this.#onChange = onChange;
     this.#pairs = pairs(models, pivot);
     this.#names = new Map(languages.map((it) => [it.code, it.name]));
-    this.#source.onchange = () => this.#choose(this.#source.value, this.#target.value);
-    this.#target.onchange = () => this.#choose(this.#source.value, this.#target.value);
+    this.#source.onchange = () => this.choose(this.#source.value, this.#target.value);
+    this.#target.onchange = () => this.choose(this.#source.value, this.#target.value);
     this.#model.onchange = () => {
       change({ model: this.#model.value });
       this.#drawModels();
@@ -48,7 +54,34 @@ export class Languages {
   }
 
   get source() {
+    if (this.isDetecting) return this.#detected ?? this.#sources[0];
     return this.#source.value || null;
+  }
+
+  /** Whether the language of the text is detected. */
+  get isDetecting() {
+    return this.#source.value === AUTO;
+  }
+
+  /** Takes over the detected language of the text, or null; if no model reads it, the last one stays. */
+  set detected(code) {
+    const known = this.#sources.find((it) => it === code) ?? null;
+    if (known === this.#detected || (!known && code)) return;
+    const before = this.source;
+    this.#detected = known;
+    if (!this.isDetecting) return;
+    this.#draw(AUTO, this.target);
+    if (this.source !== before) this.#onChange(false);
+  }
+
+  /** Returns the name of a language that the models read other than the chosen one, or null. */
+  other(code) {
+    const isOther = !this.isDetecting && code !== this.source && this.#sources.includes(code);
+    return isOther ? this.#nameOf(code) : null;
+  }
+
+  get #sources() {
+    return [...new Set(this.#pairs.map(([from]) => from))];
   }
 
   get target() {
@@ -71,7 +104,7 @@ export class Languages {
   }
 
   swap() {
-    if (this.canSwap) this.#choose(this.target, this.source, true);
+    if (this.canSwap) this.choose(this.target, this.source, true);
   }
 
   #candidates() {
@@ -79,38 +112,44 @@ export class Languages {
     return this.#models.filter((it) => translates(it, this.source, this.target));
   }
 
-  #choose(source, target, isSwap = false) {
+  /** Chooses the languages, as far as the models have them. */
+  choose(source, target, isSwap = false) {
     this.#draw(source, target);
-    change({ source: this.source, target: this.target });
+    change({ source: this.isDetecting ? AUTO : this.source, target: this.target });
     this.#onChange(isSwap);
   }
 
   /** Fills the lists; a target that the source does not have becomes one that it has. */
   #draw(source, target) {
-    const sources = [...new Set(this.#pairs.map(([from]) => from))];
-    const from = sources.includes(source) ? source : sources[0];
+    const sources = this.#sources;
+    const isAuto = source === AUTO && sources.length > 1;
+    const from = isAuto ? this.#detected ?? sources[0] : sources.includes(source) ? source : sources[0];
     const targets = this.#pairs.filter((pair) => pair[0] === from).map((pair) => pair[1]);
     const to = targets.includes(target) ? target : targets[0];
-    this.#fill(this.#source, sources, from);
+    this.#fill(this.#source, sources, isAuto ? AUTO : from);
     this.#fill(this.#target, targets, to);
     const swap = byId("swap");
     swap.setAttribute("aria-disabled", !this.canSwap);
-    swap.title = this.canSwap ? "Swap the languages" : "No model translates in the other direction";
+    swap.title = t(this.canSwap ? "Swap the languages" : "No model translates in the other direction");
     this.#drawModels();
   }
 
   #fill(select, codes, chosen) {
     if (codes.length === 0) {
-      select.replaceChildren(element("option", { value: "" }, select === this.#source ? "Source" : "Translation"));
+      select.replaceChildren(element("option", { value: "" }, t(select === this.#source ? "Source" : "Translation")));
       return;
     }
     const options = codes.map((it) => [this.#nameOf(it), it]).sort((a, b) => a[0].localeCompare(b[0]));
+    if (select === this.#source && codes.length > 1) {
+      const language = this.#detected && this.#nameOf(this.#detected);
+      options.unshift([language && chosen === AUTO ? t("{language}, detected", { language }) : t("Detect the language"), AUTO]);
+    }
     select.replaceChildren(...options.map(([name, it]) => element("option", { value: it }, name)));
     select.value = chosen;
   }
 
   #nameOf(languageCode) {
-    return this.#names.get(languageCode) ?? languageCode;
+    return nameOf(languageCode, this.#names.get(languageCode));
   }
 
   #drawModels() {
@@ -152,15 +191,15 @@ function pairs(models, pivot) {
 
 /** Returns what is known of a model, as pairs of a name and a value. */
 function facts(model) {
-  if (!model) return [["Translated", "in two steps"]];
+  if (!model) return [[t("Translated"), t("in two steps")]];
   const sizes = [model.src_vocab_size, model.tgt_vocab_size].filter(Boolean);
   const vocabulary = model.joint_vocabulary ? sizes.slice(0, 1) : sizes;
   return [
-    ["Model", model.name],
-    ["Parameters", model.n_parameters && shortened(model.n_parameters)],
-    ["Precision", model.precision && (PRECISIONS[model.precision] ?? model.precision)],
-    ["Vocabulary", vocabulary.map(grouped).join(" and ")],
-    ["Search", model.beam_size && (model.beam_size === 1 ? "greedy" : `beam of ${model.beam_size}`)],
+    [t("Model"), model.name],
+    [t("Parameters"), model.n_parameters && shortened(model.n_parameters)],
+    [t("Precision"), model.precision && t(PRECISIONS[model.precision] ?? model.precision)],
+    [t("Vocabulary"), vocabulary.map(grouped).join(" + ")],
+    [t("Search"), model.beam_size && (model.beam_size === 1 ? t("greedy") : t("beam of {n}", { n: model.beam_size }))],
     ["BLEU", model.bleu && model.bleu.toFixed(1)],
   ].filter(([, value]) => value);
 }

@@ -2,25 +2,34 @@
 import { Alternatives } from "./alternatives.js";
 import { getModels, getSettings, isReady } from "./api.js";
 import { AttentionDialog } from "./attention.js";
-import { announce, byId, copy } from "./dom.js";
+import { announce, byId, copy, element } from "./dom.js";
+import { Detection } from "./detection.js";
 import { Files } from "./files.js";
+import { History } from "./history.js";
 import { Languages, isRightToLeft } from "./languages.js";
+import { speak, t } from "./messages.js";
 import { Output } from "./output.js";
-import { askForKey, onSettings, settings, startSettings } from "./settings.js";
+import { askForKey, change, onSettings, settings, startSettings } from "./settings.js";
 import { Source } from "./source.js";
 import { parseGlossary } from "./text/glossary.js";
 import { linked } from "./text/links.js";
 import { pieceAt, sourceOf, targetOf } from "./text/pieces.js";
+import { csvOf, linesOfFile, tbxOf } from "./text/terms.js";
 import { Translation } from "./translation.js";
 
 /** Milliseconds between questions to a server whose models are being loaded. */
 const LOADING = 1000;
 
+/** The least confidence, in percent, with which another language is suggested. */
+const SURE = 80;
+
 /** Texts up to this length are read aloud when they are translated. */
 const MAX_SPOKEN = 400;
 
 const translation = new Translation(showPieces, showState);
-const source = new Source((text) => translation.setText(text), pointAtSource);
+const source = new Source(takeText, pointAtSource);
+const detection = new Detection(takeDetected);
+const history = new History(recall);
 const attention = new AttentionDialog();
 const alternatives = new Alternatives(() => translation.options, choose, (piece) => attention.open(piece, languages.model));
 const output = new Output(pointAtTarget, (piece, element) => alternatives.open(piece, element));
@@ -36,10 +45,10 @@ function showPieces() {
 
 const STATES = {
   idle: () => "",
-  waiting: () => (settings.isAutomatic ? "" : "Press Ctrl + Enter to translate."),
+  waiting: () => (settings.isAutomatic ? "" : t("Press Ctrl + Enter to translate.")),
   working: () => progress(),
   done: () => warnings(),
-  error: ({ error, isRetried }) => error.message + (isRetried ? " Trying again…" : ""),
+  error: ({ error, isRetried }) => error.message + (isRetried ? ` ${t("Trying again…")}` : ""),
 };
 
 function showState(state) {
@@ -53,22 +62,19 @@ function showState(state) {
   if (isError && state.error.kind === "key") askForKey();
   if (state.name !== "done") return;
   const text = targetOf(translation.pieces);
-  announce(text.length <= MAX_SPOKEN ? text : `${n("sentence")} translated.`);
+  history.add({ text: source.text, translation: text, source: languages.source, target: languages.target });
+  announce(text.length <= MAX_SPOKEN ? text : t("Sentences translated: {n}.", { n: translation.pieces.filter((piece) => piece.kind === "sentence").length }));
 }
 
 function progress() {
   const rest = translation.pieces.filter((piece) => piece.kind === "pending").length;
-  return rest > 3 ? "Translating…" : "";
+  return rest > 3 ? t("Translating…") : "";
 }
 
 function warnings() {
   const warned = translation.pieces.filter((piece) => piece.warning);
-  return warned.length === 0 ? "" : warned.length === 1 ? `One sentence: ${warned[0].warning}` : `${warned.length} sentences have warnings; open them to read more.`;
-}
-
-function n(noun) {
-  const count = translation.pieces.filter((piece) => piece.kind === noun).length;
-  return `${count} ${noun}${count === 1 ? "" : "s"}`;
+  if (warned.length < 2) return warned.length === 0 ? "" : t("One sentence: {warning}", warned[0]);
+  return t("{n} sentences have warnings; open them to read more.", { n: warned.length });
 }
 
 // ---- words that belong together ------------------------------------------------------------------
@@ -99,6 +105,64 @@ function unmark() {
 
 // ---- what is done --------------------------------------------------------------------------------
 
+function takeText(text) {
+  translation.setText(text);
+  detection.setText(text);
+}
+
+/** Takes over the detected language of the text, or null, with the confidence in percent. */
+function takeDetected(code, confidence) {
+  languages.detected = code;
+  const name = code && confidence >= SURE ? languages.other(code) : null;
+  byId("suggestion").hidden = name === null;
+  if (name === null) return;
+  byId("suggested").textContent = t("Translate from {language}", { language: name });
+  byId("suggested").onclick = () => {
+    byId("suggestion").hidden = true;
+    languages.choose(code, languages.target);
+  };
+}
+
+/** Shows an earlier translation again. */
+function recall({ text, source: from, target }) {
+  source.text = text;
+  languages.choose(from, target);
+  takeText(text);
+}
+
+/** Takes over the terms of a file. */
+async function importGlossary(file) {
+  const lines = linesOfFile(await file.text(), languages);
+  byId("glossary-note").textContent = lines ? "" : t("The file has no terms of these languages.");
+  if (!lines) return;
+  byId("glossary").value = [settings.glossary.trim(), lines].filter(Boolean).join("\n");
+  change({ glossary: byId("glossary").value });
+}
+
+/** Saves the glossary as a file. */
+function exportGlossary(text, type, name) {
+  const address = URL.createObjectURL(new Blob([text], { type }));
+  element("a", { href: address, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(address), 60_000);
+}
+
+function startGlossaryFiles() {
+  const chooser = byId("glossary-file");
+  byId("import-glossary").onclick = () => chooser.click();
+  chooser.onchange = () => chooser.files.length > 0 && importGlossary(chooser.files[0]).then(() => { chooser.value = ""; });
+  byId("export-csv").onclick = () => exportGlossary(csvOf(parseGlossary(settings.glossary)), "text/csv", "glossary.csv");
+  byId("export-tbx").onclick = () => exportGlossary(
+    tbxOf(parseGlossary(settings.glossary), { source: languages.source ?? "und", target: languages.target ?? "und" }), "application/xml", "glossary.tbx");
+}
+
+/** Takes over the text and the languages of an address such as `?q=Hello&source=en&target=de`. */
+function takeAddress() {
+  const given = new URLSearchParams(location.search);
+  const [text, from, to] = ["q", "source", "target"].map((name) => given.get(name));
+  if (from || to) languages.choose(from ?? languages.source, to ?? languages.target);
+  if (text) source.text = text;
+}
+
 function choose(piece, replacement) {
   if (!translation.pieces.includes(piece)) return;
   translation.replace(piece, replacement);
@@ -108,8 +172,8 @@ function choose(piece, replacement) {
 async function copyAll() {
   const isDone = await copy(targetOf(translation.pieces.filter((piece) => piece.kind !== "pending")));
   byId("copy").classList.toggle("is-done", isDone);
-  announce(isDone ? "The translation is copied." : "The browser did not allow copying.");
-  if (!isDone) byId("status").textContent = "The browser did not allow copying.";
+  announce(t(isDone ? "The translation is copied." : "The browser did not allow copying."));
+  if (!isDone) byId("status").textContent = t("The browser did not allow copying.");
   setTimeout(() => byId("copy").classList.remove("is-done"), 1500);
 }
 
@@ -128,8 +192,9 @@ function takeLanguages(isSwap) {
   byId("explore").hidden = languages.isPivot;
   if (isSwap && text) {
     source.text = text;
-    translation.setText(text);
+    takeText(text);
   }
+  byId("suggestion").hidden = true;
   translation.retranslate();
 }
 
@@ -150,7 +215,7 @@ function onKey(event) {
 async function waitUntilReady() {
   for (;;) {
     if (await isReady()) return;
-    byId("status").textContent = "Waiting for the server and its models…";
+    byId("status").textContent = t("Waiting for the server and its models…");
     await new Promise((resolve) => { setTimeout(resolve, LOADING); });
   }
 }
@@ -177,12 +242,14 @@ async function takeModels() {
 }
 
 async function start() {
+  await speak(settings.language);
   byId("copy").onclick = copyAll;
   byId("retry").onclick = () => translation.translateNow();
   byId("translate").onclick = () => translation.translateNow();
   addEventListener("keydown", onKey);
   addEventListener("online", () => translation.state.name === "error" && translation.translateNow());
   startSettings(false);
+  startGlossaryFiles();
   onSettings((names) => {
     translation.isAutomatic = settings.isAutomatic;
     if (names.includes("areLinksShown")) unmark();
@@ -202,7 +269,8 @@ async function start() {
   translation.limit = limit;
   if (server.filesTranslation) new Files(() => languages.pair, server.supportedFilesFormat ?? []);
   document.documentElement.dataset.ready = "";
-  translation.setText(source.text); // browsers restore it when a page is loaded again
+  takeAddress();
+  takeText(source.text); // browsers restore it when a page is loaded again
   translation.isStarted = true;
   takeLanguages(false);
 }

@@ -1,11 +1,12 @@
 // What the page remembers in this browser, and the panel in which it is changed. Texts are never stored.
 import { setApiKey } from "./api.js";
-import { byId } from "./dom.js";
+import { byId, element } from "./dom.js";
+import { LANGUAGES } from "./messages.js";
 
 /** The key in the browser's storage; `theme.js` reads it too. */
 const STORAGE = "transformer-page";
 
-const DEFAULTS = { theme: "system", isAutomatic: true, areLinksShown: true, apiKey: "", glossary: "", source: null, target: null, model: null };
+const DEFAULTS = { theme: "system", isAutomatic: true, areLinksShown: true, apiKey: "", glossary: "", language: null, source: null, target: null, model: null };
 
 /** The settings; changed by `change`. */
 export const settings = { ...DEFAULTS, ...stored() };
@@ -53,6 +54,13 @@ export function startSettings(areKeysUsed) {
   byId("api-key").onchange = () => {
     change({ apiKey: byId("api-key").value.trim() });
     byId("settings").hidePopover();
+  };
+  byId("page-language").replaceChildren(
+    ...Object.entries(LANGUAGES).map(([code, name]) => element("option", { value: code, lang: code }, name)));
+  byId("page-language").value = document.documentElement.lang;
+  byId("page-language").onchange = () => {
+    change({ language: byId("page-language").value });
+    location.reload();
   };
   byId("glossary").value = settings.glossary;
   byId("glossary").onchange = () => change({ glossary: byId("glossary").value });

@@ -1,6 +1,7 @@
 // Keeps the translation of a text up to date while it is edited: sends what changed, and takes sentences as they
 // arrive.
 import { ApiError, isReady, translate } from "./api.js";
+import { t } from "./messages.js";
 import { edited, partlyTranslated, sourceOf, translated, untranslated } from "./text/pieces.js";
 import { countCodePoints } from "./text/units.js";
 
@@ -82,8 +83,7 @@ export class Translation {
     if (!this.pieces.some((it) => it.kind === "pending")) return this.#settle();
     const tooMany = this.limit === null ? 0 : countCodePoints(sourceOf(this.pieces)) - this.limit;
     if (tooMany > 0) {
-      const characters = tooMany === 1 ? "character" : "characters";
-      const error = new ApiError(`The text is ${tooMany} ${characters} too long.`, "length");
+      const error = new ApiError(t("The text has {n} characters too many.", { n: tooMany }), "length");
       return this.#setState({ name: "error", error });
     }
     this.#run();
@@ -192,7 +192,7 @@ export class Translation {
   #fail(error, request) {
     if (!(error instanceof ApiError)) {
       console.error(error);
-      error = new ApiError("The page did not understand the server's reply.", "refused");
+      error = new ApiError(t("The page did not understand the server's reply."), "refused");
     }
     const isRetried = ["network", "loading", "busy"].includes(error.kind) && this.#nRetries < MAX_RETRIES;
     this.#setState({ name: "error", error, isRetried });
