@@ -137,6 +137,7 @@ impl Upload {
         let caller = caller.for_file(&accepted.slot);
         let options = TranslateOptions {
             glossary: self.options.glossary,
+            has_terms_alone: true,
             ..TranslateOptions::default()
         };
         let columns = self.options.columns.iter();

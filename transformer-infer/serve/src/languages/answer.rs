@@ -15,7 +15,7 @@ use crate::http::ApiError;
 use crate::models::{Models, Selection};
 use crate::state::{Caller, Shared};
 use crate::translate::{
-    TextFormat, TextTranslation, TranslateOptions, check_options, check_texts_into,
+    TextFormat, TextTranslation, TranslateOptions, check_options, check_texts_into, of_term,
     translate_texts_with, translate_xml,
 };
 
@@ -71,7 +71,9 @@ async fn into(
         if source.code == target {
             continue;
         }
-        let glossary = asked.glossary.as_deref();
+        // With tags, the sentences are documents'.
+        let is_plain = asked.format == AskedFormat::Text;
+        let glossary = asked.glossary.as_deref().filter(|_| is_plain);
         if let Some(text) = glossary.and_then(|it| of_term(it, &asked.texts[index])) {
             answers[index].text = text;
         } else if source.is_translatable {
@@ -93,15 +95,6 @@ async fn into(
     Ok(answers)
 }
 
-/// Returns the translation of a text that is a term of a glossary: that of the term, in the same spaces.
-fn of_term(glossary: &Glossary, text: &str) -> Option<String> {
-    let whole = text.trim();
-    match &glossary.terms_in(whole)[..] {
-        [term] if term.range == (0..whole.len()) => Some(text.replacen(whole, term.target, 1)),
-        _ => None,
-    }
-}
-
 /// Translates texts of one language.
 async fn translate(
     models: &Models,
@@ -118,6 +111,7 @@ async fn translate(
     let mut options = TranslateOptions {
         split: asked.split,
         glossary: asked.glossary.clone(),
+        has_terms_alone: true,
         ..TranslateOptions::default()
     };
     let choices = models.choose(selection)?;

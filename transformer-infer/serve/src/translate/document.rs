@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::failure::{of_scheduler, of_translator};
 use super::request::TranslateOptions;
 use super::round::{Round, choose, job_line};
+use super::texts::of_term;
 use super::work::{check_room, compute_step};
 use crate::http::ApiError;
 use crate::models::Served;
@@ -37,6 +38,7 @@ struct Work {
     splitter: Splitter,
     protection: Protection,
     glossary: Option<Arc<Glossary>>,
+    has_terms_alone: bool,
     caller: Caller,
 }
 
@@ -77,6 +79,7 @@ impl ServedDocument {
             splitter: splitter(served, options),
             protection: served.protection(),
             glossary: options.glossary.clone(),
+            has_terms_alone: options.has_terms_alone,
             caller: caller.clone(),
         };
         Ok(Self {
@@ -156,6 +159,7 @@ impl Work {
         for (translation, line) in translations.iter_mut().zip(&lines) {
             choose(translation, line, &self.protection, 1);
         }
+        let of_terms: Vec<Option<String>> = lines.iter().map(|it| self.of_term(it)).collect();
         let lines: Vec<Option<&str>> = lines
             .iter()
             .map(|line| line.needs_links.then_some(line.text))
@@ -165,13 +169,20 @@ impl Work {
             tracing::error!(error = one_line(&error), "a document failed");
             ApiError::Internal
         })?;
-        let translated = translations.iter().zip(links);
-        let translated = translated.map(|(translation, links)| TranslatedLine {
-            text: translation.text().to_owned(),
+        let translated = translations.iter().zip(of_terms).zip(links);
+        let translated = translated.map(|((translation, of_term), links)| TranslatedLine {
+            text: of_term.unwrap_or_else(|| translation.text().to_owned()),
             links,
         });
         window.write(translated.collect(), &self.protection);
         Ok(())
+    }
+
+    /// Returns the translation of a line that is a term, if terms stand alone. With marks, words have to be aligned.
+    fn of_term(&self, line: &DocumentLine<'_>) -> Option<String> {
+        let glossary = self.glossary.as_ref().filter(|_| self.has_terms_alone);
+        let glossary = glossary.filter(|_| !line.needs_links)?;
+        of_term(glossary, line.in_its_case())
     }
 
     /// Returns the next lines of a window to translate; none at its end.

@@ -19,7 +19,7 @@ pub(crate) use request::{
     SentenceEvent, SentenceTranslation, TextFormat, TextTranslation, TranslateOptions,
 };
 pub(crate) use texts::{
-    check_options, check_texts, check_texts_into, glossary, translate_texts, translate_texts_with,
-    translate_xml,
+    check_options, check_texts, check_texts_into, glossary, of_term, translate_texts,
+    translate_texts_with, translate_xml,
 };
 pub(crate) use work::{check_room, compute_step};

@@ -42,6 +42,9 @@ pub(crate) struct TranslateOptions {
     pub(crate) attention: Option<Arc<Share>>,
     /// The terms that translations must contain.
     pub(crate) glossary: Option<Arc<Glossary>>,
+    /// True if the translation of a sentence that is a term of the glossary is that of the term, as in DeepL's interface;
+    /// only for documents, and for sentences without tags.
+    pub(crate) has_terms_alone: bool,
 }
 
 /// The translation of a text.
@@ -111,6 +114,7 @@ impl Default for TranslateOptions {
             alignments: false,
             attention: None,
             glossary: None,
+            has_terms_alone: false,
         }
     }
 }

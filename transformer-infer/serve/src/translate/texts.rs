@@ -127,6 +127,15 @@ pub(crate) fn glossary(
     Ok(Some(Arc::new(glossary)))
 }
 
+/// Returns the translation of a text that is a term of a glossary: that of the term, in the same spaces.
+pub(crate) fn of_term(glossary: &Glossary, text: &str) -> Option<String> {
+    let whole = text.trim();
+    match &glossary.terms_in(whole)[..] {
+        [term] if term.range == (0..whole.len()) => Some(text.replacen(whole, term.target, 1)),
+        _ => None,
+    }
+}
+
 /// Translates fragments or pages of HTML, the sentences of all at once.
 pub(super) async fn translate_html(
     route: &Route,

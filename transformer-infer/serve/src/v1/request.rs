@@ -95,6 +95,7 @@ impl TranslateRequest {
             alignments: self.alignments,
             attention: None,
             glossary: glossary(&self.terms)?,
+            has_terms_alone: false,
         })
     }
 }

@@ -94,6 +94,15 @@ fn a_text_that_is_a_term_is_translated_by_it_alone() {
     let reply = server.post("/v2/translate", &request).ok();
     let texts = [0, 1, 2].map(|index| reply["translations"][index]["text"].clone());
     assert_eq!(texts, [" roter hund\n", "hund", "DOGS"]);
+
+    let created = stored(&server, "dog\thund & katz\n");
+    let request = json!({
+        "text": ["<p>dog</p>", "dog"], "source_lang": "EN", "target_lang": "DE", "tag_handling": "html",
+        "glossary_id": id(&created),
+    });
+    let reply = server.post("/v2/translate", &request).ok();
+    let texts = [0, 1].map(|index| reply["translations"][index]["text"].clone());
+    assert_eq!(texts, ["<p>hund &amp; katz</p>", "hund &amp; katz"]);
 }
 
 #[test]
@@ -107,14 +116,16 @@ fn a_document_has_the_terms_of_a_glossary() {
         ("glossary_id", id(&created)),
     ];
     let handle = server
-        .post_file("/v2/document", &fields, ("a.txt", b"a dog\n"))
+        .post_file("/v2/document", &fields, ("a.txt", b"a dog\n\ndog\n"))
         .ok();
     let path = format!("/v2/document/{}", id_of_document(&handle));
     let key = json!({ "document_key": handle["document_key"] });
     while server.post(&path, &key).ok()["status"] == "translating" {}
     let reply = server.post(&format!("{path}/result"), &key);
     let text = String::from_utf8_lossy(&reply.body);
-    assert!(text.contains("hund"), "{text}");
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines[0].contains("hund"), "{text}");
+    assert_eq!(lines[1..], ["", "hund"]);
 }
 
 fn id_of_document(handle: &Value) -> &str {

@@ -49,6 +49,13 @@ fn a_form_means_what_json_means() {
 }
 
 #[test]
+fn of_a_repeated_field_the_first_counts_and_texts_are_an_array() {
+    let form = "q=A+dog.&q=A+cat.&source=en&source=zz&target=de&secret=any";
+    let reply = shared_server().post_form("/translate", form).ok();
+    assert_eq!(reply["translatedText"], json!(["A DOG.", "A CAT."]));
+}
+
+#[test]
 fn a_query_string_means_what_json_means() {
     let path = "/translate?q=A+dog+%26+a+caf%C3%A9&source=en&target=de";
     let reply = shared_server().send("POST", path, &[], b"");

@@ -159,7 +159,7 @@ export class Languages {
     this.#model.replaceChildren(...candidates.map((it) => element("option", { value: it.name }, it.name)));
     this.#model.value = model?.name ?? "";
     byId("facts").replaceChildren(...facts(model).map(([name, value]) => (
-      element("div", {}, element("dt", {}, name), element("dd", {}, value)))));
+      element("div", {}, element("dt", {}, name), element("dd", { dir: "auto" }, value)))));
   }
 }
 
