@@ -13,11 +13,12 @@ use anyhow::{Context, Result};
 use crate::process::{call, cargo, empty, target_folder};
 
 /// The crates that can be published, in the order in which they depend on each other.
-const PACKAGES: [&str; 10] = [
+const PACKAGES: [&str; 11] = [
     "transformer-text",
     "transformer-program",
     "transformer-core",
     "transformer-metrics",
+    "transformer-protection",
     "transformer-search",
     "transformer-documents",
     "transformer-translate",

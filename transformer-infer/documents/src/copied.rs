@@ -3,9 +3,9 @@
 use std::ops::Range;
 
 use super::Protection;
-use super::kinds::Keep;
 use super::passage::{Mark, MarkKind, Passage};
-use super::protection::Item;
+use transformer_protection::kinds::Keep;
+use transformer_protection::protection::Item;
 
 /// Maximum number of bytes of the sign between two items that are copied together.
 const MAX_JOINER_BYTES: usize = 6;

@@ -17,20 +17,16 @@
 extern crate self as transformer_documents;
 
 mod boundaries;
-mod braces;
-mod check;
 mod copied;
 mod draft;
 pub mod format;
-mod kept;
-mod kinds;
 mod limits;
 mod line;
 mod list_mark;
 mod marks;
-mod numbers;
+
 mod passage;
-mod protection;
+
 mod rules;
 mod segments;
 mod spaces;
@@ -42,7 +38,6 @@ mod window;
 #[cfg(test)]
 mod tests;
 
-pub use check::{Doubtful, Fault, Faults};
 #[doc(hidden)]
 pub use draft::{DraftSentence, DraftTranslation, TextDraft};
 pub use format::ReadError;
@@ -52,13 +47,13 @@ pub use line::{DocumentLine, TranslatedLine};
 pub use marks::Form;
 #[doc(hidden)]
 pub use passage::{Mark, MarkKind, Notation, Part, Passage, Plain, Raw};
-pub use protection::Protection;
-#[doc(hidden)]
-pub use protection::ProtectionError;
 pub use rules::DocumentRules;
 #[doc(hidden)]
 pub use split::SplitError;
 pub use split::{Split, Splitter};
+#[doc(hidden)]
+pub use transformer_protection::ProtectionError;
+pub use transformer_protection::{Doubtful, Fault, Faults, Protection};
 pub use trial::{Attempt, Way};
 #[doc(hidden)]
 pub use trial::{Trial, Tried};

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::kinds::pattern;
+use transformer_protection::kinds::pattern;
 
 /// A bullet, dash or emoji; a task box; a letter or number with a bracket; a number with a full stop; a key.
 static MARK: LazyLock<Regex> = LazyLock::new(|| {

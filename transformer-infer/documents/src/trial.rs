@@ -3,10 +3,10 @@
 use transformer_search::Search;
 
 use super::Protection;
-use super::check::{Fault, Faults};
-use super::kept::{Loss, lacks_copied};
 use super::line::DocumentLine;
 use super::marks::{Form, Sentence};
+use transformer_protection::kept::{Loss, lacks_copied};
+use transformer_protection::{Fault, Faults};
 
 /// The search for a translation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -6,9 +6,9 @@ use std::sync::LazyLock;
 use regex::{Captures, Regex};
 
 use super::Protection;
-use super::kinds::{Keep, pattern};
-use super::protection::Item;
 use super::trial::Way;
+use transformer_protection::kinds::{Keep, pattern};
+use transformer_protection::protection::Item;
 
 /// Other texts for a sentence, with as many bytes.
 #[derive(Clone, Debug, Default)]

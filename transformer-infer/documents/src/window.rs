@@ -4,7 +4,6 @@ use std::mem;
 use std::ops::Range;
 
 use super::Protection;
-use super::check::Faults;
 use super::copied::Copied;
 use super::limits::LineLimits;
 use super::line::{DocumentLine, TranslatedLine};
@@ -12,6 +11,7 @@ use super::marks::{Chunk, Piece, Sentence, cut, put_back};
 use super::passage::{MarkKind, Part, Passage};
 use super::rules::DocumentRules;
 use super::trial::{Attempt, Trial, Tried};
+use transformer_protection::Faults;
 
 /// Parts of a document that are translated together.
 ///

@@ -12,9 +12,9 @@ use super::parts::PartQueue;
 use super::segments::push_items;
 use super::spelling::{WithEntities, character};
 use crate::Notation;
-use crate::braces::len_of_braces;
-use crate::kinds::{MESSAGE_START, pattern};
 use crate::list_mark::list_mark;
+use transformer_protection::braces::len_of_braces;
+use transformer_protection::kinds::{MESSAGE_START, pattern};
 
 /// Text and the spelling of each of its characters in the document.
 #[derive(Debug, Default)]

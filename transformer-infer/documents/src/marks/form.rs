@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use super::sentence::{Sentence, SentenceBuilder};
 use crate::copied::Copied;
-use crate::kept::{Loss, loss};
 use crate::passage::Passage;
-use crate::protection::Protection;
+use transformer_protection::Protection;
+use transformer_protection::kept::{Loss, loss};
 
 /// The form in which a model gets copied text. Forms are tried in this order until a translation keeps the text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -3,11 +3,11 @@
 use std::ops::Range;
 
 use crate::copied::Copied;
-use crate::kinds::Keep;
 use crate::passage::{MarkKind, Part, Passage, Raw};
-use crate::protection::Item;
 use crate::spaces::{Spaces, needs_space};
 use crate::variants::Variants;
+use transformer_protection::kinds::Keep;
+use transformer_protection::protection::Item;
 
 /// A segment that is translated individually.
 #[derive(Clone, Debug, Default)]

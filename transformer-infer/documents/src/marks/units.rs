@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::sentence::Sentence;
 use crate::Protection;
-use crate::kept::positions;
+use transformer_protection::kept::positions;
 use transformer_text::Link;
 use transformer_text::is_without_spaces;
 

@@ -9,8 +9,8 @@ use super::grammar::{Expected, Grammar, MAX_DEPTH};
 use super::string::{JsonText, decode};
 use crate::format::parts::{PartQueue, ReadParts};
 use crate::format::source::{MAX_RECORD_BYTES, Source};
-use crate::kinds::pattern;
 use crate::{Notation, ReadError};
+use transformer_protection::kinds::pattern;
 
 const REMEDY: &str = "correct the file; any JSON checker shows the same position";
 

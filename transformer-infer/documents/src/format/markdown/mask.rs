@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use crate::braces::len_of_braces;
-use crate::kinds::{URL_OF_MARKDOWN, pattern};
+use transformer_protection::braces::len_of_braces;
+use transformer_protection::kinds::{URL_OF_MARKDOWN, pattern};
 
 /// A document of the same length, with letters or spaces in place of copied ranges.
 #[derive(Debug)]

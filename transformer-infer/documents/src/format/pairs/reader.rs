@@ -8,8 +8,8 @@ use super::text::{PairText, PlainYaml, Quotes, is_plain};
 use crate::format::encoding::{Charset, HEAD_BYTES};
 use crate::format::parts::{PartQueue, ReadParts};
 use crate::format::source::{MAX_RECORD_BYTES, Source, split_line_end};
-use crate::kinds::pattern;
 use crate::{Notation, Part, ReadError};
+use transformer_protection::kinds::pattern;
 
 /// The kinds of files of keys and values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

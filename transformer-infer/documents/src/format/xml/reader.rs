@@ -12,8 +12,8 @@ use crate::format::items::{Item, ItemKind};
 use crate::format::parts::PartQueue;
 use crate::format::segments::push_items;
 use crate::format::source::split_line_end;
-use crate::kinds::pattern;
 use crate::{Notation, Part};
+use transformer_protection::kinds::pattern;
 
 /// A tag of an element that keeps its line ends.
 static PRESERVE: LazyLock<Regex> =

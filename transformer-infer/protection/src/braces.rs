@@ -5,7 +5,7 @@ use std::ops::Range;
 /// Returns the ranges from the opening braces at `starts`, which are in order, to their closing braces, in the order of
 /// the latter. Braces that are not closed have no range. Reads the text once, regardless of the number of braces, and no
 /// further than the last range that is taken.
-pub(super) fn closed_braces(
+pub fn closed_braces(
     text: &str,
     starts: impl Iterator<Item = usize>,
 ) -> impl Iterator<Item = Range<usize>> {
@@ -23,7 +23,7 @@ pub(super) fn closed_braces(
 }
 
 /// Returns the length of the text in the braces at the start of `text`, if they are closed.
-pub(super) fn len_of_braces(text: &str) -> Option<usize> {
+pub fn len_of_braces(text: &str) -> Option<usize> {
     let mut closed = closed_braces(text, std::iter::once(0));
     closed.next().map(|braces| braces.end)
 }

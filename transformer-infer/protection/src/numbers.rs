@@ -4,10 +4,10 @@ use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 
-use super::kinds::pattern;
+use crate::kinds::pattern;
 
 /// Maximum number that a translation may write as a word.
-pub(super) const MAX_SMALL: u32 = 12;
+pub const MAX_SMALL: u32 = 12;
 
 /// The digit 0 of each script with its own digits.
 const ZEROS: &[u32] = &[
@@ -16,7 +16,7 @@ const ZEROS: &[u32] = &[
 ];
 
 /// Returns whether a number may be written as a word: it is at most 12 and stands alone or with a unit.
-pub(super) fn is_small_number(number: &str) -> bool {
+pub fn is_small_number(number: &str) -> bool {
     let has_sign = number.contains(|c: char| "€$£¥₹₩%‰°".contains(c));
     match groups(number).as_slice() {
         [digits] => !has_sign && digits.parse().is_ok_and(|value: u32| value <= MAX_SMALL),
@@ -27,8 +27,18 @@ pub(super) fn is_small_number(number: &str) -> bool {
 /// A number in the Indian notation, with groups of two digits.
 static LAKHS: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?-u:\b\d{1,2}(?:,\d{2})+,\d{3}\b)"));
 
+/// A digit, a space and three digits.
+static THOUSANDS: LazyLock<Regex> = LazyLock::new(|| pattern(r"(\d) (\d{3}(?-u:\b))"));
+
+/// Returns a text with no-break spaces in place of the spaces that may separate thousands.
+pub fn with_joined_thousands(text: &str) -> String {
+    let joined = |text: &str| THOUSANDS.replace_all(text, "$1\u{a0}$2").into_owned();
+    // Matches do not overlap, so millions need a second pass.
+    joined(&joined(text))
+}
+
 /// Returns the groups of digits of a text, with thousands joined: `1`, `5` and `1234`, `56` for `1.5 and 1,234.56`.
-pub(super) fn groups(text: &str) -> Vec<String> {
+pub fn groups(text: &str) -> Vec<String> {
     let mut groups: Vec<String> = Vec::new();
     // True if thousands may follow the last group.
     let mut is_open = false;

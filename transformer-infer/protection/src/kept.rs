@@ -2,14 +2,14 @@
 
 use std::ops::Range;
 
-use super::Protection;
-use super::kinds::Keep;
-use super::numbers::{MAX_SMALL, groups};
-use super::protection::Item;
+use crate::Protection;
+use crate::kinds::Keep;
+use crate::numbers::{MAX_SMALL, groups};
+use crate::protection::Item;
 
 /// The fault of a translation that does not keep the copied text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Loss {
+pub enum Loss {
     /// Something is missing.
     Missing,
     /// Nothing is missing, but there is something extra, or the order differs.
@@ -17,11 +17,7 @@ pub(super) enum Loss {
 }
 
 /// Returns the position of each item of a text in a translation; `None` for missing items and for numbers.
-pub(super) fn positions(
-    text: &str,
-    items: &[Item],
-    translation: &str,
-) -> Vec<Option<Range<usize>>> {
+pub fn positions(text: &str, items: &[Item], translation: &str) -> Vec<Option<Range<usize>>> {
     let mut positions: Vec<Option<Range<usize>>> = vec![None; items.len()];
     let mut order: Vec<usize> = (0..items.len()).collect();
     // An item may be part of a longer one.
@@ -45,7 +41,7 @@ pub(super) fn positions(
 }
 
 /// Returns the fault of a translation that does not keep the items of a text; `None` if it keeps them.
-pub(super) fn loss(
+pub fn loss(
     text: &str,
     items: &[Item],
     translation: &str,
@@ -97,7 +93,7 @@ pub(super) fn loss(
 }
 
 /// Returns whether a translation does not keep the items other than numbers.
-pub(super) fn lacks_copied(
+pub fn lacks_copied(
     text: &str,
     items: &[Item],
     translation: &str,
@@ -110,7 +106,7 @@ pub(super) fn lacks_copied(
 
 /// Returns whether a translation lacks digits of the text that [`lacks_digits`] lets it write as words: those outside
 /// its items, such as small numbers, and numbers of two digits.
-pub(super) fn lacks_small_digits(
+pub fn lacks_small_digits(
     text: &str,
     items: &[Item],
     translation: &str,
@@ -168,7 +164,7 @@ fn ends_as(text: &str, range: &Range<usize>, translation: &str, found: &Range<us
 /// Languages write the same number in different ways: with other separators, as a date in another order or with the
 /// name of the month, `19th` as `XIX`, `1.5 billion` as `15亿`. So other digits are accepted, unless they are a part of
 /// the number itself.
-pub(super) fn lacks_digits(
+pub fn lacks_digits(
     text: &str,
     items: &[Item],
     translation: &str,
@@ -202,7 +198,7 @@ pub(super) fn lacks_digits(
 }
 
 /// Returns whether a number may be written without digits, as an ordinal, decade, time or fraction.
-pub(super) fn may_be_a_word(number: &str) -> bool {
+pub fn may_be_a_word(number: &str) -> bool {
     let is_amount = number.contains(|c: char| "€$£¥₹₩%‰.,".contains(c));
     let is_word = number.ends_with(char::is_alphabetic);
     !is_amount && (is_word || groups(number).iter().all(|group| group.len() <= 2))

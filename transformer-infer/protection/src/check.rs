@@ -6,10 +6,11 @@ use std::sync::LazyLock;
 use regex::Regex;
 use transformer_text::LanguageCode;
 
-use super::Protection;
-use super::kept::{lacks_copied, lacks_digits, lacks_small_digits, positions};
-use super::kinds::pattern;
-use super::protection::Item;
+use crate::Protection;
+use crate::kept::{lacks_copied, lacks_digits, lacks_small_digits, positions};
+use crate::kinds::pattern;
+use crate::numbers::with_joined_thousands;
+use crate::protection::Item;
 
 /// A kind of fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, strum::Display, strum::EnumIter)]
@@ -51,7 +52,7 @@ pub struct Doubtful {
 
 /// The check of translations: [`Protection::with_check`] adds it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Check {
+pub(crate) struct Check {
     /// The scripts of the target language; `None` if they are unknown.
     scripts: Option<&'static Regex>,
     can_capitalize: bool,
@@ -117,14 +118,11 @@ static COMPILED: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     letters.map(|letters| pattern(&letters)).collect()
 });
 
-/// A digit, a space and three digits.
-static THOUSANDS: LazyLock<Regex> = LazyLock::new(|| pattern(r"(\d) (\d{3}(?-u:\b))"));
-
 /// The longest repeated span, in characters.
 const MAX_PERIOD: usize = 100;
 
 impl Check {
-    pub(super) fn new(target: Option<&LanguageCode>) -> Self {
+    pub(crate) fn new(target: Option<&LanguageCode>) -> Self {
         // A code with a script, such as `sr-Latn`, may name another than the usual one.
         let is_plain = |code: &&LanguageCode| {
             let mut parts = code.as_str().split('-').skip(1);
@@ -144,12 +142,12 @@ impl Check {
     }
 
     /// Returns whether the capital of each letter of the language is that of Unicode.
-    pub(super) fn can_capitalize(self) -> bool {
+    pub(crate) fn can_capitalize(self) -> bool {
         self.can_capitalize
     }
 
     /// Returns the faults of a translation; `items` is the copied text of the source.
-    pub(super) fn faults(
+    pub(crate) fn faults(
         self,
         source: &str,
         items: &[Item],
@@ -248,10 +246,8 @@ fn lacks_numbers(pair: &Pair<'_>) -> bool {
         lacks_digits(source, items, translation, &positions)
             || lacks_small_digits(source, items, translation, &positions)
     };
-    // A space may be the separator of thousands, or stand between two numbers. Matches do not overlap, so millions need
-    // a second pass.
-    let joined = |text: &str| THOUSANDS.replace_all(text, "$1\u{a0}$2").into_owned();
-    lacks(pair.translation) && lacks(&joined(&joined(pair.translation)))
+    // A space may be the separator of thousands, or stand between two numbers.
+    lacks(pair.translation) && lacks(&with_joined_thousands(pair.translation))
 }
 
 fn is_repetitive(pair: &Pair<'_>) -> bool {

@@ -6,10 +6,10 @@ use std::sync::{Arc, LazyLock};
 use regex::Regex;
 use transformer_text::LanguageCode;
 
-use super::braces::closed_braces;
-use super::check::{Check, Faults};
-use super::kinds::{KINDS, Keep, Kind, MESSAGE_START, NUMBERS, pattern};
-use super::numbers::is_small_number;
+use crate::braces::closed_braces;
+use crate::check::{Check, Faults};
+use crate::kinds::{KINDS, Keep, Kind, MESSAGE_START, NUMBERS, pattern};
+use crate::numbers::is_small_number;
 
 /// The text to copy: found by patterns, and kept by translations.
 ///
@@ -45,10 +45,10 @@ struct Rule {
 
 /// Text that is copied.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Item {
+pub struct Item {
     /// Its bytes in the text.
-    pub(super) range: Range<usize>,
-    pub(super) keep: Keep,
+    pub range: Range<usize>,
+    pub keep: Keep,
 }
 
 /// Maximum size of a compiled pattern, in bytes.
@@ -103,7 +103,7 @@ impl Protection {
 
     /// Returns whether translations can be capitalized letter by letter; Turkic languages have a capital of `i` with a
     /// dot.
-    pub(super) fn can_capitalize(&self) -> bool {
+    pub fn can_capitalize(&self) -> bool {
         self.check.is_none_or(Check::can_capitalize)
     }
 
@@ -116,7 +116,7 @@ impl Protection {
     }
 
     /// Like [`faults`](Self::faults), given the items of the source.
-    pub(super) fn faults_of(&self, source: &str, items: &[Item], translation: &str) -> Faults {
+    pub fn faults_of(&self, source: &str, items: &[Item], translation: &str) -> Faults {
         let check = self.check.as_ref();
         check.map_or_else(Faults::default, |check| {
             check.faults(source, items, translation, self)
@@ -125,7 +125,7 @@ impl Protection {
 
     /// Returns the ranges of a translation's program placeholders, which are extra since all were taken out of the
     /// source.
-    pub(super) fn inventions(&self, translation: &str) -> Vec<Range<usize>> {
+    pub fn inventions(&self, translation: &str) -> Vec<Range<usize>> {
         let items = self.items(translation).into_iter();
         let items = items.filter(|item| item.keep != Keep::Digits);
         let ranges = items.map(|item| item.range);
@@ -135,7 +135,7 @@ impl Protection {
     }
 
     /// Returns the items to copy, in order; if two overlap, the first wins, then the longer one.
-    pub(super) fn items(&self, text: &str) -> Vec<Item> {
+    pub fn items(&self, text: &str) -> Vec<Item> {
         let mut found: Vec<(Range<usize>, usize, &Rule)> = Vec::new();
         for rule in self.rules.iter() {
             let of_rule = rule.find(text).into_iter();

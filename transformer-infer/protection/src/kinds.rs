@@ -6,7 +6,7 @@ use regex::Regex;
 
 /// The way in which a translation keeps copied text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Keep {
+pub enum Keep {
     /// Exactly as often as in the source, in any order: it has a name or a number.
     Exact,
     /// Like `Exact`, but in the order of the source: programs fill it by position.
@@ -18,33 +18,26 @@ pub(super) enum Keep {
 }
 
 /// A kind of copied text.
-#[cfg_attr(
-    not(test),
-    expect(
-        dead_code,
-        reason = "tests compare the names and examples with the documentation"
-    )
-)]
 #[derive(Debug)]
-pub(super) struct Kind {
+pub struct Kind {
     /// The name in the documentation.
-    pub(super) name: &'static str,
-    pub(super) keep: Keep,
+    pub name: &'static str,
+    pub keep: Keep,
     /// A regular expression. The first group that matches is copied, or the whole match if there are no groups.
-    pub(super) pattern: &'static str,
+    pub pattern: &'static str,
     /// Test whether a match is something else, given the text before it and the text from its start on.
-    pub(super) is_other: fn(&str, &str) -> bool,
-    pub(super) examples: &'static [&'static str],
+    pub is_other: fn(&str, &str) -> bool,
+    pub examples: &'static [&'static str],
 }
 
 /// Number of bytes on each side in which to look for the first of numbered placeholders.
 const NEAR_BYTES: usize = 1024;
 
 /// The start of text that is copied up to its closing brace.
-pub(super) const MESSAGE_START: &str = r"\{\s*\w+\s*,\s*(?:plural|select|selectordinal|choice)\s*,";
+pub const MESSAGE_START: &str = r"\{\s*\w+\s*,\s*(?:plural|select|selectordinal|choice)\s*,";
 
 /// Numbers, with their units, and as parts of dates, times, fractions and versions.
-pub(super) const NUMBERS: &str = concat!(
+pub const NUMBERS: &str = concat!(
     r"(?:(?-u:\b)(?:US|AU|CA|NZ|HK|[ACRS]))?[€$£¥₹₩][ \u{a0}\u{202f}]?\d+(?:[.,'’\u{a0}\u{202f}]\d+)*(?:[A-Za-z]+|[ \u{a0}\u{202f}]?(?:bn|mn)\b)?",
     r"|(?-u:\b)[vV]?\d+(?:[.,:/'’\u{a0}\u{202f}–-]\d+)*(?:[ \u{a0}\u{202f}]?(?:[%‰€$£¥₹₩]|°[CF]?)",
     r"|[ \u{a0}\u{202f}]?(?:k?m/h|m/s|kWh|[kKMGT]i?[Bb]|[kKMGT]?Hz|[cdkmµn]?m[²³23]?|[kmµ]?g|[cdm]?[lL]|[kMG]?[WVAJN]|ms|s|min|h)(?-u:\b)|[A-Za-z]*)",
@@ -93,18 +86,18 @@ macro_rules! url {
 }
 
 /// URLs in text.
-pub(super) const URL: &str = url!(".,;:!?'*_", "");
+pub const URL: &str = url!(".,;:!?'*_", "");
 
 /// URLs in Markdown: code, cells and backslashes end them.
-pub(super) const URL_OF_MARKDOWN: &str = url!(".,;:!?'*_~", r"`|\\");
+pub const URL_OF_MARKDOWN: &str = url!(".,;:!?'*_~", r"`|\\");
 
 /// Compiles a pattern of this program.
-pub(super) fn pattern(pattern: &str) -> Regex {
+pub fn pattern(pattern: &str) -> Regex {
     Regex::new(pattern).expect("the program's patterns are regular expressions")
 }
 
 /// All kinds. If two match at the same place, the longer match wins, then the first kind.
-pub(super) const KINDS: &[Kind] = &[
+pub const KINDS: &[Kind] = &[
     Kind {
         name: "URLs",
         keep: Keep::Exact,
