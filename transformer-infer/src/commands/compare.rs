@@ -9,6 +9,7 @@ use transformer_infer::metrics::{
     Chrf, Compared, CorpusCounts, Metric, PairedTest, PairedTestKind,
 };
 
+use super::buckets::{BucketRow, BucketTable, ByFrequency, ByLength};
 use super::{CommandError, LineFlags, ParallelLines, ScoreOptions};
 
 /// The p-value below which a difference is marked.
@@ -37,6 +38,12 @@ pub(crate) struct Compare {
     /// Seed of the random numbers.
     #[arg(long, value_name = "N", default_value_t = 12345)]
     seed: u64,
+    /// Print the scores by the length of the first reference as well, in words.
+    #[arg(long)]
+    by_length: bool,
+    /// File with training text of the target language: print the F1 of words by their frequency in it.
+    #[arg(long, value_name = "FILE")]
+    by_frequency: Option<PathBuf>,
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
@@ -60,6 +67,13 @@ struct Comparison {
     metric: String,
     signature: String,
     systems: Vec<System>,
+}
+
+/// The output of `--json` with tables.
+#[derive(Debug, Serialize)]
+struct WithTables<'a> {
+    comparisons: &'a [Comparison],
+    tables: &'a [BucketTable],
 }
 
 #[derive(Debug, Serialize)]
@@ -87,9 +101,22 @@ impl Compare {
         // The counts of every sentence for each system, by metric, suffice for the tests.
         let n_systems = self.hypotheses.len();
         let mut counts = vec![vec![CorpusCounts::default(); n_systems]; metrics.len()];
+        let mut by_length = self
+            .by_length
+            .then(|| ByLength::new(metrics.len(), n_systems));
+        let mut by_frequency = match &self.by_frequency {
+            Some(path) => Some(self.frequencies(path)?),
+            None => None,
+        };
         while let Some(row) = rows.next_row()? {
             let (hypotheses, references) = row.split_at(n_systems);
             let references: Vec<&str> = references.iter().map(String::as_str).collect();
+            if let Some(by_length) = &mut by_length {
+                by_length.push(&metrics, hypotheses, &references);
+            }
+            if let Some(by_frequency) = &mut by_frequency {
+                by_frequency.push(hypotheses, references[0]);
+            }
             for (metric, systems) in metrics.iter().zip(&mut counts) {
                 for (counts, hypothesis) in systems.iter_mut().zip(hypotheses) {
                     counts.push(&**metric, hypothesis, &references);
@@ -106,7 +133,23 @@ impl Compare {
             self.comparison(&**metric, n_references, &test.run(&**metric, systems))
         });
         let comparisons: Vec<Comparison> = comparisons.collect();
-        self.print(&comparisons).map_err(CommandError::output)
+        let tables = by_length.map(|it| it.tables(&metrics)).unwrap_or_default();
+        let tables: Vec<BucketTable> = tables
+            .into_iter()
+            .chain(by_frequency.map(|it| it.table()))
+            .collect();
+        self.print(&comparisons, &tables)
+            .map_err(CommandError::output)
+    }
+
+    /// Counts the words of training text.
+    fn frequencies(&self, path: &Path) -> Result<ByFrequency, CommandError> {
+        let mut frequencies = ByFrequency::new(self.hypotheses.len());
+        let mut lines = ParallelLines::open(&[path], "counterpart", self.lines)?;
+        while let Some(row) = lines.next_row()? {
+            frequencies.count(&row[0]);
+        }
+        Ok(frequencies)
     }
 
     fn test(&self) -> PairedTest {
@@ -150,10 +193,18 @@ impl Compare {
         }
     }
 
-    fn print(&self, comparisons: &[Comparison]) -> io::Result<()> {
+    fn print(&self, comparisons: &[Comparison], tables: &[BucketTable]) -> io::Result<()> {
         let mut output = io::stdout().lock();
         if self.json {
-            serde_json::to_writer_pretty(&mut output, comparisons)?;
+            if tables.is_empty() {
+                serde_json::to_writer_pretty(&mut output, comparisons)?;
+            } else {
+                let with_tables = WithTables {
+                    comparisons,
+                    tables,
+                };
+                serde_json::to_writer_pretty(&mut output, &with_tables)?;
+            }
             return writeln!(output);
         }
         let test = self.test();
@@ -173,7 +224,31 @@ impl Compare {
                 writeln!(output, "  {line}")?;
             }
         }
+        for table in tables {
+            writeln!(output, "\n{}", table.title)?;
+            for line in self.lines_of(table) {
+                writeln!(output, "  {line}")?;
+            }
+        }
         Ok(())
+    }
+
+    /// Returns a line per bucket, with a column for each system in their order.
+    fn lines_of(&self, table: &BucketTable) -> Vec<String> {
+        let digits = self.options.width();
+        let line = |row: &BucketRow| {
+            let scores = row
+                .scores
+                .iter()
+                .map(|score| format!("  {score:6.digits$}"));
+            format!(
+                "{:>10} {:>8}{}",
+                row.bucket,
+                row.n,
+                scores.collect::<String>()
+            )
+        };
+        table.rows.iter().map(line).collect()
     }
 
     /// Returns a line per system, in columns.

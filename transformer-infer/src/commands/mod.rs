@@ -2,6 +2,7 @@
 
 mod attention;
 mod bleu;
+mod buckets;
 mod compare;
 #[cfg(feature = "serve")]
 mod config_file;
