@@ -8,6 +8,7 @@
 //! # Where to begin
 //!
 //! - [`train`](fn@train): a whole run; [`dry_run`]: a forecast of it.
+//! - [`recommend`]: a recipe for a text, by its size.
 //! - [`config::Experiment`]: everything that a run depends on, in one TOML file.
 //! - [`tasks`]: text made in code, for trying things out.
 //! - [`step`]: label-smoothed cross-entropy, fused with the projection onto the vocabulary; threads
@@ -65,6 +66,8 @@ pub use progress::Interrupt;
 pub use progress::{LogFn, Stage, StatusFn};
 #[doc(hidden)]
 pub use run::{CheckpointChoice, Display, Existing, TestScore, ThreadCount, follow, is_unfinished};
-pub use run::{Outcome, RunEnvironment, average_checkpoints, dry_run, train};
+pub use run::{
+    Outcome, Recommendation, RunEnvironment, average_checkpoints, dry_run, recommend, train,
+};
 #[doc(hidden)]
 pub use validation::{Sample, TextScores};

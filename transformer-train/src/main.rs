@@ -84,7 +84,7 @@ fn run(arguments: &Arguments, output: &Output) -> Result<ExitCode, Failure> {
 
 /// Trains, or follows the process that does.
 fn start(arguments: &Arguments, output: &Output, ranks: Ranks) -> Result<ExitCode, Failure> {
-    let experiment = arguments.experiment(ranks)?;
+    let (experiment, reasons) = arguments.experiment(ranks)?;
     if !ranks.is_first() && (arguments.print_config || arguments.dry_run) {
         return Ok(ExitCode::SUCCESS);
     }
@@ -94,7 +94,12 @@ fn start(arguments: &Arguments, output: &Output, ranks: Ranks) -> Result<ExitCod
     }
     experiment.validate()?;
     let directory = arguments.directory().map_or_else(
-        || free_directory(&run_name(&experiment), &experiment),
+        || {
+            let of_continued = arguments.continued().and_then(Path::file_name);
+            let name = of_continued.map(|name| name.to_string_lossy().into_owned());
+            let name = name.unwrap_or_else(|| run_name(&experiment));
+            free_directory(&name, &experiment)
+        },
         Path::to_owned,
     );
     start_global_pool(arguments.n_own_threads() + BURNS_THREADS)?;
@@ -113,6 +118,9 @@ fn start(arguments: &Arguments, output: &Output, ranks: Ranks) -> Result<ExitCod
         output.print_line(&format!("run         {}", directory.display()));
         if !ranks.is_alone() {
             output.print_line(&format!("processes   {}", ranks.n_ranks()));
+        }
+        for reason in reasons {
+            output.print_line(&reason);
         }
     }
     let environment = RunEnvironment {

@@ -1,6 +1,7 @@
 //! The arguments of the program, and the settings that they give.
 
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::thread;
 
 use burn::tensor::Device;
@@ -9,12 +10,19 @@ use toml::{Table, Value};
 use transformer_core::Preset;
 use transformer_core::device;
 use transformer_core::text::LanguageCode;
-use transformer_train::ThreadCount;
-use transformer_train::config::{ConfigError, Experiment, UserSettings};
+use transformer_train::config::{
+    ConfigError, ContinuedRun, CorpusSettings, Experiment, UserSettings,
+};
 use transformer_train::step::ranks::Ranks;
 use transformer_train::tasks::Task;
+use transformer_train::{ThreadCount, recommend};
 
-use super::command::Command;
+use super::command::{Command, Failure};
+
+/// The refusal of `--preset auto` where it has nothing to read.
+const NO_FILES_FOR_AUTO: &str = "`--preset auto` reads the training text before the run does; name its files by `--src` and \
+                                 `--tgt`, or by `--tsv`, without `--config`, `--finetune` and `--task`, or choose \
+                                 another preset";
 
 /// Train an encoder-decoder Transformer. Without arguments: the task `numbers`, into runs/numbers.
 #[derive(Debug, Parser)]
@@ -54,21 +62,32 @@ pub(crate) struct Arguments {
     /// File of lines to validate on, each with a source, a tab and a target, instead of two files
     #[arg(long, value_name = "FILE", conflicts_with = "valid_src")]
     valid_tsv: Option<PathBuf>,
+    /// Leave out training pairs whose sides do not translate each other, and repeated ones; false keeps them [default:
+    /// true, unless --config is given]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    clean: Option<bool>,
     /// Language of the source, such as en or pt-BR (BCP 47); stored with the model
     #[arg(long, value_name = "CODE")]
     src_lang: Option<LanguageCode>,
     /// Language of the target
     #[arg(long, value_name = "CODE")]
     tgt_lang: Option<LanguageCode>,
-    /// Model with its training recipe, by the size of the data: tiny or multi30k (tens of thousands of pairs), iwslt
+    /// Model with its training recipe: auto, which reads the text and chooses; or, by the size of the data, tiny or multi30k (tens of thousands of pairs), iwslt
     /// (hundreds of thousands), base or big (millions). Other presets: numbers, a row of Table 3 (for example a-h4),
-    /// pytorch, annotated, bias-free, firefox-tiny [default: tiny; base with --config]
+    /// pytorch, annotated, bias-free, firefox-tiny [default: auto for files; base with --config; tiny with --finetune]
     #[arg(long, value_name = "NAME")]
-    preset: Option<Preset>,
+    preset: Option<PresetChoice>,
     /// Model to train further: a model directory, or the folder of a run. Its tokenizers and its shape are kept, so
     /// the preset is only the recipe
     #[arg(long, value_name = "DIR")]
     finetune: Option<PathBuf>,
+    /// Run that ended, to learn the new pairs of --src and --tgt, or --tsv: its model is trained further at a low learning
+    /// rate, on them and on a share of its old pairs. Needs validation pairs of the new text
+    #[arg(long = "continue", value_name = "RUN", conflicts_with_all = ["config", "task", "preset", "finetune", "resume"])]
+    continued: Option<PathBuf>,
+    /// Share of the old pairs in the training data of --continue [default: 0.5]
+    #[arg(long, value_name = "SHARE", requires = "continued", value_parser = share)]
+    replay: Option<f64>,
     /// Folder of the run; if it contains the same run, that run is resumed [default: runs/ and the name of the task or
     /// of the source file]
     #[arg(long, value_name = "DIR")]
@@ -116,23 +135,119 @@ pub(crate) struct Arguments {
     pub(crate) plain: bool,
 }
 
+/// The value of `--preset`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum PresetChoice {
+    /// The recipe is chosen by the training text.
+    Auto,
+    Named(Preset),
+}
+
+impl FromStr for PresetChoice {
+    type Err = <Preset as FromStr>::Err;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        match name {
+            "auto" => Ok(Self::Auto),
+            name => name.parse().map(Self::Named),
+        }
+    }
+}
+
 impl Arguments {
-    /// Returns the settings of the run. Arguments override the file, which overrides the task or
-    /// preset. Several processes set their number.
-    pub(crate) fn experiment(&self, ranks: Ranks) -> Result<Experiment, ConfigError> {
-        let settings = self.user_settings(ranks)?;
-        match self.print_config {
-            true => settings.without_task(),
-            false => settings.experiment(),
+    /// Returns the settings of the run, and why a recipe was chosen. Arguments override the file, which overrides the
+    /// task or preset. Several processes set their number.
+    pub(crate) fn experiment(&self, ranks: Ranks) -> Result<(Experiment, Vec<String>), Failure> {
+        let mut settings = self.user_settings(ranks)?;
+        if let Some(run) = self.continued_run() {
+            let continued = run.settings()?;
+            for (section, keys) in continued.arguments {
+                match settings
+                    .arguments
+                    .get_mut(&section)
+                    .and_then(Value::as_table_mut)
+                {
+                    Some(given) => given.extend(keys.as_table().cloned().unwrap_or_default()),
+                    None => _ = settings.arguments.insert(section, keys),
+                }
+            }
+            settings.recommended = continued.recommended;
+            let reasons = continued
+                .reasons
+                .iter()
+                .map(|it| format!("continued   {it}"));
+            return Ok((settings.experiment()?, reasons.collect()));
+        }
+        let experiment = match self.print_config {
+            true => settings.without_task()?,
+            false => settings.experiment()?,
+        };
+        if !self.chooses_recipe() {
+            return Ok((experiment, Vec::new()));
+        }
+        if self.config.is_some() || self.finetune.is_some() || self.task.is_some() {
+            return Err(NO_FILES_FOR_AUTO.into());
+        }
+        match recommend(&experiment)? {
+            Some(recommendation) => {
+                settings.recommended = recommendation.settings.clone();
+                let experiment = settings.experiment()?;
+                let reasons = recommendation.reasons_for(&experiment).into_iter();
+                let reasons = reasons.map(|it| format!("auto        {it}")).collect();
+                Ok((experiment, reasons))
+            }
+            None if self.preset.is_some() => Err(NO_FILES_FOR_AUTO.into()),
+            None => Ok((experiment, Vec::new())),
+        }
+    }
+
+    /// Returns whether the recipe is chosen by the training text.
+    fn chooses_recipe(&self) -> bool {
+        let is_set = |key: &str| {
+            self.set
+                .iter()
+                .any(|setting| setting.trim().starts_with(key))
+        };
+        match self.preset {
+            Some(PresetChoice::Auto) => true,
+            Some(PresetChoice::Named(_)) => false,
+            None => {
+                let has_recipe = self.config.is_some()
+                    || self.resume.is_some()
+                    || self.finetune.is_some()
+                    || self.task.is_some()
+                    || is_set("model.preset")
+                    || is_set("finetune.model");
+                let has_files = self.src.is_some() || self.tsv.is_some() || is_set("data.");
+                has_files && !has_recipe
+            }
         }
     }
 
     fn user_settings(&self, ranks: Ranks) -> Result<UserSettings, ConfigError> {
         let of_run = |directory: &PathBuf| directory.join("experiment.toml");
         Ok(UserSettings {
+            recommended: Table::new(),
             file: self.config.clone().or(self.resume.as_ref().map(of_run)),
             arguments: self.settings(ranks)?,
             settings: self.set.clone(),
+        })
+    }
+
+    /// Returns the run that learns new pairs, if one is named.
+    fn continued_run(&self) -> Option<ContinuedRun> {
+        Some(ContinuedRun {
+            run: self.continued.clone()?,
+            new: CorpusSettings {
+                src: self.src.clone(),
+                tgt: self.tgt.clone(),
+                tsv: self.tsv.clone(),
+                valid_src: self.valid_src.clone(),
+                valid_tgt: self.valid_tgt.clone(),
+                valid_tsv: self.valid_tsv.clone(),
+                ..CorpusSettings::default()
+            },
+            replay: self.replay.unwrap_or(0.5),
         })
     }
 
@@ -148,13 +263,19 @@ impl Arguments {
             ("valid_tgt", &self.valid_tgt),
             ("valid_tsv", &self.valid_tsv),
         ];
-        for (key, path) in files {
+        // In a continued run, they are one of several corpora.
+        for (key, path) in files.into_iter().filter(|_| self.continued.is_none()) {
             put(&mut data, key, path.as_ref())?;
         }
         put(&mut data, "task", self.task)?;
+        put(&mut data, "clean", self.clean)?;
         put(&mut data, "src_lang", self.src_lang.as_ref())?;
         put(&mut data, "tgt_lang", self.tgt_lang.as_ref())?;
-        put(&mut model, "preset", self.preset)?;
+        let preset = match self.preset {
+            Some(PresetChoice::Named(preset)) => Some(preset),
+            Some(PresetChoice::Auto) | None => None,
+        };
+        put(&mut model, "preset", preset)?;
         put(&mut finetune, "model", self.finetune.as_ref())?;
         put(&mut training, "updates", self.updates)?;
         put(&mut training, "devices", self.devices)?;
@@ -196,6 +317,11 @@ impl Arguments {
         }
     }
 
+    /// Returns the run to continue with new pairs, if any.
+    pub(crate) fn continued(&self) -> Option<&Path> {
+        self.continued.as_deref()
+    }
+
     /// Returns the folder of the run, if it is given.
     pub(crate) fn directory(&self) -> Option<&Path> {
         self.resume.as_deref().or(self.out.as_deref())
@@ -205,6 +331,14 @@ impl Arguments {
 /// Returns the number of threads that share an update on a CPU if none is given.
 fn suggested_threads() -> usize {
     thread::available_parallelism().map_or(1, |cores| cores.get().min(16))
+}
+
+/// Reads a share of more than 0 and less than 1.
+fn share(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(share) if share > 0.0 && share < 1.0 => Ok(share),
+        _ => Err("choose a number of more than 0 and less than 1".to_owned()),
+    }
 }
 
 fn put(

@@ -65,6 +65,11 @@ pub struct DataSettings {
     pub duplicates: Duplicates,
     /// Treatment of a training pair with equal source and target: `keep` or `drop`. Default: `keep`.
     pub copies: Copies,
+    /// Leaves out training pairs whose sides do not translate each other: with another language or script, sides of too
+    /// different lengths, placeholders on one side only, numbers that contradict each other, damaged characters, a
+    /// repetition, and equal sides of three words or more; and pairs that occurred before. `dropped.tsv` in the run's folder lists them with the
+    /// reasons. Default: `true` if training files are named without a file of settings, otherwise `false`.
+    pub clean: bool,
     /// Number of pairs that the tokenizers are trained on, sampled at random from all. Default 1,000,000.
     pub tokenizer_sample: usize,
     /// Number of validation pairs that are generated for a task, or held out of training data that
@@ -160,6 +165,7 @@ impl Default for DataSettings {
             empty,
             duplicates,
             copies,
+            clean: false,
             tokenizer_sample: 1_000_000,
             valid_pairs: 1000,
             task_pairs: 100_000,

@@ -1,6 +1,7 @@
 //! [`ConfigError`]: the errors in the settings, each in one line with the key and a remedy.
 
 use std::io;
+use std::path::PathBuf;
 
 use transformer_core::text::{TokenizerError, TokenizerKind};
 
@@ -80,6 +81,23 @@ pub enum ConfigError {
     /// One of several corpora has no files.
     #[error("it has no files; set `src` and `tgt`, or `tsv`")]
     NoFilesInCorpus,
+    /// A run to be continued has learned a built-in task.
+    #[error(
+        "the run `{run}` learned a built-in task, which has no old pairs; name a run of text files"
+    )]
+    NoOldText { run: PathBuf },
+    /// A run to be continued has corpora with different tags.
+    #[error(
+        "the run `{run}` has corpora with different tags, and only you know that of the new text; write a file of settings \
+         with `[[data.corpora]]` and `finetune.model`"
+    )]
+    SeveralTags { run: PathBuf },
+    /// New pairs or their validation pairs are missing.
+    #[error(
+        "name the new pairs by `--src` and `--tgt`, or by `--tsv`, and validation pairs of the same text by `--valid-src` and \
+         `--valid-tgt`, or by `--valid-tsv`"
+    )]
+    NoNewText,
     /// A text cannot be the tag of a corpus.
     #[error("in `{key}`: {source}")]
     Tag {

@@ -4,6 +4,7 @@ mod adapters;
 mod check;
 #[cfg(test)]
 mod check_tests;
+mod continued;
 mod corpora;
 mod data;
 #[cfg(test)]
@@ -29,6 +30,8 @@ mod user_settings;
 mod validation;
 
 pub(crate) use check::check_tokenizer;
+#[doc(hidden)]
+pub use continued::{ContinuedRun, ContinuedSettings};
 #[doc(hidden)]
 pub use corpora::{CorpusSettings, CorpusSource, TaggedCorpus, Tags, ValidationSource};
 pub use data::DataSettings;

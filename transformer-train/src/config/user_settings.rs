@@ -11,7 +11,7 @@ use crate::config::{ConfigError, Experiment, read, setting};
 ///
 /// They are applied in this order, and later ones override earlier ones: the defaults of the task
 /// or the preset that is named, the file, the arguments, the single settings. Without a file, the
-/// default task is `numbers`, and the default preset for training files is `tiny`.
+/// default task is `numbers`; training files are cleaned, and their default preset is `tiny`.
 ///
 /// # Example
 ///
@@ -28,6 +28,9 @@ use crate::config::{ConfigError, Experiment, read, setting};
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct UserSettings {
+    /// Defaults for training files, as [`recommend`](crate::recommend) returns them, in place of the preset `tiny`. Not
+    /// used with a file.
+    pub recommended: Table,
     /// A TOML file.
     pub file: Option<PathBuf>,
     /// Settings as the tables of a file. Here and in `settings`, a task replaces the training and
@@ -103,9 +106,15 @@ impl UserSettings {
         }
         remove_replaced(&mut combined, &overrides);
         read::replace(&mut combined, overrides);
-        let has_no_preset = self.file.is_none() && value(&combined, "model", "preset").is_none();
-        if has_no_preset && names_data(&combined) && value(&combined, "data", "task").is_none() {
-            put(&mut combined, "model", "preset", "tiny");
+        let has_task = value(&combined, "data", "task").is_some();
+        if self.file.is_none() && names_data(&combined) && !has_task {
+            let mut defaults = toml::toml! {
+                data = { clean = true }
+                model = { preset = "tiny" }
+            };
+            read::replace(&mut defaults, self.recommended.clone());
+            let given = std::mem::replace(&mut combined, defaults);
+            read::replace(&mut combined, given);
         }
         Ok(combined)
     }
@@ -187,7 +196,25 @@ mod tests {
         let experiment = with_settings(&["data.tsv=a.tsv"]).experiment();
         let mut expected = Experiment::for_preset(Preset::Tiny);
         expected.data.tsv = Some("a.tsv".into());
+        expected.data.clean = true;
         assert_eq!(experiment, Ok(expected));
+    }
+
+    #[test]
+    fn only_files_without_other_settings_are_cleaned() {
+        let is_cleaned = |experiment: Result<Experiment, ConfigError>| {
+            experiment.map(|experiment| experiment.data.clean)
+        };
+        let files = &["data.tsv=a.tsv", "model.preset=big"];
+        assert_eq!(is_cleaned(with_settings(files).experiment()), Ok(true));
+        let kept = &["data.tsv=a.tsv", "data.clean=false"];
+        assert_eq!(is_cleaned(with_settings(kept).experiment()), Ok(false));
+        assert_eq!(
+            is_cleaned(with_settings(&["data.task=copy"]).experiment()),
+            Ok(false)
+        );
+        let experiment = with_file("[data]\ntsv = \"a.tsv\"\n", Table::new());
+        assert_eq!(is_cleaned(experiment), Ok(false));
     }
 
     #[test]

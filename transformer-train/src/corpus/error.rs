@@ -18,6 +18,12 @@ pub enum CorpusError {
     /// A file cannot be opened, read or decoded.
     #[error(transparent)]
     Line(#[from] LineError),
+    /// Cleaning left out all pairs.
+    #[error(
+        "cleaning leaves no pair of {file}: the reasons are above; check the files and `--src-lang` and `--tgt-lang`, or \
+         keep all pairs by `--clean=false`"
+    )]
+    AllDropped { file: String },
     /// The two files have different numbers of lines.
     #[error(
         "{src} has {src_lines} lines but {tgt} has {tgt_lines}; line n of one must be the translation of line n of the \

@@ -4,11 +4,11 @@ use transformer_core::directory::Tokenizers;
 use transformer_core::text::Tokenizer;
 
 use crate::config::{
-    DataSource, Experiment, LineLimit, TaggedCorpus, ValidationSource, Vocabularies,
+    DataSource, Experiment, LineLimit, TaggedCorpus, Tags, ValidationSource, Vocabularies,
 };
 use crate::corpus::{
-    CorpusError, CorpusSummary, KeptPair, ParallelText, StoreLocation, StoredCorpus, TokenStore,
-    encode, encode_into, tokenized,
+    Cleaning, CorpusError, CorpusSummary, KeptPair, ParallelText, StoreLocation, StoredCorpus,
+    TokenStore, encode, encode_into, tokenized,
 };
 use crate::progress::Progress;
 use crate::tasks::{Split, Task};
@@ -16,7 +16,11 @@ use crate::tasks::{Split, Task};
 /// Number of test pairs of a built-in task.
 const N_TEST_PAIRS: usize = 1000;
 
+/// Share of the pairs of a corpus that cleaning may leave out without a warning.
+const MUCH: f64 = 0.1;
+
 // The phases, as progress reports name them.
+const CLEANING: &str = "cleaning";
 const READING: &str = "reading";
 const LEARNING: &str = "learning";
 const TOKENIZING: &str = "tokenizing";
@@ -30,6 +34,8 @@ pub(crate) struct LoadedData {
     pub(crate) tokenizers: Tokenizers,
     /// The training pairs.
     pub(crate) store: TokenStore,
+    /// The pairs that were left out of each corpus before all others, if the text was cleaned now.
+    pub(crate) cleaning: Vec<Cleaning>,
     /// Counts of the training pairs that were kept and dropped.
     pub(crate) summary: CorpusSummary,
     /// Fingerprint of the kept training pairs.
@@ -67,11 +73,13 @@ impl LoadedData {
         if let Some(stored) = location.as_ref().and_then(|location| location.open(log)) {
             return Self::from_stored(stored, &valid, weights, limit);
         }
-        let (train, valid_text) = open_text(&sources, &valid, experiment, progress)?;
+        let (train, cleaning) = open_train(&sources, experiment, progress)?;
+        let (train, valid_text) = split(train, &valid, experiment)?;
         let Some(location) = location.filter(StoreLocation::builds_missing) else {
             let loaded = Self::in_memory(experiment, tokenizers, train, valid_text, progress)?;
             let valid_corpora = numbers(&valid);
             return Ok(Self {
+                cleaning,
                 weights,
                 valid_corpora,
                 ..loaded
@@ -100,7 +108,8 @@ impl LoadedData {
             writer.finish().map_err(error)?;
             Ok(encoded)
         })?;
-        Self::from_stored(stored, &valid, weights, limit)
+        let loaded = Self::from_stored(stored, &valid, weights, limit)?;
+        Ok(Self { cleaning, ..loaded })
     }
 
     fn from_stored(
@@ -118,6 +127,7 @@ impl LoadedData {
         Ok(Self {
             tokenizers: stored.tokenizers,
             store: TokenStore::Disk(stored.store),
+            cleaning: Vec::new(),
             summary: manifest.summary,
             fingerprint: manifest.fingerprint,
             weights,
@@ -148,6 +158,7 @@ impl LoadedData {
         Ok(Self {
             tokenizers,
             store: TokenStore::Memory(corpus),
+            cleaning: Vec::new(),
             summary,
             fingerprint: fingerprint.value(),
             weights: vec![1.0],
@@ -158,19 +169,58 @@ impl LoadedData {
     }
 }
 
-/// Opens the training text and the validation text: files, or pairs held out of the training text.
-fn open_text(
+/// Opens the training text, without the pairs that cleaning leaves out.
+fn open_train(
     sources: &[TaggedCorpus],
-    valid: &ValidationSource,
     experiment: &Experiment,
     progress: &Progress,
+) -> Result<(ParallelText, Vec<Cleaning>), CorpusError> {
+    let data = &experiment.data;
+    let limit = data.line_limit();
+    let mut cleaning = Vec::new();
+    let mut corpora = Vec::new();
+    for TaggedCorpus { source, tags } in sources {
+        let mut text = ParallelText::open(source, limit)?;
+        if data.clean {
+            // Corpora with tags can be in other languages than that of the settings.
+            let has_tags = sources.iter().any(|it| it.tags != Tags::default());
+            let given = match has_tags {
+                false => [data.src_lang.as_ref(), data.tgt_lang.as_ref()],
+                true => [None, None],
+            };
+            let text_to_clean = text.with_progress(progress, CLEANING);
+            let cleaned = Cleaning::of(text_to_clean, given, experiment.training.seed)?;
+            for line in cleaned.report() {
+                progress.log()(&format!("clean       {line}"));
+            }
+            let share = cleaned.dropped_share();
+            if share >= 1.0 {
+                let file = cleaned.cleaned().name().to_owned();
+                return Err(CorpusError::AllDropped { file });
+            }
+            if share > MUCH {
+                progress.log()(&format!(
+                    "warning     cleaning leaves out {:.0}% of the pairs above; if they are good, keep them by \
+                     `--clean=false`",
+                    100.0 * share
+                ));
+            }
+            text = cleaned.cleaned();
+            cleaning.push(cleaned);
+        }
+        corpora.push(text.tagged(tags));
+    }
+    let train = ParallelText::concatenated(corpora, limit);
+    Ok((train.with_progress(progress, READING), cleaning))
+}
+
+/// Returns the training text and the validation text: files, or pairs held out of the training text.
+fn split(
+    train: ParallelText,
+    valid: &ValidationSource,
+    experiment: &Experiment,
 ) -> Result<(ParallelText, ParallelText), CorpusError> {
     let limit = experiment.data.line_limit();
-    let train = match sources {
-        [TaggedCorpus { source, tags }] => ParallelText::open(source, limit)?.tagged(tags),
-        sources => ParallelText::open_all(sources, limit)?,
-    };
-    let train = train.with_progress(progress, READING);
     Ok(match open_valid(valid, limit)? {
         Some(valid) => (train, valid),
         None => train.hold_out(experiment.data.valid_pairs, experiment.training.seed)?,

@@ -1,6 +1,7 @@
 //! Parallel text: files, pairs of lines, and the token store that is built from them.
 
 mod bpe_dropout;
+mod cleaning;
 mod counted_filter;
 mod disk_store;
 mod encode;
@@ -19,12 +20,14 @@ mod sample;
 mod store_location;
 mod stored_corpus;
 mod summary;
+mod survey;
 mod token_store;
 mod training_text;
 #[cfg(test)]
 mod tsv_tests;
 
 pub(crate) use bpe_dropout::BpeDropout;
+pub(crate) use cleaning::{CLEANING_RULES, Cleaning, DroppedError};
 pub(crate) use disk_store::{DiskStore, LENGTHS, StoreWriter};
 pub(crate) use encode::{KeptPair, encode, encode_into, tokenized};
 pub(crate) use encoded_corpus::EncodedCorpus;
@@ -38,6 +41,7 @@ pub(crate) use parallel_text::ParallelText;
 pub(crate) use store_location::{IfMissing, StoreLocation, contains_only_stores};
 pub(crate) use stored_corpus::StoredCorpus;
 pub use summary::CorpusSummary;
+pub(crate) use survey::Survey;
 pub use token_store::SentencePair;
 pub(crate) use token_store::TokenStore;
 pub(crate) use training_text::{PairDropout, TrainingText};

@@ -12,8 +12,8 @@ use crate::progress::Progress;
 
 /// A corpus as text; every call of [`pairs`](Self::pairs) reads it from the start.
 ///
-/// Training reads it twice: to train the tokenizers on a [`sample`](Self::sample), and to build the token store. It is
-/// not kept in memory, except that standard input and pipes, which can be read only once, are buffered.
+/// Training reads it several times: to clean it, to train the tokenizers on a [`sample`](Self::sample), and to build the
+/// token store. It is not kept in memory, except that standard input and pipes, which can be read only once, are buffered.
 #[derive(Clone, Debug)]
 pub(crate) struct ParallelText {
     name: String,
@@ -83,11 +83,18 @@ impl ParallelText {
         let open =
             |corpus: &TaggedCorpus| Ok(Self::open(&corpus.source, limit)?.tagged(&corpus.tags));
         let corpora: Result<Vec<Self>, CorpusError> = corpora.iter().map(open).collect();
-        let corpora = corpora?;
+        Ok(Self::concatenated(corpora?, limit))
+    }
+
+    /// Returns corpora as one: their concatenation.
+    pub(super) fn concatenated(mut corpora: Vec<Self>, limit: LineLimit) -> Self {
+        if corpora.len() == 1 {
+            return corpora.remove(0);
+        }
         let names: Vec<&str> = corpora.iter().map(Self::name).collect();
         let name = names.join(", ");
         let origin = Origin::Corpora(corpora.into());
-        Ok(Self::new(name, origin, limit.long_lines))
+        Self::new(name, origin, limit.long_lines)
     }
 
     fn new(name: String, origin: Origin, long_lines: LongLines) -> Self {

@@ -13,7 +13,7 @@ use crate::config::{
     CorpusSource, DataSource, Experiment, LineLimit, Store, Tags, ValidationSource, Vocabularies,
 };
 use crate::corpus::stored_corpus::{FORMAT, StoredCorpus, write_store};
-use crate::corpus::{CorpusError, CorpusSummary, Fingerprint, StoreWriter};
+use crate::corpus::{CLEANING_RULES, CorpusError, CorpusSummary, Fingerprint, StoreWriter};
 use crate::progress::LogFn;
 
 /// With `data.store = "auto"`, the size of text from which its tokens are stored on disk, in bytes. They take about a
@@ -84,6 +84,11 @@ impl StoreLocation {
         // Only a limit that is not the default, so that older stores stay usable.
         let limit = data.line_limit();
         facts.extend((limit != LineLimit::default()).then(|| format!("{limit:?}")));
+        let languages = (&data.src_lang, &data.tgt_lang);
+        facts.extend(
+            data.clean
+                .then(|| format!("cleaned {CLEANING_RULES} {languages:?}")),
+        );
         if train.len() > 1 {
             facts.push("fingerprint of sizes too".to_owned());
         }

@@ -1,7 +1,7 @@
 //! The folder of a run: its files, its lock, and the resuming or replacing of a run in it.
 
 use std::fs::{self, File, TryLockError};
-use std::io::ErrorKind;
+use std::io::{BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use transformer_core::directory::{ModelDirectory, check_link, write_file};
@@ -10,7 +10,7 @@ use transformer_core::regular_file::{self, MAX_JSON_BYTES};
 use super::changes::{Change, changes};
 use crate::checkpoint::{ResumePoint, STATE, checkpoints_with, updates_of};
 use crate::config::{Experiment, TrainingSettings};
-use crate::corpus::contains_only_stores;
+use crate::corpus::{Cleaning, DroppedError, contains_only_stores};
 use crate::error::TrainError;
 use crate::progress::LogFn;
 use crate::report::{CURVE_FILE, METRICS_FILE, SAMPLES_FILE, is_event_file};
@@ -31,6 +31,9 @@ pub enum Existing {
 /// The settings of a run.
 const SETTINGS: &str = "experiment.toml";
 
+/// The pairs that cleaning left out.
+const DROPPED: &str = "dropped.tsv";
+
 /// The paths of a run's files.
 pub(crate) struct RunFolder {
     pub(crate) directory: PathBuf,
@@ -38,6 +41,7 @@ pub(crate) struct RunFolder {
     pub(crate) model: PathBuf,
     pub(crate) checkpoints: PathBuf,
     pub(crate) metrics: PathBuf,
+    dropped: PathBuf,
 }
 
 /// Keeps other programs from training in a folder until it is dropped; `None` on file systems without locks.
@@ -58,6 +62,7 @@ impl RunFolder {
             model: directory.join("model"),
             checkpoints: directory.join("checkpoints"),
             metrics: directory.join(METRICS_FILE),
+            dropped: directory.join(DROPPED),
         }
     }
 
@@ -268,6 +273,25 @@ impl RunFolder {
         self.write_settings(experiment)
     }
 
+    /// Writes the pairs that cleaning left out, with the reasons.
+    pub(super) fn write_dropped(&self, cleaning: &[Cleaning]) -> Result<(), TrainError> {
+        if !cleaning.iter().any(Cleaning::drops_any) {
+            return Ok(());
+        }
+        let unfinished = self.directory.join(format!(".unfinished-{DROPPED}"));
+        let write_error = |error| TrainError::write(&unfinished)(error);
+        let mut file = BufWriter::new(File::create(&unfinished).map_err(write_error)?);
+        for cleaning in cleaning {
+            match cleaning.write_dropped(&mut file) {
+                Ok(()) => {}
+                Err(DroppedError::Read(error)) => return Err(error.into()),
+                Err(DroppedError::Write(error)) => return Err(write_error(error)),
+            }
+        }
+        file.flush().map_err(write_error)?;
+        fs::rename(&unfinished, &self.dropped).map_err(TrainError::write(&self.dropped))
+    }
+
     /// Refuses to resume with other text.
     pub(crate) fn check_corpus(
         &self,
@@ -326,7 +350,14 @@ impl RunFolder {
     fn files(&self) -> Vec<PathBuf> {
         let manifest = self.model.join("manifest.json");
         let [picture, samples] = [CURVE_FILE, SAMPLES_FILE].map(|name| self.directory.join(name));
-        let named = [&self.settings, &self.metrics, &samples, &picture, &manifest];
+        let named = [
+            &self.settings,
+            &self.metrics,
+            &self.dropped,
+            &samples,
+            &picture,
+            &manifest,
+        ];
         let mut files: Vec<PathBuf> = named
             .into_iter()
             .filter(|path| path.exists())

@@ -82,6 +82,7 @@ pub fn follow(experiment: &Experiment, environment: &RunEnvironment) -> Result<(
         return Err(differs("training text"));
     }
     let mut prepared = prepared;
+    prepared.cleaning.clear();
     prepared.plan.restore_pass_starts(&state.passes);
     let model = prepared.model(training.seed, &environment.device)?;
     begin_training(&environment.interrupt)?;

@@ -16,6 +16,7 @@ mod mixture;
 mod non_finite;
 mod outcome;
 mod prepare;
+mod recommend;
 mod select;
 mod start;
 mod train;
@@ -29,6 +30,7 @@ pub use environment::{Display, RunEnvironment, ThreadCount};
 pub use folder::{Existing, is_unfinished};
 pub use follow::follow;
 pub use outcome::{Outcome, TestScore};
+pub use recommend::{Recommendation, recommend};
 pub use train::{dry_run, train};
 
 #[cfg(test)]

@@ -20,8 +20,8 @@ use crate::config::{
     ConfigError, Copies, DataSettings, Duplicates, Experiment, Filter, Tags, ValidationSettings,
 };
 use crate::corpus::{
-    BpeDropout, CorpusSummary, Fingerprint, LoadedData, PairDropout, SourceNoise, StoreLocation,
-    TrainingText,
+    BpeDropout, Cleaning, CorpusSummary, Fingerprint, LoadedData, PairDropout, SourceNoise,
+    StoreLocation, TrainingText,
 };
 use crate::error::TrainError;
 use crate::progress::{LogFn, Progress};
@@ -42,6 +42,8 @@ pub(crate) struct Prepared {
     pub(crate) train: Arc<TrainingText>,
     /// Counts of the training pairs, kept and left out.
     pub(crate) train_summary: CorpusSummary,
+    /// The pairs that cleaning left out of each corpus; empty once they are written.
+    pub(super) cleaning: Vec<Cleaning>,
     /// The training pairs of every batch.
     pub(crate) plan: Plan,
     /// Fingerprint of the training pairs.
@@ -56,7 +58,7 @@ pub(crate) struct Prepared {
 }
 
 impl Prepared {
-    /// Reads the corpus once for the tokenizers, unless `initial` has them, and once for the ids.
+    /// Reads the corpus twice if it is cleaned, once for the tokenizers, unless `initial` has them, and once for the ids.
     /// Reads nothing if the ids are in `store`.
     pub(crate) fn new(
         experiment: &Experiment,
@@ -104,6 +106,7 @@ impl Prepared {
             fingerprint: loaded.fingerprint,
             tokenizers,
             train_summary: loaded.summary,
+            cleaning: loaded.cleaning,
             plan,
             n_valid_seen: n_seen(&store, &valid.pairs)?,
             train: Arc::new(TrainingText::new(store, noise, bpe_dropout)),

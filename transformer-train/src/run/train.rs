@@ -55,6 +55,7 @@ pub fn train(experiment: &Experiment, environment: &RunEnvironment) -> Result<Ou
     prepared.warn(experiment, log);
     let _lock = lock.map_or_else(|| folder.claim(), Ok)?;
     folder.accept(experiment, resumed.as_ref(), prepared.fingerprint)?;
+    folder.write_dropped(&std::mem::take(&mut prepared.cleaning))?;
     let start = start_point(experiment, environment, &mut prepared, resumed)?;
     tell_start(&start, environment.ranks);
     if let Some(store) = store {

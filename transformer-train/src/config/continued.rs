@@ -1,0 +1,310 @@
+//! [`ContinuedRun`]: the settings with which the model of a run learns new pairs, and forgets little of the old ones.
+
+use std::path::PathBuf;
+
+use toml::{Table, Value};
+
+use crate::config::{ConfigError, CorpusSettings, DataSettings, Experiment, ScheduleKind};
+use crate::optim::Schedule;
+
+/// The learning rate, as a share of the run's peak.
+const SHARE_OF_PEAK: f64 = 0.1;
+
+/// A temperature at which the weights of corpora are their shares of the training data, whatever their sizes are.
+const SHARES: f64 = 1e6;
+
+/// A run that ended, and new pairs for its model.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ContinuedRun {
+    /// The folder of the run.
+    pub run: PathBuf,
+    /// The new pairs, and their validation pairs.
+    pub new: CorpusSettings,
+    /// The share of old pairs in the training data, more than 0 and less than 1. A model forgets what it no longer sees.
+    pub replay: f64,
+}
+
+/// The settings of a continued run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ContinuedSettings {
+    /// The model and the text.
+    pub arguments: Table,
+    /// The recipe, which other settings override: a low and constant learning rate.
+    pub recommended: Table,
+    /// A line for each choice.
+    pub reasons: Vec<String>,
+}
+
+impl ContinuedRun {
+    /// Returns the settings: those of the run, with the old and the new pairs as corpora that are measured by themselves,
+    /// and a low and constant learning rate.
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`ConfigError`] if the settings of the run cannot be read, if it has learned a built-in task or corpora
+    /// with different tags, and if the new pairs or their validation pairs are missing.
+    pub fn settings(&self) -> Result<ContinuedSettings, ConfigError> {
+        let old = Experiment::from_toml(&self.run.join("experiment.toml"))?;
+        let has_new = self.new.src.is_some() || self.new.tsv.is_some();
+        if !has_new || self.new.valid()?.is_none() {
+            return Err(ConfigError::NoNewText);
+        }
+        let mut corpora = corpora_of(&old.data);
+        let run = self.run.clone();
+        let Some(first) = corpora.first() else {
+            return Err(ConfigError::NoOldText { run });
+        };
+        let tags = first.tags();
+        if corpora.iter().any(|corpus| corpus.tags() != tags) {
+            return Err(ConfigError::SeveralTags { run });
+        }
+        let mut reasons = vec![format!(
+            "{:.0}% of the training data are old pairs, so that little is forgotten (--replay)",
+            100.0 * self.replay
+        )];
+        let is_measured = |it: &CorpusSettings| it.valid_src.is_some() || it.valid_tsv.is_some();
+        if !corpora.iter().any(is_measured) {
+            let reason = "only the new text is measured: the old corpora have no validation files";
+            reasons.push(reason.to_owned());
+        }
+        let sum: f64 = corpora.iter().map(|corpus| corpus.weight).sum();
+        for corpus in &mut corpora {
+            corpus.weight *= self.replay / sum;
+        }
+        corpora.push(CorpusSettings {
+            weight: 1.0 - self.replay,
+            tag: tags.src,
+            target_tag: tags.tgt,
+            ..self.new.clone()
+        });
+        let rate = rate_after(&old)?;
+        reasons.push(format!("the learning rate is {rate:.1e}"));
+        let corpora: Result<Vec<Value>, _> = corpora.into_iter().map(Value::try_from).collect();
+        let model = Value::try_from(&self.run).map_err(ConfigError::Write)?;
+        let mut arguments = Table::new();
+        put(
+            &mut arguments,
+            "data",
+            "sampling_temperature",
+            SHARES.into(),
+        );
+        put(
+            &mut arguments,
+            "data",
+            "corpora",
+            corpora.map_err(ConfigError::Write)?.into(),
+        );
+        put(&mut arguments, "finetune", "model", model);
+        Ok(ContinuedSettings {
+            arguments,
+            recommended: recipe(&old, rate)?,
+            reasons,
+        })
+    }
+}
+
+/// Returns the settings of a run that its continuation keeps, and those that are for few updates.
+fn recipe(old: &Experiment, rate: f64) -> Result<Table, ConfigError> {
+    let mut settings = Table::try_from(old).map_err(ConfigError::Write)?;
+    settings.retain(|section, _| ["data", "training", "validation", "report"].contains(&section));
+    if let Some(Value::Table(data)) = settings.get_mut("data") {
+        let files = [
+            "src",
+            "tgt",
+            "tsv",
+            "corpora",
+            "valid_src",
+            "valid_tgt",
+            "valid_tsv",
+        ];
+        data.retain(|key, _| !files.contains(&key));
+    }
+    let preset = Value::try_from(old.model.preset).map_err(ConfigError::Write)?;
+    put(&mut settings, "model", "preset", preset);
+    put(
+        &mut settings,
+        "tokenizer",
+        "dropout",
+        old.tokenizer.dropout.into(),
+    );
+    let training: [(&str, Value); 7] = [
+        ("schedule", "constant".into()),
+        ("peak_learning_rate", rate.into()),
+        ("warmup_steps", 50.into()),
+        ("updates", 500.into()),
+        ("validation_interval", 50.into()),
+        ("patience", 5.into()),
+        ("ranks", 1.into()),
+    ];
+    for (key, value) in training {
+        put(&mut settings, "training", key, value);
+    }
+    Ok(settings)
+}
+
+/// Returns the training corpora of a run; none for a built-in task.
+fn corpora_of(data: &DataSettings) -> Vec<CorpusSettings> {
+    let single = CorpusSettings {
+        src: data.src.clone(),
+        tgt: data.tgt.clone(),
+        tsv: data.tsv.clone(),
+        valid_src: data.valid_src.clone(),
+        valid_tgt: data.valid_tgt.clone(),
+        valid_tsv: data.valid_tsv.clone(),
+        ..CorpusSettings::default()
+    };
+    match single.src.is_some() || single.tsv.is_some() {
+        true => vec![single],
+        false => data.corpora.clone(),
+    }
+}
+
+/// Returns the learning rate after a run: a share of its highest one, or that of a run that was itself a continuation.
+fn rate_after(run: &Experiment) -> Result<f64, ConfigError> {
+    let training = &run.training;
+    if let (ScheduleKind::Constant, Some(_), Some(rate)) = (
+        training.schedule,
+        &run.finetune.model,
+        training.peak_learning_rate,
+    ) {
+        return Ok(rate);
+    }
+    // The width does not depend on the vocabulary.
+    let config = run.model.config(1, 1, run.tokenizer.vocabulary)?;
+    let schedule = Schedule::new(training, config.d_model);
+    Ok(SHARE_OF_PEAK * schedule.learning_rate(training.warmup_steps))
+}
+
+fn put(settings: &mut Table, section: &str, key: &str, value: Value) {
+    let section = settings
+        .entry(section)
+        .or_insert_with(|| Table::new().into());
+    if let Some(section) = section.as_table_mut() {
+        section.insert(key.to_owned(), value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::config::UserSettings;
+    use crate::tasks::Task;
+    use transformer_core::Preset;
+
+    fn new_text() -> CorpusSettings {
+        CorpusSettings {
+            tsv: Some("new.tsv".into()),
+            valid_tsv: Some("new_valid.tsv".into()),
+            ..CorpusSettings::default()
+        }
+    }
+
+    fn continued(
+        old: &Experiment,
+        new: CorpusSettings,
+        settings: &[&str],
+    ) -> Result<Experiment, ConfigError> {
+        let run = tempfile::tempdir().expect("the system has temporary directories");
+        let text = old.to_toml().expect("the settings can be written");
+        let path = run.path().join("experiment.toml");
+        std::fs::write(path, text).expect("the temporary directory is writable");
+        let continued = ContinuedRun {
+            run: run.path().to_owned(),
+            new,
+            replay: 0.25,
+        };
+        let continued = continued.settings()?;
+        UserSettings {
+            recommended: continued.recommended,
+            arguments: continued.arguments,
+            settings: settings.iter().map(|&it| it.to_owned()).collect(),
+            ..UserSettings::default()
+        }
+        .experiment()
+    }
+
+    fn old_run() -> Experiment {
+        let mut old = Experiment::for_preset(Preset::Tiny);
+        old.data.src = Some("old.en".into());
+        old.data.tgt = Some("old.de".into());
+        old.data.valid_tsv = Some("old_valid.tsv".into());
+        old
+    }
+
+    #[test]
+    fn old_and_new_pairs_are_corpora_with_their_shares() {
+        let experiment = continued(&old_run(), new_text(), &[]).expect("the run has text");
+        assert_eq!(experiment.validate(), Ok(()));
+        let [old, new] = experiment.data.corpora.as_slice() else {
+            panic!("there are two corpora");
+        };
+        assert_eq!(
+            (old.src.as_deref(), old.weight),
+            (Some(Path::new("old.en")), 0.25)
+        );
+        assert_eq!(old.valid_tsv.as_deref(), Some(Path::new("old_valid.tsv")));
+        assert_eq!(
+            (new.tsv.as_deref(), new.weight),
+            (Some(Path::new("new.tsv")), 0.75)
+        );
+        assert!(experiment.finetune.model.is_some());
+    }
+
+    #[test]
+    fn the_learning_rate_is_a_tenth_of_the_peak() {
+        let experiment = continued(&old_run(), new_text(), &[]).expect("the run has text");
+        let rate = experiment.training.peak_learning_rate.expect("it is set");
+        // Eq. 3 with factor 0.8, width 128 and a warm-up of 500 updates.
+        let peak = 0.8 / (128.0_f64 * 500.0).sqrt();
+        assert!((rate / (0.1 * peak) - 1.0).abs() < 1e-9, "{rate}");
+        assert_eq!(experiment.training.schedule, ScheduleKind::Constant);
+        // A continuation of the continuation does not lower it again.
+        let again = continued(&experiment, new_text(), &[]).expect("the run has text");
+        assert_eq!(again.training.peak_learning_rate, Some(rate));
+        let weights: Vec<f64> = again.data.corpora.iter().map(|it| it.weight).collect();
+        assert_eq!(weights, [0.0625, 0.1875, 0.75]);
+    }
+
+    #[test]
+    fn settings_of_the_run_and_its_tags_stay() {
+        let mut old = old_run();
+        old.data.max_len = 77;
+        old.training.label_smoothing = 0.3;
+        old.data.corpora = vec![CorpusSettings {
+            tag: Some("<2de>".to_owned()),
+            ..corpora_of(&old.data).remove(0)
+        }];
+        (old.data.src, old.data.tgt, old.data.valid_tsv) = (None, None, None);
+        let experiment = continued(&old, new_text(), &[]).expect("the run has text");
+        assert_eq!(experiment.data.max_len, 77);
+        assert!((experiment.training.label_smoothing - 0.3).abs() < 1e-12);
+        let tags: Vec<_> = experiment
+            .data
+            .corpora
+            .iter()
+            .map(|it| it.tag.clone())
+            .collect();
+        assert_eq!(tags, [Some("<2de>".to_owned()), Some("<2de>".to_owned())]);
+    }
+
+    #[test]
+    fn settings_of_the_user_win() {
+        let experiment = continued(&old_run(), new_text(), &["training.updates=9"]);
+        assert_eq!(experiment.map(|it| it.training.updates), Ok(9));
+    }
+
+    #[test]
+    fn a_run_without_text_and_new_text_without_validation_are_refused() {
+        let task = Experiment::for_task(Task::Copy);
+        let error = continued(&task, new_text(), &[]).expect_err("it has no files");
+        assert!(error.to_string().contains("built-in task"), "{error}");
+        let new = CorpusSettings {
+            valid_tsv: None,
+            ..new_text()
+        };
+        let error = continued(&old_run(), new, &[]).expect_err("it cannot be measured");
+        assert_eq!(error, ConfigError::NoNewText);
+    }
+}

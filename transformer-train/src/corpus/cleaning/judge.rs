@@ -1,0 +1,252 @@
+//! [`Judge`]: finds the defects of pairs, given what is usual in their text.
+
+use transformer_core::text::LanguageCode;
+use transformer_core::text::language_codes::{ISO_639_3, base_language};
+use transformer_protection::numbers::{groups, with_joined_thousands};
+use transformer_protection::{Fault, Protection};
+use whatlang::{Detector, Lang};
+
+use super::Defect;
+
+/// Number of sampled lines that are joined to detect the language of a side.
+const LINES_OF_BLOCK: usize = 20;
+
+/// Minimum number of such blocks; the language of less text is not guessed.
+const MIN_BLOCKS: usize = 10;
+
+/// Minimum share of the blocks of a side that must be in its language.
+const MIN_SHARE: f64 = 0.8;
+
+/// Minimum number of letters of a line to judge its language.
+const MIN_LETTERS: usize = 25;
+
+/// Minimum confidence that a line is in the language of the other side, and not in its own.
+const MIN_CONFIDENCE: f64 = 0.95;
+
+/// The languages that whichlang knows; it always answers one of them.
+const WHICHLANG: [&str; 16] = [
+    "ara", "cmn", "deu", "eng", "fra", "hin", "ita", "jpn", "kor", "nld", "por", "rus", "spa",
+    "swe", "tur", "vie",
+];
+
+/// Minimum number of numbers on both sides to compare them; a single one may be converted, or written as a word.
+const MIN_NUMBERS: usize = 2;
+
+/// Maximum size of a line that is judged by more than its length, in bytes.
+const MAX_JUDGED_BYTES: usize = 1 << 13;
+
+/// The maximum ratio of the lengths of two sides, after the usual ratio of their text is taken off, and
+/// [`ADDED_CHARACTERS`] are added to both.
+const MAX_RATIO: f64 = 3.0;
+
+/// Number of characters that are added to both sides, since short lines differ more.
+const ADDED_CHARACTERS: f64 = 15.0;
+
+/// Finds the defects of pairs.
+pub(super) struct Judge {
+    src: Side,
+    tgt: Side,
+    /// The characters of all sampled targets, for each character of their sources.
+    ratio: f64,
+}
+
+/// A side of the text.
+struct Side {
+    /// The check of translations into its language.
+    check: Protection,
+    /// Its language; `None` if it is not known for sure, or not known to whatlang.
+    lang: Option<Lang>,
+}
+
+impl Judge {
+    /// Learns the languages and the ratio of lengths from a sample, except for languages that are given.
+    pub(super) fn new(sample: &[(String, String)], given: [Option<&LanguageCode>; 2]) -> Self {
+        let side = |lines: Vec<&str>, given: Option<&LanguageCode>| {
+            let lang = match given {
+                Some(code) => known_lang(code),
+                None => usual_lang(&lines),
+            };
+            let code = given.cloned().or_else(|| lang.and_then(code_of));
+            Side {
+                check: Protection::placeholders().with_check(code.as_ref()),
+                lang,
+            }
+        };
+        let n_chars = |side: fn(&(String, String)) -> &str| {
+            let chars = sample.iter().map(|pair| side(pair).chars().count());
+            chars.sum::<usize>().max(1) as f64
+        };
+        let sides: [fn(&(String, String)) -> &str; 2] = [|pair| &pair.0, |pair| &pair.1];
+        Self {
+            src: side(sample.iter().map(sides[0]).collect(), given[0]),
+            tgt: side(sample.iter().map(sides[1]).collect(), given[1]),
+            ratio: n_chars(sides[1]) / n_chars(sides[0]),
+        }
+    }
+
+    /// Returns the English names of the languages, as far as they are known.
+    pub(super) fn languages(&self) -> [Option<&'static str>; 2] {
+        [&self.src, &self.tgt].map(|side| side.lang.map(|lang| lang.eng_name()))
+    }
+
+    /// Returns the first defect of a pair.
+    pub(super) fn defect(&self, src: &str, tgt: &str) -> Option<Defect> {
+        if is_damaged(src) || is_damaged(tgt) {
+            return Some(Defect::Damaged);
+        }
+        if src.trim() == tgt.trim() {
+            let is_translated =
+                matches!((self.src.lang, self.tgt.lang), (Some(a), Some(b)) if a != b);
+            return (is_translated && is_sentence(src)).then_some(Defect::Copy);
+        }
+        if self.has_odd_lengths(src, tgt) {
+            return Some(Defect::Lengths);
+        }
+        if src.len().max(tgt.len()) > MAX_JUDGED_BYTES {
+            return None;
+        }
+        let faults = self.tgt.check.faults(src, tgt);
+        let faults = faults.and(self.src.check.faults(tgt, src));
+        let of_fault = |fault, defect| faults.contains(fault).then_some(defect);
+        let is_foreign =
+            || self.src.is_foreign(src, self.tgt.lang) || self.tgt.is_foreign(tgt, self.src.lang);
+        of_fault(Fault::Script, Defect::Script)
+            .or_else(|| of_fault(Fault::Length, Defect::Lengths))
+            .or_else(|| of_fault(Fault::Empty, Defect::Lengths))
+            .or_else(|| {
+                (self.placeholders(src) != self.placeholders(tgt)).then_some(Defect::Copied)
+            })
+            .or_else(|| have_other_numbers(src, tgt).then_some(Defect::Numbers))
+            .or_else(|| of_fault(Fault::Repetition, Defect::Repetition))
+            .or_else(|| is_foreign().then_some(Defect::Language))
+    }
+
+    /// Returns the placeholders and tags of a line, and a sign for each address, sorted.
+    fn placeholders(&self, line: &str) -> Vec<String> {
+        let items = self.src.check.items(line).into_iter();
+        let mut keys: Vec<String> = items.filter_map(|it| key_of(&line[it.range])).collect();
+        keys.sort_unstable();
+        keys
+    }
+
+    fn has_odd_lengths(&self, src: &str, tgt: &str) -> bool {
+        let length = |line: &str| line.trim().chars().count() as f64;
+        let (src, tgt) = (length(src) * self.ratio, length(tgt));
+        (src.max(tgt) + ADDED_CHARACTERS) / (src.min(tgt) + ADDED_CHARACTERS) > MAX_RATIO
+    }
+}
+
+impl Side {
+    /// Returns whether a line is in another language: in `other`, that of the other side, or in a third one, if both
+    /// detectors say so.
+    fn is_foreign(&self, line: &str, other: Option<Lang>) -> bool {
+        let Some(own) = self.lang else {
+            return false;
+        };
+        // A line with more letters of another script, such as names in Latin letters, says nothing about the language.
+        let is_in_script = || Detector::with_allowlist(vec![own]).detect_lang(line) == Some(own);
+        if line.chars().filter(|c| c.is_alphabetic()).count() < MIN_LETTERS || !is_in_script() {
+            return false;
+        }
+        let between = other.filter(|other| *other != own).and_then(|other| {
+            let found = Detector::with_allowlist(vec![own, other]).detect(line)?;
+            Some(found.lang() == other && found.confidence() >= MIN_CONFIDENCE)
+        });
+        let is_third = || {
+            let second = whichlang::detect_language(line).three_letter_code();
+            WHICHLANG.contains(&own.code())
+                && second != own.code()
+                && whatlang::detect(line)
+                    .is_some_and(|found| found.is_reliable() && found.lang().code() == second)
+        };
+        between == Some(true) || is_third()
+    }
+}
+
+/// Returns whether both sides have numbers of several digits, and none in common.
+fn have_other_numbers(src: &str, tgt: &str) -> bool {
+    let numbers = |line: &str| {
+        let mut numbers = groups(&with_joined_thousands(line));
+        numbers.retain(|digits| digits.len() > 1);
+        numbers
+    };
+    let (src, tgt) = (numbers(src), numbers(tgt));
+    src.len().min(tgt.len()) >= MIN_NUMBERS && !src.iter().any(|number| tgt.contains(number))
+}
+
+/// Returns what must be equal on both sides: a placeholder without the position of `printf` (`%s` for `%2$s`), the name of
+/// a tag, the fact that there is an address; `None` for text that translations write in their own way.
+fn key_of(text: &str) -> Option<String> {
+    if let Some(tag) = text.strip_prefix('<') {
+        let name = tag.trim_start_matches('/');
+        let name: String = name.chars().take_while(|c| c.is_alphanumeric()).collect();
+        return Some(format!("<{name}>"));
+    }
+    if text.contains("://") {
+        return Some("://".to_owned());
+    }
+    if text.starts_with('{') {
+        return Some(text.to_owned());
+    }
+    // `%5` is five percent in Turkish.
+    let rest = text
+        .strip_prefix('%')
+        .filter(|it| it.contains(char::is_alphabetic))?;
+    let (position, kind) = rest.split_once('$').unwrap_or(("", rest));
+    let has_position = position.bytes().all(|it| it.is_ascii_digit());
+    Some(format!("%{}", if has_position { kind } else { rest }))
+}
+
+/// Returns whether a line has characters that only errors of programs write.
+fn is_damaged(line: &str) -> bool {
+    let mut chars = line.chars().peekable();
+    while let Some(c) = chars.next() {
+        let is_control = c.is_control() && !c.is_whitespace();
+        // UTF-8 that was read as Latin-1: `Ã¼` for `ü`.
+        let is_misread = matches!(c, 'Ã' | 'Â')
+            && chars
+                .peek()
+                .is_some_and(|next| ('\u{a1}'..='\u{bf}').contains(next));
+        if is_control || is_misread || c == char::REPLACEMENT_CHARACTER {
+            return true;
+        }
+    }
+    false
+}
+
+/// Returns whether a line has three words, or the letters of three words in a script without spaces.
+fn is_sentence(line: &str) -> bool {
+    let words = line.split_whitespace();
+    words
+        .filter(|word| word.contains(char::is_alphabetic))
+        .count()
+        >= 3
+        || line.chars().filter(|c| c.is_alphabetic()).count() >= 20
+}
+
+/// Returns the language of most lines, if there are enough of them and they agree.
+fn usual_lang(lines: &[&str]) -> Option<Lang> {
+    let blocks = lines
+        .chunks_exact(LINES_OF_BLOCK)
+        .map(|block| block.join("\n"));
+    let reliable = |block: String| whatlang::detect(&block).filter(|found| found.is_reliable());
+    let langs: Vec<Option<Lang>> = blocks.map(|block| Some(reliable(block)?.lang())).collect();
+    let of = |lang: Option<Lang>| langs.iter().filter(|it| **it == lang).count();
+    let usual = langs.iter().copied().max_by_key(|lang| of(*lang))??;
+    let is_sure = of(Some(usual)) as f64 >= MIN_SHARE * langs.len() as f64;
+    (is_sure && langs.len() >= MIN_BLOCKS).then_some(usual)
+}
+
+/// Returns whatlang's language of a code without a script, which may be another than whatlang expects.
+fn known_lang(code: &LanguageCode) -> Option<Lang> {
+    let has_script = code.as_str().split('-').skip(1).any(|part| part.len() == 4);
+    let base = base_language(code.language());
+    let (_, long) = ISO_639_3.iter().find(|(short, _)| *short == base)?;
+    Lang::from_code(*long).filter(|_| !has_script)
+}
+
+/// Returns the code of a language of whatlang.
+fn code_of(lang: Lang) -> Option<LanguageCode> {
+    let (short, _) = ISO_639_3.iter().find(|(_, long)| *long == lang.code())?;
+    short.parse().ok()
+}

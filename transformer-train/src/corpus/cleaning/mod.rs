@@ -1,0 +1,187 @@
+//! [`Cleaning`]: the pairs of a corpus that are left out, because their sides do not translate each other.
+//!
+//! The rules need no settings: what is usual, such as the languages and the ratio of lengths, is learned from a sample.
+
+mod defect;
+mod judge;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::{self, Write};
+
+use rayon::prelude::*;
+use transformer_core::text::{LanguageCode, printable};
+
+use self::defect::Defect;
+use self::judge::Judge;
+use crate::corpus::{CorpusError, ParallelText};
+
+/// The version of the rules: text that is stored was cleaned by one of them.
+pub(crate) const CLEANING_RULES: u32 = 1;
+
+/// Number of pairs from which the usual languages and lengths are learned.
+const N_SAMPLED: usize = 5000;
+
+/// Number of pairs that are judged together, and the size of their text above which there are fewer, in bytes.
+const CHUNK_PAIRS: usize = 4096;
+const CHUNK_BYTES: usize = 1 << 22;
+
+/// The pairs of a corpus that are left out.
+#[derive(Clone, Debug)]
+pub(crate) struct Cleaning {
+    /// The corpus with all pairs.
+    text: ParallelText,
+    n_read: u64,
+    /// The English names of the languages, as far as they are known.
+    languages: [Option<&'static str>; 2],
+    /// The indices of the pairs that are left out, ascending, with the reasons.
+    dropped: Vec<(u64, Defect)>,
+    /// The first pair of each defect.
+    examples: Vec<(Defect, u64, (String, String))>,
+}
+
+impl Cleaning {
+    /// Finds the pairs to leave out of one corpus, which is read twice. `languages` are those of the source and of the
+    /// target, as far as they are given.
+    pub(crate) fn of(
+        text: ParallelText,
+        languages: [Option<&LanguageCode>; 2],
+        seed: u64,
+    ) -> Result<Self, CorpusError> {
+        let judge = Judge::new(&text.sample(N_SAMPLED, seed)?, languages);
+        let mut cleaning = Self {
+            languages: judge.languages(),
+            text,
+            n_read: 0,
+            dropped: Vec::new(),
+            examples: Vec::new(),
+        };
+        let mut seen = HashSet::new();
+        let mut pairs = cleaning.text.pairs()?;
+        loop {
+            let (mut chunk, mut n_bytes) = (Vec::new(), 0);
+            while chunk.len() < CHUNK_PAIRS
+                && n_bytes < CHUNK_BYTES
+                && let Some(pair) = pairs.next()
+            {
+                let pair = pair?;
+                n_bytes += pair.0.len() + pair.1.len();
+                chunk.push((pairs.n_read() - 1, pair));
+            }
+            if chunk.is_empty() {
+                break;
+            }
+            cleaning.n_read += chunk.len() as u64;
+            // The filters count blank lines, or refuse them.
+            chunk.retain(|(_, (src, tgt))| !src.trim().is_empty() && !tgt.trim().is_empty());
+            let judged = chunk.into_par_iter().map(|(index, pair)| {
+                let defect = judge.defect(&pair.0, &pair.1);
+                (index, defect, pair)
+            });
+            for (index, defect, pair) in judged.collect::<Vec<_>>() {
+                let mut hasher = DefaultHasher::new();
+                pair.hash(&mut hasher);
+                let is_new = seen.insert(hasher.finish());
+                if let Some(defect) = defect.or((!is_new).then_some(Defect::Identical)) {
+                    cleaning.leave_out(index, defect, pair);
+                }
+            }
+        }
+        drop(pairs);
+        Ok(cleaning)
+    }
+
+    fn leave_out(&mut self, index: u64, defect: Defect, pair: (String, String)) {
+        self.dropped.push((index, defect));
+        if self.examples.iter().all(|(known, ..)| *known != defect) {
+            self.examples.push((defect, index, pair));
+        }
+    }
+
+    /// Returns the corpus without these pairs.
+    pub(crate) fn cleaned(&self) -> ParallelText {
+        let indices: Vec<u64> = self.dropped.iter().map(|(index, _)| *index).collect();
+        self.text.clone().without(&indices)
+    }
+
+    /// Returns the lines of a report: the counts, and an example of each defect.
+    pub(crate) fn report(&self) -> Vec<String> {
+        let n_dropped = self.dropped.len();
+        let share = 100.0 * self.dropped_share();
+        let languages = match self.languages {
+            [Some(src), Some(tgt)] => format!(", {src} and {tgt}"),
+            _ => String::new(),
+        };
+        let mut lines = vec![format!(
+            "{} pairs of {}{languages}: {n_dropped} dropped ({share:.1}%)",
+            self.n_read,
+            self.text.name()
+        )];
+        for defect in Defect::all() {
+            let n = self.dropped.iter().filter(|(_, it)| *it == defect).count();
+            let example = self.examples.iter().find(|(it, ..)| *it == defect);
+            if let Some((_, index, (src, tgt))) = example {
+                lines.push(format!(
+                    "  {n} {defect}, first line {}: {} | {}",
+                    index + 1,
+                    shortened(src),
+                    shortened(tgt)
+                ));
+            }
+        }
+        lines
+    }
+
+    /// Returns whether any pair is left out.
+    pub(crate) fn drops_any(&self) -> bool {
+        !self.dropped.is_empty()
+    }
+
+    /// Returns the share of pairs that are left out.
+    pub(crate) fn dropped_share(&self) -> f64 {
+        self.dropped.len() as f64 / self.n_read.max(1) as f64
+    }
+
+    /// Writes the pairs that are left out as lines of a reason, the corpus, the number of the line, the source and the
+    /// target, with tabs between them.
+    pub(crate) fn write_dropped(&self, output: &mut impl Write) -> Result<(), DroppedError> {
+        let mut pairs = self.text.pairs()?;
+        let mut dropped = self.dropped.iter().peekable();
+        while dropped.peek().is_some()
+            && let Some(pair) = pairs.next()
+        {
+            let (src, tgt) = pair?;
+            let index = pairs.n_read() - 1;
+            if let Some((_, defect)) = dropped.next_if(|(it, _)| *it == index) {
+                let fields = [defect.name(), self.text.name(), &src, &tgt];
+                let [defect, name, src, tgt] = fields.map(|it| it.replace(char::is_control, " "));
+                let line = index + 1;
+                writeln!(output, "{defect}\t{name}\t{line}\t{src}\t{tgt}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// An error while the dropped pairs are written.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum DroppedError {
+    /// The corpus cannot be read again.
+    #[error(transparent)]
+    Read(#[from] CorpusError),
+    /// The file cannot be written.
+    #[error(transparent)]
+    Write(#[from] io::Error),
+}
+
+/// Returns a line in quotes, cut for the log.
+fn shortened(line: &str) -> String {
+    const MAX_CHARACTERS: usize = 60;
+    let line = printable(line);
+    match line.char_indices().nth(MAX_CHARACTERS) {
+        Some((end, _)) => format!("\"{}…\"", &line[..end]),
+        None => format!("\"{line}\""),
+    }
+}
