@@ -42,6 +42,9 @@ pub(crate) struct Flags {
     /// Also tests the package in Node, against the native program.
     #[arg(long)]
     pub(crate) test: bool,
+    /// Puts a model on the page: a model directory, or the folder of a training run. May be given several times.
+    #[arg(long = "model", value_name = "DIR")]
+    pub(crate) models: Vec<PathBuf>,
 }
 
 /// Builds the package, and prints its sizes.
@@ -63,6 +66,7 @@ pub(crate) fn run(root: &Path, flags: &Flags) -> Result<()> {
         call(bind.arg(target.join(format!("{TARGET}/{PROFILE}/{NAME}.wasm"))))?;
     }
     copy_sources(root, &package)?;
+    models(&flags.models, &target.join("web"))?;
     demo(root, &target.join("web"))?;
     println!("the package is in {}", package.display());
     for (name, _) in MODULES {
@@ -83,6 +87,35 @@ pub(crate) fn run(root: &Path, flags: &Flags) -> Result<()> {
             .env("TRANSFORMER_WEB", package.join("index.js"));
         call(test.env("TRANSFORMER_INFER", target.join("debug/transformer-infer")))?;
     }
+    Ok(())
+}
+
+/// Copies models to the page, and lists their addresses for it.
+fn models(models: &[PathBuf], folder: &Path) -> Result<()> {
+    empty(&folder.join("models"))?;
+    let mut addresses = Vec::new();
+    for model in models {
+        let name = model.canonicalize().ok();
+        let name = name.as_ref().and_then(|it| it.file_name());
+        let name = name.with_context(|| format!("{} does not exist", model.display()))?;
+        let has_manifest = |it: &&PathBuf| it.join("manifest.json").exists();
+        let nested = model.join("model");
+        let files_of = [model, &nested].into_iter().find(has_manifest);
+        let files_of = files_of.with_context(|| {
+            format!(
+                "{} has no manifest.json; name the folder of a model",
+                model.display()
+            )
+        })?;
+        let to = folder.join("models").join(name);
+        ensure!(!to.exists(), "two models have the name {}", name.display());
+        fs::create_dir(&to)?;
+        for path in files(files_of)? {
+            fs::copy(&path, to.join(path.strip_prefix(files_of)?))?;
+        }
+        addresses.push(format!("models/{}/", name.display()));
+    }
+    fs::write(folder.join("models.json"), json!(addresses).to_string())?;
     Ok(())
 }
 
@@ -136,7 +169,7 @@ fn demo(root: &Path, folder: &Path) -> Result<()> {
     for name in others {
         fs::copy(own.join(name), folder.join(name))?;
     }
-    let mut kept = vec!["./".to_owned()];
+    let mut kept = vec!["./".to_owned(), "models.json".to_owned()];
     kept.extend(others.map(str::to_owned));
     let written = [files(&scripts)?, files(&folder.join("pkg"))?].concat();
     for path in written {

@@ -4,15 +4,17 @@ use std::borrow::Cow;
 use std::fmt::Write;
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
+use std::ops::Range;
 use std::path::Path;
 use std::sync::mpsc;
 use std::{iter, panic, thread};
 
+use burn::tensor::Bytes;
 use burn_pack::{HEADER_SIZE, Header};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::stored_weights::{BlankTensor, ParsedRecord};
+use super::stored_weights::{ParsedRecord, TensorPlace, take_apart};
 use super::{DirectoryError, ModelFiles};
 use crate::regular_file;
 
@@ -102,7 +104,7 @@ impl FileEntry {
                 let file = self.open(&path)?;
                 let mut content = vec![0; self.check_memory(&path)?];
                 let pieces = iter::once(&mut content[..]);
-                self.fill(file, &path, Some(Sha256::new()), pieces)?;
+                self.fill(file, &path, Sha256::new(), pieces)?;
                 Ok(content)
             }
             _ => self.content(files).map(Cow::into_owned),
@@ -115,13 +117,12 @@ impl FileEntry {
     ///
     /// The inner error is that of a file with this content that is not a record.
     pub(super) fn read_record(&self, files: &ModelFiles) -> Result<ParsedRecord, DirectoryError> {
-        let path = files.path().join(&self.name);
         match files {
-            ModelFiles::Path(_) => self.record_from(self.open(&path)?, &path, None),
-            _ => {
-                let (content, sha256) = self.sized_content(files, &path)?;
-                self.record_from(&content[..], &path, sha256.as_deref())
+            ModelFiles::Path(folder) => {
+                let path = folder.join(&self.name);
+                self.record_from(self.open(&path)?, &path)
             }
+            _ => self.content(files).map(take_apart),
         }
     }
 
@@ -129,7 +130,6 @@ impl FileEntry {
         &self,
         mut file: impl Read,
         path: &Path,
-        known_hash: Option<&str>,
     ) -> Result<ParsedRecord, DirectoryError> {
         let n_bytes = self.check_memory(path)?;
         let mut head = vec![0; HEADER_SIZE.min(n_bytes)];
@@ -139,80 +139,68 @@ impl FileEntry {
         let n_read = head.len();
         head.resize(n_bytes.min(n_read.saturating_add(n_metadata as usize)), 0);
         file.read_exact(&mut head[n_read..]).map_err(read)?;
-        let mut parsed = BlankTensor::all(&head, n_bytes);
+        let parsed = TensorPlace::all(&head, n_bytes);
         // Between tensors is padding, which is hashed, too. What is not a record is padding.
-        let tensors = parsed
-            .as_mut()
-            .map_or(&mut [][..], |tensors| &mut tensors[..]);
+        let places = parsed.as_ref().map_or(&[][..], |places| &places[..]);
         let mut position = head.len();
-        let mut between = |next: usize, after: usize| {
-            let padding = vec![0; next - position];
-            position = after;
+        let mut between = |next: Range<usize>| {
+            let padding = vec![0; next.start - position];
+            position = next.end;
             padding
         };
-        let mut paddings: Vec<Vec<u8>> = tensors
-            .iter()
-            .map(|it| between(it.start, it.start + it.values.len()))
-            .collect();
-        let mut last = between(n_bytes, n_bytes);
-        let pieces = paddings
+        let blank = |place: &TensorPlace| (between(place.bytes.clone()), place.blank());
+        let mut blanks: Vec<(Vec<u8>, Bytes)> = places.iter().map(blank).collect();
+        let mut last = between(n_bytes..n_bytes);
+        let pieces = blanks
             .iter_mut()
-            .zip(tensors)
-            .flat_map(|(padding, tensor)| [&mut padding[..], &mut tensor.values[..]])
+            .flat_map(|(padding, values)| [&mut padding[..], &mut values[..]])
             .chain([&mut last[..]]);
-        let hash = match known_hash {
-            Some(sha256) => self.check_hash(sha256, path).map(|()| None)?,
-            None => Some(Sha256::new_with_prefix(&head)),
-        };
-        self.fill(file, path, hash, pieces)?;
-        Ok(parsed.map(|tensors| tensors.into_iter().map(BlankTensor::into_named).collect()))
+        self.fill(file, path, Sha256::new_with_prefix(&head), pieces)?;
+        let values = blanks.into_iter().map(|(_, values)| values);
+        Ok(parsed.map(|places| {
+            places
+                .into_iter()
+                .zip(values)
+                .map(|(it, values)| it.with(values))
+                .collect()
+        }))
     }
 
     /// Returns the checked content of a file in memory.
     fn content<'a>(&self, files: &'a ModelFiles) -> Result<Cow<'a, [u8]>, DirectoryError> {
         let path = files.path().join(&self.name);
-        let (content, sha256) = self.sized_content(files, &path)?;
-        let sha256 = sha256.unwrap_or_else(|| hex(Sha256::new_with_prefix(&content)));
-        self.check_hash(&sha256, &path).map(|()| content)
-    }
-
-    /// Returns the content of a file in memory, of the right size, and its hash if that is known.
-    fn sized_content<'a>(
-        &self,
-        files: &'a ModelFiles,
-        path: &Path,
-    ) -> Result<(Cow<'a, [u8]>, Option<String>), DirectoryError> {
         let (content, sha256) = match files.take(&self.name) {
             Some(file) => (Cow::Owned(file.content), file.sha256),
             None => {
                 let content = files.read(&self.name, u64::MAX);
-                (content.map_err(|error| failure(path, error))?, None)
+                (content.map_err(|error| failure(&path, error))?, None)
             }
         };
-        self.check_size(content.len() as u64, path)?;
-        Ok((content, sha256))
+        self.check_size(content.len() as u64, &path)?;
+        let sha256 = sha256.unwrap_or_else(|| hex(Sha256::new_with_prefix(&content)));
+        self.check_hash(&sha256, &path).map(|()| content)
     }
 
-    /// Reads the pieces of the file after those that `hash` has, and checks its content if there is a hash.
+    /// Reads the pieces of the file after those that `hash` has, and checks its content.
     fn fill<'a>(
         &self,
         mut file: impl Read,
         path: &Path,
-        mut hash: Option<Sha256>,
+        mut hash: Sha256,
         pieces: impl Iterator<Item = &'a mut [u8]>,
     ) -> Result<(), DirectoryError> {
         // Hashing takes longer than reading. Each chunk is hashed while the next one is read, if there is a second
         // thread.
         let read = thread::scope(|scope| {
             let (sender, chunks) = mpsc::channel::<&[u8]>();
-            let ahead = hash.clone().filter(|_| self.bytes > CHUNK as u64);
-            let hasher = ahead.and_then(|mut ahead| {
-                let hash_all = move || {
-                    chunks.into_iter().for_each(|chunk| ahead.update(chunk));
-                    ahead
-                };
-                thread::Builder::new().spawn_scoped(scope, hash_all).ok()
-            });
+            let mut ahead = hash.clone();
+            let hash_all = move || {
+                chunks.into_iter().for_each(|chunk| ahead.update(chunk));
+                ahead
+            };
+            let hasher = (self.bytes > CHUNK as u64)
+                .then(|| thread::Builder::new().spawn_scoped(scope, hash_all).ok())
+                .flatten();
             let read = pieces
                 .flat_map(|piece| piece.chunks_mut(CHUNK))
                 .try_for_each(|chunk| {
@@ -220,20 +208,20 @@ impl FileEntry {
                     match hasher {
                         // Sending fails if the other thread panicked, which `join` reports.
                         Some(_) => drop(sender.send(chunk)),
-                        None => hash.iter_mut().for_each(|hash| hash.update(&*chunk)),
+                        None => hash.update(&*chunk),
                     }
                     Ok(())
                 });
             drop(sender);
             match hasher.map(thread::ScopedJoinHandle::join) {
-                Some(Ok(hashed)) => hash = Some(hashed),
+                Some(Ok(hashed)) => hash = hashed,
                 Some(Err(payload)) => panic::resume_unwind(payload),
                 None => {}
             }
             read
         });
         read.map_err(|error| read_failure(path, error))?;
-        hash.map_or(Ok(()), |hash| self.check_hash(&hex(hash), path))
+        self.check_hash(&hex(hash), path)
     }
 
     /// Returns the size of the file, if so much memory can be had: else its allocation would abort the process.

@@ -32,7 +32,7 @@ impl Int8Matrix {
         channels: ChannelAxis,
     ) -> Self {
         let shape = [n_rows, n_columns];
-        let (integers, scales) = quantize_matrix(values, shape, channels);
+        let (integers, scales) = quantize_matrix(values, |value| value, shape, channels);
         Self {
             values: TensorData::new(integers, shape),
             scales: TensorData::new(scales, Self::scales_shape(shape, channels)),
@@ -91,12 +91,14 @@ impl Int8Matrix {
     }
 }
 
-/// Rounds each element of a matrix in row-major order to the nearest multiple of its channel's scale.
+/// Rounds each element of a matrix in row-major order, converted by `to_f32`, to the nearest multiple of its channel's
+/// scale.
 ///
 /// Returns the integers, from −127 to 127, and one scale for each channel: its largest magnitude / 127.
 /// NaN makes the scale of its channel NaN, so that it is not lost.
-pub(crate) fn quantize_matrix(
-    values: &[f32],
+pub(crate) fn quantize_matrix<T: Copy>(
+    values: &[T],
+    to_f32: impl Fn(T) -> f32,
     [n_rows, n_columns]: [usize; 2],
     channels: ChannelAxis,
 ) -> (Vec<i8>, Vec<f32>) {
@@ -117,19 +119,19 @@ pub(crate) fn quantize_matrix(
         ChannelAxis::Columns => {
             for row in rows.clone() {
                 for (scale, value) in scales.iter_mut().zip(row) {
-                    *scale = larger(*scale, value.abs() / MAX);
+                    *scale = larger(*scale, to_f32(*value).abs() / MAX);
                 }
             }
             for row in rows {
                 let row = row.iter().zip(&scales);
-                integers.extend(row.map(|(value, scale)| round(*value, *scale)));
+                integers.extend(row.map(|(value, scale)| round(to_f32(*value), *scale)));
             }
         }
         ChannelAxis::Rows => {
             for (row, scale) in rows.zip(&mut scales) {
-                let magnitudes = row.iter().map(|value| value.abs() / MAX);
+                let magnitudes = row.iter().map(|value| to_f32(*value).abs() / MAX);
                 *scale = magnitudes.fold(0.0, larger);
-                integers.extend(row.iter().map(|value| round(*value, *scale)));
+                integers.extend(row.iter().map(|value| round(to_f32(*value), *scale)));
             }
         }
     }
@@ -191,9 +193,9 @@ mod tests {
     #[test]
     fn a_channel_with_nan_has_the_scale_nan() {
         let values = [1.0, f32::NAN, 2.0, 3.0, 1.0, 4.0];
-        let (_, scales) = quantize_matrix(&values, [3, 2], ChannelAxis::Columns);
+        let (_, scales) = quantize_matrix(&values, |it| it, [3, 2], ChannelAxis::Columns);
         assert!(scales[0].is_finite() && scales[1].is_nan());
-        let (_, scales) = quantize_matrix(&values, [3, 2], ChannelAxis::Rows);
+        let (_, scales) = quantize_matrix(&values, |it| it, [3, 2], ChannelAxis::Rows);
         assert!(scales[0].is_nan() && scales[1..].iter().all(|scale| scale.is_finite()));
     }
 

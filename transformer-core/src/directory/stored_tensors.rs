@@ -29,8 +29,10 @@ pub(crate) struct StoredTensors {
 #[derive(Debug)]
 struct Entry {
     values: TensorData,
-    /// Present if the values are integers.
+    /// Present if the values are integers of a record.
     scales: Option<TensorData>,
+    /// Present if the values are integers of another program.
+    divisor: Option<f32>,
     /// The parameter's id.
     id: Option<u64>,
 }
@@ -47,6 +49,13 @@ pub(crate) enum StoredTensor {
         /// One scale for each output channel: for each row of a matrix with a row per token, and for each column of all
         /// other matrices.
         scales: Vec<f32>,
+    },
+    /// A matrix of integers. Its elements are `values / divisor`.
+    Divided {
+        /// Values.
+        values: Vec<i8>,
+        /// The number by which another program multiplied the elements.
+        divisor: f32,
     },
 }
 
@@ -126,22 +135,27 @@ impl StoredTensors {
 
     /// Collects the tensors of a model, as 32-bit floats; adapters are merged.
     pub(crate) fn of_model(model: &Transformer) -> Self {
-        Self::in_memory(named_parameters(&model.clone().merge_adapters()))
+        let tensors = named_parameters(&model.clone().merge_adapters());
+        let tensors = tensors.into_iter().map(|(name, it)| (name, it, None));
+        Self::in_memory(tensors.collect())
     }
 
-    /// Takes tensors by name, as 32-bit floats.
-    pub(crate) fn in_memory(tensors: Vec<(String, TensorData)>) -> Self {
-        let entry = |values: TensorData| {
-            let floats = match values.dtype() {
+    /// Takes tensors by name, as 32-bit floats. 8-bit integers with a divisor become floats when they are taken.
+    pub(crate) fn in_memory(tensors: Vec<(String, TensorData, Option<f32>)>) -> Self {
+        let entry = |values: TensorData, divisor: Option<f32>| {
+            let values = match values.dtype() {
                 DType::F32 => values,
+                DType::I8 if divisor.is_some() => values,
                 _ => {
                     let floats: Vec<f32> = values.iter::<f32>().collect();
                     TensorData::new(floats, values.shape().clone())
                 }
             };
-            Mutex::new(Some(Entry::new(floats, None)))
+            let entry = Entry::new(values, None);
+            Mutex::new(Some(Entry { divisor, ..entry }))
         };
-        let tensors = tensors.into_iter().map(|(name, it)| (name, entry(it)));
+        let tensors = tensors.into_iter();
+        let tensors = tensors.map(|(name, values, divisor)| (name, entry(values, divisor)));
         Self {
             path: PathBuf::from(IN_MEMORY),
             precision: Precision::F32,
@@ -174,10 +188,10 @@ impl StoredTensors {
                 ..
             } => channels_of(name, expected)
                 .and_then(|channels| Int8Matrix { values, scales }.to_f32(channels)),
-            entry => match entry.into_tensor() {
-                Some(StoredTensor::F32(floats)) => Some(TensorData::new(floats, expected)),
-                _ => None,
-            },
+            entry => {
+                let floats = entry.into_tensor().and_then(StoredTensor::into_floats);
+                floats.map(|floats| TensorData::new(floats, expected))
+            }
         };
         let values = values.ok_or_else(|| self.other_precision(name))?;
         Ok((values, id))
@@ -224,11 +238,26 @@ impl StoredTensors {
     }
 }
 
+impl StoredTensor {
+    /// Returns the elements; `None` if they have scales, which need to know the axis.
+    pub(crate) fn into_floats(self) -> Option<Vec<f32>> {
+        match self {
+            Self::F32(values) => Some(values),
+            Self::Divided { values, divisor } => {
+                let values = values.into_iter();
+                Some(values.map(|value| f32::from(value) / divisor).collect())
+            }
+            Self::Int8 { .. } => None,
+        }
+    }
+}
+
 impl Entry {
     fn new(values: TensorData, id: Option<u64>) -> Self {
         Self {
             values,
             scales: None,
+            divisor: None,
             id,
         }
     }
@@ -247,7 +276,16 @@ impl Entry {
 
     /// Returns the values; `None` if their type belongs to no precision.
     fn into_tensor(self) -> Option<StoredTensor> {
-        let Self { values, scales, .. } = self;
+        let Self {
+            values,
+            scales,
+            divisor,
+            ..
+        } = self;
+        if let Some(divisor) = divisor {
+            let values = values.try_into_vec().ok()?;
+            return Some(StoredTensor::Divided { values, divisor });
+        }
         Some(match (values.dtype(), scales) {
             (_, Some(scales)) => StoredTensor::Int8 {
                 values: values.try_into_vec().ok()?,

@@ -1,5 +1,6 @@
 //! The storage of weights of each [`Precision`] in a record, and the conversion to it.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -108,19 +109,17 @@ struct Descriptor {
     param_id: Option<u64>,
 }
 
-/// A tensor of a record in memory of its own, before its values are read.
-pub(super) struct BlankTensor {
+/// Where a tensor is in a record.
+pub(super) struct TensorPlace {
     name: String,
     shape: Vec<usize>,
     dtype: DType,
     id: Option<u64>,
-    /// Where the values start in the file, in bytes.
-    pub(super) start: usize,
-    /// Zeros in place of the values.
-    pub(super) values: Bytes,
+    /// The bytes of its values in the file.
+    pub(super) bytes: Range<usize>,
 }
 
-impl BlankTensor {
+impl TensorPlace {
     /// Returns the tensors of a record of `n_bytes` in the order of their values. `head` is its beginning, with all of
     /// the metadata. Together the tensors are not larger than the record.
     ///
@@ -141,39 +140,56 @@ impl BlankTensor {
         tensors.sort_by_key(|(_, it)| it.data_offsets);
         let first = aligned_data_section_start(n_metadata);
         let mut end = first;
-        for (name, tensor) in &tensors {
-            let bounds = tensor
+        let place = |(name, tensor): (String, Descriptor)| {
+            let bytes = tensor
                 .bounds(first)
-                .filter(|bounds| (end..=n_bytes).contains(&bounds.start) && bounds.end <= n_bytes);
-            let Some(bounds) = bounds else {
+                .filter(|bytes| (end..=n_bytes).contains(&bytes.start) && bytes.end <= n_bytes);
+            let Some(bytes) = bytes else {
                 let message = format!("`{name}` has another type, size or place than it can have");
                 return Err(RecordError::Validation(message));
             };
-            end = bounds.end;
-        }
-        let blank = |(name, tensor): (String, Descriptor)| {
-            let (start, end) = tensor.data_offsets;
-            Self {
+            end = bytes.end;
+            Ok(Self {
                 name,
-                values: match tensor.dtype {
-                    DType::F32 => Bytes::from_elems(vec![0_f32; (end - start) / 4]),
-                    DType::F16 => Bytes::from_elems(vec![f16::ZERO; (end - start) / 2]),
-                    _ => Bytes::from_elems(vec![0_i8; end - start]),
-                },
                 shape: tensor.shape,
                 dtype: tensor.dtype,
                 id: tensor.param_id,
-                start: first + start,
-            }
+                bytes,
+            })
         };
-        Ok(tensors.into_iter().map(blank).collect())
+        tensors.into_iter().map(place).collect()
     }
 
-    /// Returns the tensor with the values that were read.
-    pub(super) fn into_named(self) -> NamedTensor {
-        let data = TensorData::from_bytes(self.values, self.shape, self.dtype);
+    /// Returns memory for the values alone, filled with zeros.
+    pub(super) fn blank(&self) -> Bytes {
+        let n_bytes = self.bytes.len();
+        match self.dtype {
+            DType::F32 => Bytes::from_elems(vec![0_f32; n_bytes / 4]),
+            DType::F16 => Bytes::from_elems(vec![f16::ZERO; n_bytes / 2]),
+            _ => Bytes::from_elems(vec![0_i8; n_bytes]),
+        }
+    }
+
+    /// Returns the tensor with these values.
+    pub(super) fn with(self, values: Bytes) -> NamedTensor {
+        let data = TensorData::from_bytes(values, self.shape, self.dtype);
         (self.name, data, self.id)
     }
+}
+
+/// Returns the tensors of a record, the last one first. Memory that the caller gave up is freed meanwhile.
+pub(super) fn take_apart(mut record: Cow<'_, [u8]>) -> ParsedRecord {
+    let places = TensorPlace::all(&record, record.len())?;
+    let tensor = |place: TensorPlace| {
+        let mut values = place.blank();
+        values.copy_from_slice(&record[place.bytes.clone()]);
+        if let Cow::Owned(record) = &mut record {
+            record.truncate(place.bytes.start);
+            record.shrink_to_fit();
+        }
+        place.with(values)
+    };
+    Ok(places.into_iter().rev().map(tensor).collect())
 }
 
 impl Descriptor {

@@ -188,8 +188,7 @@ impl StateDict {
         let mut tensors = Vec::new();
         for (parameter, shape) in config.parameters() {
             let values = fit.values(parameter, &shape);
-            let data = values.map(|values| TensorData::new(values, shape));
-            tensors.extend(data.map(|data| (parameter.to_string(), data)));
+            tensors.extend(values.map(|(data, divisor)| (parameter.to_string(), data, divisor)));
         }
         fit.check_tied();
         fit.check_output_bias();
@@ -215,8 +214,9 @@ struct Fit<'a> {
 }
 
 impl Fit<'_> {
-    /// Returns the values of a parameter in our layout; `None` after noting a difference.
-    fn values(&mut self, parameter: Place, shape: &[usize]) -> Option<Vec<f32>> {
+    /// Returns the values of a parameter in our layout, as floats, or as integers with their divisor; `None` after noting
+    /// a difference.
+    fn values(&mut self, parameter: Place, shape: &[usize]) -> Option<(TensorData, Option<f32>)> {
         let Some((name, layout)) = self.source(parameter) else {
             self.note(Misfit::Unnamed {
                 parameter: parameter.to_string(),
@@ -241,7 +241,11 @@ impl Fit<'_> {
         if self.note_non_finite(&name) {
             return None;
         }
-        Some(layout.convert(tensor.iter::<f32>().collect(), shape))
+        if let (Layout::Same, Some((_, divisor))) = (layout, self.dict.divided(&name)) {
+            return Some((tensor.clone(), Some(divisor)));
+        }
+        let values = layout.convert(self.dict.floats(&name)?, shape);
+        Some((TensorData::new(values, shape), None))
     }
 
     /// Returns the tensor from which a parameter is loaded: for a tied matrix, the first of its names that
@@ -268,8 +272,9 @@ impl Fit<'_> {
                 continue;
             };
             self.used.insert(name.clone());
-            let is_equal =
-                dims(copy) == dims(matrix) && copy.iter::<f32>().eq(matrix.iter::<f32>());
+            let is_equal = name == first
+                || dims(copy) == dims(matrix)
+                    && self.dict.floats(&name) == self.dict.floats(&first);
             if !is_equal && !self.note_non_finite(&name) && !self.note_non_finite(&first) {
                 self.note(Misfit::Untied { name, twin: first });
             }
@@ -281,7 +286,7 @@ impl Fit<'_> {
         let Some((name, _)) = source.filter(|_| !self.config.output_bias) else {
             return;
         };
-        let Some(bias) = self.dict.tensor(&name) else {
+        let Some(bias) = self.dict.floats(&name) else {
             return;
         };
         self.used.insert(name.clone());
@@ -289,7 +294,7 @@ impl Fit<'_> {
             return;
         }
         let largest = bias
-            .iter::<f32>()
+            .iter()
             .fold(0.0, |largest: f32, value| largest.max(value.abs()));
         if largest > 0.0 {
             self.note(Misfit::OutputBias { name, largest });

@@ -32,6 +32,8 @@ use crate::regular_file;
 #[derive(Clone, Debug, Default)]
 pub struct StateDict {
     tensors: BTreeMap<String, TensorData>,
+    /// The numbers by which values of some tensors of 8-bit integers must be divided.
+    divisors: BTreeMap<String, f32>,
 }
 
 impl StateDict {
@@ -54,7 +56,10 @@ impl StateDict {
         } else {
             pytorch::read(path)?
         };
-        Ok(Self { tensors })
+        Ok(Self {
+            tensors,
+            ..Self::default()
+        })
     }
 
     /// Returns the number of values of all tensors.
@@ -65,12 +70,20 @@ impl StateDict {
     /// Returns the tensors with names that start with `prefix` and a dot, and strips both from the names.
     #[must_use]
     pub fn under(self, prefix: &str) -> Self {
-        let below = |(name, tensor): (String, TensorData)| {
-            let rest = name.strip_prefix(prefix)?.strip_prefix('.')?;
-            Some((rest.to_owned(), tensor))
-        };
+        fn below<T>(tensors: BTreeMap<String, T>, prefix: &str) -> BTreeMap<String, T> {
+            let rest = |name: String| {
+                name.strip_prefix(prefix)?
+                    .strip_prefix('.')
+                    .map(str::to_owned)
+            };
+            let tensors = tensors.into_iter();
+            tensors
+                .filter_map(|(name, it)| Some((rest(name)?, it)))
+                .collect()
+        }
         Self {
-            tensors: self.tensors.into_iter().filter_map(below).collect(),
+            tensors: below(self.tensors, prefix),
+            divisors: below(self.divisors, prefix),
         }
     }
 
@@ -87,10 +100,13 @@ impl StateDict {
     /// Finds the first value of a tensor that is NaN or infinite in single precision, or larger than [`MAX_WEIGHT`].
     pub(crate) fn find_non_finite(&self, name: &str) -> Option<NonFinite> {
         let tensor = self.tensor(name)?;
-        // Most files have this type, and a slice is read much faster.
-        let (mut index, value) = match tensor.as_slice::<f32>() {
-            Ok(values) => first_non_finite(values.iter().copied())?,
-            Err(_) => first_non_finite(tensor.iter::<f32>())?,
+        // Most files have these types, and a slice is read much faster.
+        let (mut index, value) = match (tensor.as_slice::<f32>(), self.divided(name)) {
+            (Ok(values), _) => first_non_finite(values.iter().copied())?,
+            (_, Some((integers, divisor))) => {
+                first_non_finite(integers.iter().map(|it| f32::from(*it) / divisor))?
+            }
+            _ => first_non_finite(tensor.iter::<f32>())?,
         };
         let mut position = Vec::new();
         for &len in tensor.shape().iter().rev() {
@@ -106,11 +122,50 @@ impl StateDict {
 
     /// Inserts a tensor, and returns the previous one of this name.
     pub fn insert(&mut self, name: impl Into<String>, tensor: TensorData) -> Option<TensorData> {
-        self.tensors.insert(name.into(), tensor)
+        let name = name.into();
+        self.divisors.remove(&name);
+        self.tensors.insert(name, tensor)
+    }
+
+    /// Inserts a tensor of 8-bit integers, with the number by which they must be divided.
+    pub(crate) fn insert_divided(&mut self, name: &str, integers: TensorData, divisor: f32) {
+        self.insert(name, integers);
+        self.divisors.insert(name.to_owned(), divisor);
+    }
+
+    /// Returns the integers and the divisor of a tensor that has one.
+    pub(crate) fn divided(&self, name: &str) -> Option<(&[i8], f32)> {
+        let divisor = self.divisors.get(name)?;
+        let integers = self.tensors.get(name)?.as_slice().ok()?;
+        Some((integers, *divisor))
+    }
+
+    /// Returns the elements of a tensor in single precision.
+    pub(crate) fn floats(&self, name: &str) -> Option<Vec<f32>> {
+        Some(match self.divided(name) {
+            Some((integers, divisor)) => {
+                let integers = integers.iter();
+                integers.map(|it| f32::from(*it) / divisor).collect()
+            }
+            None => self.tensors.get(name)?.iter::<f32>().collect(),
+        })
+    }
+
+    /// Makes floats of all tensors that have a divisor.
+    pub(crate) fn into_floats(mut self) -> Self {
+        let names: Vec<String> = self.divisors.keys().cloned().collect();
+        for name in names {
+            if let (Some(floats), Some(tensor)) = (self.floats(&name), self.tensor(&name)) {
+                let tensor = TensorData::new(floats, tensor.shape().clone());
+                self.insert(name, tensor);
+            }
+        }
+        self
     }
 
     /// Removes and returns a tensor, for example one that the model does not need.
     pub fn remove(&mut self, name: &str) -> Option<TensorData> {
+        self.divisors.remove(name);
         self.tensors.remove(name)
     }
 
@@ -228,4 +283,31 @@ fn read_safetensors(path: &Path) -> Result<BTreeMap<String, TensorData>, StateDi
         tensors.insert(name.to_owned(), data);
     }
     Ok(tensors)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_with_a_divisor_are_floats_in_checks_and_after_conversion() {
+        let integers = || TensorData::new(vec![3_i8, -1, 0, 127], [2, 2]);
+        let mut dict = StateDict::default();
+        dict.insert_divided("model.w", integers(), 4.0);
+        let dict = dict.under("model");
+        assert_eq!(dict.divided("w"), Some((&[3, -1, 0, 127][..], 4.0)));
+        assert_eq!(dict.find_non_finite("w"), None);
+        let floats = dict.into_floats();
+        assert_eq!(floats.divided("w"), None);
+        let expected = TensorData::new(vec![0.75_f32, -0.25, 0.0, 31.75], [2, 2]);
+        assert_eq!(floats.tensor("w"), Some(&expected));
+
+        let mut dict = StateDict::default();
+        dict.insert_divided("w", integers(), f32::MIN_POSITIVE);
+        let found = dict.find_non_finite("w").expect("a quotient is too large");
+        assert_eq!(found.position, [0, 0]);
+        // Another tensor of the name has no divisor.
+        dict.insert("w", integers());
+        assert_eq!(dict.floats("w"), Some(vec![3.0, -1.0, 0.0, 127.0]));
+    }
 }

@@ -175,25 +175,43 @@ impl Packer<'_> {
     /// Returns the elements of a tensor of floats, in row-major order.
     pub(super) fn floats(&self, parameter: Place) -> Result<Vec<f32>, LoadError> {
         let shape = self.config.shape(parameter);
-        match self.weights.take(&parameter.to_string(), &shape)? {
-            StoredTensor::F32(values) => Ok(values),
-            StoredTensor::Int8 { .. } => {
-                unreachable!("only matrices of layers are stored as integers")
-            }
-        }
+        let stored = self.weights.take(&parameter.to_string(), &shape)?;
+        Ok(stored
+            .into_floats()
+            .unwrap_or_else(|| unreachable!("only matrices of layers are stored with scales")))
     }
 
     /// Returns a matrix in the format of the products.
     fn matrix(&self, parameter: Place, channels: ChannelAxis) -> Result<WeightMatrix, LoadError> {
         let shape = self.config.shape(parameter);
-        let matrix = match self.weights.take(&parameter.to_string(), &shape)? {
-            StoredTensor::F32(values) => WeightMatrix::F32(values),
-            StoredTensor::Int8 { values, scales } => WeightMatrix::Int8 {
-                integers: values,
-                scales,
-            },
-        };
-        Ok(self.converted(matrix, [shape[0], shape[1]], channels))
+        let stored = self.weights.take(&parameter.to_string(), &shape)?;
+        let shape = [shape[0], shape[1]];
+        let rounded = |(integers, scales)| WeightMatrix::Int8 { integers, scales };
+        Ok(match (self.precision, stored) {
+            (ComputePrecision::Int8, StoredTensor::Int8 { values, scales }) => {
+                rounded((values, scales))
+            }
+            (ComputePrecision::Int8, StoredTensor::F32(values)) => {
+                rounded(quantize_matrix(&values, |value| value, shape, channels))
+            }
+            (ComputePrecision::Int8, StoredTensor::Divided { values, divisor }) => {
+                let value = |integer| f32::from(integer) / divisor;
+                rounded(quantize_matrix::<i8>(&values, value, shape, channels))
+            }
+            (ComputePrecision::F32, StoredTensor::Int8 { values, scales }) => {
+                let value = |(index, integer): (usize, &i8)| {
+                    let scale = match channels {
+                        ChannelAxis::Rows => scales[index / shape[1]],
+                        ChannelAxis::Columns => scales[index % shape[1]],
+                    };
+                    f32::from(*integer) * scale
+                };
+                WeightMatrix::F32(values.iter().enumerate().map(value).collect())
+            }
+            (ComputePrecision::F32, stored) => {
+                WeightMatrix::F32(stored.into_floats().unwrap_or_default())
+            }
+        })
     }
 
     /// Reads a matrix with a row per token.
@@ -210,33 +228,6 @@ impl Packer<'_> {
         match self.config.output_bias {
             true => self.floats(Place::OutputBias),
             false => Ok(Vec::new()),
-        }
-    }
-
-    /// Converts a matrix to the format of the products.
-    fn converted(
-        &self,
-        matrix: WeightMatrix,
-        shape: [usize; 2],
-        channels: ChannelAxis,
-    ) -> WeightMatrix {
-        match (self.precision, matrix) {
-            (ComputePrecision::Int8, WeightMatrix::F32(values)) => {
-                let (integers, scales) = quantize_matrix(&values, shape, channels);
-                WeightMatrix::Int8 { integers, scales }
-            }
-            (ComputePrecision::F32, WeightMatrix::Int8 { integers, scales }) => {
-                let columns = shape[1];
-                let value = |(index, integer): (usize, &i8)| {
-                    let scale = match channels {
-                        ChannelAxis::Rows => scales[index / columns],
-                        ChannelAxis::Columns => scales[index % columns],
-                    };
-                    f32::from(*integer) * scale
-                };
-                WeightMatrix::F32(integers.iter().enumerate().map(value).collect())
-            }
-            (_, matrix) => matrix,
         }
     }
 }

@@ -121,15 +121,20 @@ fn files_that_are_taken_once_are_checked_by_their_hash() {
 #[test]
 fn a_model_of_marian_that_is_packed_at_once_has_the_logits_of_the_module() {
     let folder = fixture("binary");
-    let files = ModelFiles::from_iter(contents(folder.path()));
-    let found = Marian::read_packed(files, ComputePrecision::Int8).expect("it has all files");
-    let expected = PackedTransformer::of(&read(folder.path()).model, ComputePrecision::Int8);
     let logits = |model: &PackedTransformer| {
         let mut workspace = Workspace::new();
         let mut state = model.begin(&[[5, 6, 7, EOS]], &mut workspace);
         model.step(&mut state, &[BOS], &mut workspace).to_vec()
     };
-    assert_eq!(logits(&found.model), logits(&expected));
+    let model = read(folder.path()).model;
+    for precision in [ComputePrecision::Int8, ComputePrecision::F32] {
+        let expected = logits(&PackedTransformer::of(&model, precision));
+        let kept = ModelFiles::from_iter(contents(folder.path()));
+        for files in [kept, once(&contents(folder.path()), |_| None)] {
+            let found = Marian::read_packed(files, precision).expect("it has all files");
+            assert_eq!(logits(&found.model), expected);
+        }
+    }
 }
 
 #[test]

@@ -75,5 +75,15 @@ by("from-address").onsubmit = (event) => {
   event.preventDefault();
   openAddress(by("address").value);
 };
-for (const address of new URLSearchParams(location.search).getAll("model")) openAddress(address);
+/** Returns the addresses of the models that came with the page. */
+async function listed() {
+  try {
+    return await (await fetch("models.json")).json();
+  } catch {
+    return []; // another server has no list
+  }
+}
+
+const asked = new URLSearchParams(location.search).getAll("model");
+(asked.length ? Promise.resolve(asked) : listed()).then((addresses) => addresses.forEach(openAddress));
 navigator.serviceWorker?.register(`service-worker.js?module=${moduleName()}`);

@@ -46,7 +46,7 @@ const readKept = (key, sha256) =>
   withCache(async (cache) => {
     const response = await cache.match(key);
     if (!response) return undefined;
-    const bytes = await readBody(response, () => {});
+    const bytes = new Uint8Array(await response.arrayBuffer());
     if ((await hash(bytes)) === sha256) {
       checked.set(bytes, sha256);
       return bytes;
@@ -86,9 +86,11 @@ async function download(name, { url, sha256 }, signal, onProgress) {
   return bytes;
 }
 
+/** Returns whether a file is in the page's memory, which is not ours. */
+export const isBytes = (file) => file instanceof Uint8Array || file instanceof ArrayBuffer;
+
 async function read(name, file, signal, onProgress) {
-  if (file instanceof Uint8Array) return file;
-  if (file instanceof ArrayBuffer) return new Uint8Array(file);
+  if (isBytes(file)) return file instanceof Uint8Array ? file : new Uint8Array(file);
   if (file instanceof Blob) return new Uint8Array(await file.arrayBuffer());
   if (typeof file === "string" || file instanceof URL) return download(name, { url: file }, signal, onProgress);
   if (file?.url) return download(name, file, signal, onProgress);

@@ -1,6 +1,6 @@
 // Translates in a worker. See index.d.ts.
 
-import { hashesOf, readAll } from "./files.js";
+import { hashesOf, isBytes, readAll } from "./files.js";
 
 export { modelDirectory } from "./files.js";
 
@@ -37,11 +37,16 @@ class Calls {
   }
 
   call(method, ...args) {
+    return this.callWith([], method, ...args);
+  }
+
+  /** Calls with buffers that move to the worker instead of being copied. */
+  callWith(buffers, method, ...args) {
     if (this.isStopped) return Promise.reject(this.#failure);
     const id = this.#next++;
     return new Promise((resolve, reject) => {
       this.#waiting.set(id, { resolve, reject });
-      this.#worker.postMessage({ id, method, args });
+      this.#worker.postMessage({ id, method, args }, buffers);
     });
   }
 
@@ -104,7 +109,9 @@ export class Translator {
     const starting = Calls.start();
     try {
       const [calls, contents] = await Promise.all([starting, readAll(this.#files, { signal, onProgress })]);
-      this.info = await calls.call("load", contents, hashesOf(contents), JSON.stringify(options));
+      const owned = Object.keys(contents).filter((name) => !isBytes(this.#files[name]));
+      const buffers = owned.map((name) => contents[name].buffer);
+      this.info = await calls.callWith(buffers, "load", contents, hashesOf(contents), JSON.stringify(options));
       signal?.throwIfAborted();
       // The signal ended with the first load.
       this.#options = options;

@@ -12,6 +12,16 @@ async function moduleBytes(name) {
   return isNode ? (await import("node:fs/promises")).readFile(url) : fetch(url);
 }
 
+async function start(name) {
+  const bytes = moduleBytes(name);
+  const { default: init, ...classes } = await import(`./${name}.js`);
+  return { wasm: await init({ module_or_path: bytes }), ...classes };
+}
+
+// The module is compiled while the page reads the files of the model. `load` returns its errors.
+const starting = start(moduleName());
+starting.catch(() => {});
+
 let wasm;
 let model;
 const jobs = new Map();
@@ -19,12 +29,10 @@ let nextJob = 0;
 
 const methods = {
   async load(files, hashes, options) {
-    const name = moduleName();
-    const bytes = moduleBytes(name);
     // The browser's hashes are faster than the module's.
     const hashed = Object.entries(files).map(async ([name, content]) => [name, content, hashes[name] ?? (await hash(content))]);
-    const { default: init, Files, Model } = await import(`./${name}.js`);
-    wasm = await init({ module_or_path: bytes });
+    const { Files, Model, ...started } = await starting;
+    wasm = started.wasm;
     const list = new Files();
     for (const file of await Promise.all(hashed)) list.add(...file);
     model = new Model(list, options);

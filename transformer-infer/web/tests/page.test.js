@@ -19,6 +19,7 @@ let folder, model, server, page;
 /** Serves the page, and the models below `/models/`. */
 function serve(request, response) {
   const path = new URL(request.url, "http://localhost").pathname;
+  if (path === "/models.json") return response.end(JSON.stringify(["models/binary-int8/", "models/binary-f32/"]));
   const file = path.startsWith("/models/") ? join(folder, path.slice("/models/".length)) : join(web, path === "/" ? "index.html" : path);
   try {
     response.writeHead(200, { "content-type": TYPES[extname(file)] ?? "application/octet-stream" }).end(readFileSync(file));
@@ -80,6 +81,14 @@ describe("in Chromium", { skip: program ? false : "there is no Chromium on the P
     await page.until(`document.querySelector("#output").ariaBusy !== "true" && !document.querySelector("#output .pending") && ${sentences}.length > 0`);
     return page.evaluate(sentences);
   }
+
+  test("models that come with the page are opened", async (context) => {
+    const other = await Page.open(`http://127.0.0.1:${server.address().port}/`);
+    context.after(() => other.close());
+    await other.until(`import("/page/models.js").then((it) => it.models.length === 2)`);
+    const names = await other.evaluate(`import("/page/models.js").then((it) => it.models.map(({ name }) => name).sort())`);
+    assert.deepEqual(names, ["models/binary-f32/", "models/binary-int8/"]);
+  });
 
   test("text is translated while it is typed, and its sentences are marked", async () => {
     const expected = native(model.integers, ["Good morning.", "Where is the dog?"]);

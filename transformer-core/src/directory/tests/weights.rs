@@ -82,10 +82,7 @@ fn stored(directory: &TempDir) -> StoredTensors {
 }
 
 fn floats(tensor: StoredTensor) -> Vec<f32> {
-    match tensor {
-        StoredTensor::F32(values) => values,
-        StoredTensor::Int8 { .. } => panic!("it is a tensor of integers"),
-    }
+    tensor.into_floats().expect("it is a tensor of floats")
 }
 
 fn difference(found: &[f32], expected: &[f32]) -> f32 {

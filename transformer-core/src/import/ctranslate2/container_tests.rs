@@ -145,7 +145,7 @@ proptest! {
         let tensor = Variables::parse(&file).and_then(|it| it.tensor("a/weight"));
         let tensor = tensor.expect("the file is valid");
         let values: Vec<f32> = tensor.iter::<f32>().collect();
-        let (found, _) = quantize_matrix(&values, [1, n_columns], ChannelAxis::Rows);
+        let (found, _) = quantize_matrix(&values, |it| it, [1, n_columns], ChannelAxis::Rows);
         prop_assert_eq!(found, row);
     }
 }

@@ -195,7 +195,12 @@ impl MarianWeights {
 }
 
 /// Returns the rows of a matrix in another order, with `fill` for rows that it does not have.
-pub(super) fn ordered(values: &[f32], rows: &[Option<u32>], width: usize, fill: f32) -> Vec<f32> {
+pub(super) fn ordered<T: Copy>(
+    values: &[T],
+    rows: &[Option<u32>],
+    width: usize,
+    fill: T,
+) -> Vec<T> {
     let absent = vec![fill; width];
     let row = |row: &Option<u32>| {
         let stored = row.and_then(|row| values.get(row as usize * width..)?.get(..width));

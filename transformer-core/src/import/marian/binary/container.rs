@@ -4,7 +4,9 @@
 //! of its name, its type, the length of its shape and that of its data; then all names, all shapes (32 bits each),
 //! padding with its length, and all data. It is that of Marian's `src/common/binary.cpp`.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use burn::tensor::TensorData;
 
@@ -36,15 +38,27 @@ const HEADER_BYTES: usize = 32;
 ///
 /// Returns a [`BinaryError`] if the file is damaged or has an array of another type.
 pub fn read_container(file: &[u8]) -> Result<(StateDict, String), BinaryError> {
+    let (dict, settings) = take_container(file.into())?;
+    Ok((dict.into_floats(), settings))
+}
+
+/// Reads a file as [`read_container`], but for matrices of 8-bit integers, which get a divisor. Memory that the caller gave
+/// up is freed meanwhile.
+pub(super) fn take_container(mut file: Cow<'_, [u8]>) -> Result<(StateDict, String), BinaryError> {
     let mut dict = StateDict::default();
     let mut settings = None;
-    for item in items(file)? {
-        match item.name {
+    for item in items(&file)?.into_iter().rev() {
+        let data = &file[item.data.clone()];
+        match &*item.name {
             SETTINGS if item.kind == I8 => {
-                settings = Some(text(item.data));
+                settings = Some(text(data));
             }
             name if name.ends_with(ALPHA) => {}
-            name => drop(dict.insert(name, item.values()?)),
+            _ => item.insert_into(&mut dict, data)?,
+        }
+        if let Cow::Owned(file) = &mut file {
+            file.truncate(item.data.start);
+            file.shrink_to_fit();
         }
     }
     let settings = settings.ok_or(BinaryError::NoSettings)?;
@@ -52,11 +66,12 @@ pub fn read_container(file: &[u8]) -> Result<(StateDict, String), BinaryError> {
 }
 
 /// An array of the file.
-struct Item<'a> {
-    name: &'a str,
+struct Item {
+    name: String,
     kind: u64,
     shape: Vec<i32>,
-    data: &'a [u8],
+    /// Where its data are in the file.
+    data: Range<usize>,
 }
 
 /// An array to be written.
@@ -151,7 +166,7 @@ impl<'a> Rest<'a> {
     }
 }
 
-fn items(file: &[u8]) -> Result<Vec<Item<'_>>, BinaryError> {
+fn items(file: &[u8]) -> Result<Vec<Item>, BinaryError> {
     let mut rest = Rest(file);
     if rest.u64("version").ok() != Some(1) {
         return Err(BinaryError::Version);
@@ -178,10 +193,10 @@ fn items(file: &[u8]) -> Result<Vec<Item<'_>>, BinaryError> {
         let name = name.and_then(|name| str::from_utf8(name).ok());
         let name = name.filter(|name| !name.contains('\0') && names.insert(*name));
         items.push(Item {
-            name: name.ok_or(BinaryError::Name { index })?,
+            name: name.ok_or(BinaryError::Name { index })?.to_owned(),
             kind: *kind,
             shape: Vec::new(),
-            data: &[],
+            data: 0..0,
         });
     }
     for (item, [_, _, shape_len, _]) in items.iter_mut().zip(&sizes) {
@@ -193,7 +208,8 @@ fn items(file: &[u8]) -> Result<Vec<Item<'_>>, BinaryError> {
     let padding = rest.u64(part)?;
     rest.take(padding, part)?;
     for (item, [.., n_bytes]) in items.iter_mut().zip(&sizes) {
-        item.data = rest.take(*n_bytes, part)?;
+        let start = file.len() - rest.0.len();
+        item.data = start..start + rest.take(*n_bytes, part)?.len();
     }
     match rest.0.len() {
         0 => Ok(items),
@@ -201,12 +217,12 @@ fn items(file: &[u8]) -> Result<Vec<Item<'_>>, BinaryError> {
     }
 }
 
-impl Item<'_> {
-    /// Returns the values in single precision: a matrix as `[in, out]`, a vocabulary as `[vocab, d_model]`.
-    fn values(&self) -> Result<TensorData, BinaryError> {
-        let Self { name, data, .. } = self;
+impl Item {
+    /// Inserts a matrix as `[in, out]`, or a vocabulary as `[vocab, d_model]`.
+    fn insert_into(&self, dict: &mut StateDict, data: &[u8]) -> Result<(), BinaryError> {
+        let name = &self.name;
         let wrong = || BinaryError::Size {
-            name: (*name).to_owned(),
+            name: name.clone(),
             shape: self.shape.clone(),
             n_bytes: data.len(),
         };
@@ -216,35 +232,44 @@ impl Item<'_> {
         let len = |len: i32| usize::try_from(len).ok().filter(|len| *len > 0);
         let (n_rows, n_columns) = len(n_rows).zip(len(n_columns)).ok_or_else(wrong)?;
         let n = n_rows.checked_mul(n_columns).ok_or_else(wrong)?;
-        let values: Vec<f32> = match self.kind {
+        let shape = [n_rows, n_columns];
+        match self.kind {
             F32 => {
                 let (values, _) = data.as_chunks();
                 let values = values.get(..n).ok_or_else(wrong)?;
-                values.iter().map(|it| f32::from_le_bytes(*it)).collect()
+                let values: Vec<f32> = values.iter().map(|it| f32::from_le_bytes(*it)).collect();
+                dict.insert(name, to_tensor(name, values, shape));
             }
             INTGEMM8 => {
                 let (integers, rest) = data.split_at_checked(n).ok_or_else(wrong)?;
                 let scale = f32::from_le_bytes(*rest.first_chunk().ok_or_else(wrong)?);
                 if !scale.is_normal() || scale < 0.0 {
-                    let name = (*name).to_owned();
+                    let name = name.clone();
                     return Err(BinaryError::Scale { name, scale });
                 }
-                let value = |byte: &u8| f32::from(byte.cast_signed()) / scale;
-                match is_vocabulary(name) {
-                    true => integers.iter().map(value).collect(),
+                let integers: Vec<i8> = match is_vocabulary(name) {
+                    true => integers.iter().map(|it| it.cast_signed()).collect(),
                     // The integers are those of the transposed matrix.
                     false => {
                         let row = |row: usize| integers[row..].iter().step_by(n_rows);
-                        (0..n_rows).flat_map(row).map(value).collect()
+                        let values = (0..n_rows).flat_map(row);
+                        values.map(|it| it.cast_signed()).collect()
+                    }
+                };
+                match is_matrix(name) {
+                    true => dict.insert_divided(name, TensorData::new(integers, shape), scale),
+                    false => {
+                        let values = integers.into_iter().map(|it| f32::from(it) / scale);
+                        dict.insert(name, TensorData::new(values.collect::<Vec<f32>>(), [n]));
                     }
                 }
             }
             found => {
-                let name = (*name).to_owned();
+                let name = name.clone();
                 return Err(BinaryError::Type { name, found });
             }
-        };
-        Ok(to_tensor(name, values, [n_rows, n_columns]))
+        }
+        Ok(())
     }
 }
 

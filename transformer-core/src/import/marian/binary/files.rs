@@ -109,6 +109,14 @@ impl Files {
         })
     }
 
+    /// Returns the content of a file that is read once.
+    pub(super) fn take(&self, name: &str) -> Result<Cow<'_, [u8]>, MarianError> {
+        match self.folder.take(name) {
+            Some(file) => Ok(Cow::Owned(file.content)),
+            None => self.read(name, u64::MAX),
+        }
+    }
+
     /// Returns the names of the files.
     pub(super) fn names(&self) -> Vec<String> {
         let all = [

@@ -5,9 +5,10 @@ use std::path::PathBuf;
 
 use burn::tensor::TensorData;
 
+use super::container::take_container;
 use super::files::Files;
 use super::settings::{SearchSettings, Settings};
-use super::{BinaryError, read_container, read_npz, vocabulary};
+use super::{BinaryError, read_npz, vocabulary};
 use crate::Shortlist;
 use crate::config::{TransformerConfig, Tying};
 use crate::directory::{ModelFiles, StoredTensors, Tokenizers};
@@ -33,13 +34,12 @@ pub(in super::super) fn read<M>(
     let files = Files::find(files)?;
     let weights = files.path(&files.model);
     let refused = refused(weights.clone());
-    let file = files.read(&files.model, u64::MAX)?;
+    let file = files.take(&files.model)?;
     let (mut dict, settings) = match files.model.ends_with(".npz") {
         true => read_npz(&file),
-        false => read_container(&file),
+        false => take_container(file),
     }
     .map_err(&refused)?;
-    drop(file);
     let settings = Settings::parse(&settings).map_err(&refused)?;
     let tokenizers = tokenizers(&files, &settings)?;
     let (src, tgt) = (rows(tokenizers.src()), rows(tokenizers.tgt()));
@@ -193,21 +193,33 @@ pub(crate) fn reorder(
     n_rows: usize,
     fill: f32,
 ) {
+    let divisor = dict.divided(name).map(|(_, divisor)| divisor);
     let Some(tensor) = dict.remove(name) else {
         return;
     };
     let mut shape: Vec<usize> = tensor.shape().iter().copied().collect();
     if shape.first() != Some(&n_rows) {
-        dict.insert(name, tensor);
+        match divisor {
+            Some(divisor) => dict.insert_divided(name, tensor, divisor),
+            None => drop(dict.insert(name, tensor)),
+        }
         return;
     }
     let width = shape[1..].iter().product();
-    let values: Vec<f32> = tensor.iter::<f32>().collect();
     shape[0] = rows.len();
-    dict.insert(
-        name,
-        TensorData::new(ordered(&values, rows, width, fill), shape),
-    );
+    match divisor {
+        // Integers are those of vocabularies, which are filled with zeros.
+        Some(divisor) => {
+            let integers = tensor.as_slice::<i8>().unwrap_or_default();
+            let integers = TensorData::new(ordered(integers, rows, width, 0), shape);
+            dict.insert_divided(name, integers, divisor);
+        }
+        None => {
+            let values: Vec<f32> = tensor.iter::<f32>().collect();
+            let values = ordered(&values, rows, width, fill);
+            dict.insert(name, TensorData::new(values, shape));
+        }
+    }
 }
 
 fn misfit(error: ImportError) -> BinaryError {
