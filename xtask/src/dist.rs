@@ -1,4 +1,5 @@
-//! `cargo xtask dist`: the programs as files to install, for Linux: an archive, a Debian package, a container image.
+//! `cargo xtask dist`: files to install. For Linux: an archive, a Debian package, a container image, a Python package; for
+//! browsers an npm package.
 
 use std::env::consts::ARCH;
 use std::fs;
@@ -9,7 +10,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::json;
 
 use crate::process::{call, cargo, empty, output, program_with, target_folder};
-use crate::wheel::train;
+use crate::wheel::{environment, train};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 const NAME: &str = "transformer-burn";
@@ -27,7 +28,7 @@ const USER: &str = "65532:65532";
 /// The flags of the command.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Flags {
-    /// Also installs each file in an empty folder, and uses it there: trains a model, and translates with it.
+    /// Also installs each file in an empty folder, and uses it there: trains a model, and translates with all of them.
     #[arg(long)]
     test: bool,
     /// Profile of cargo: `dev` builds faster what was built before.
@@ -40,6 +41,21 @@ pub(crate) struct Flags {
     #[arg(long)]
     web: bool,
 }
+
+/// Translates with the npm package: its arguments are the folder of a model and a text.
+const TRANSLATE: &str = r#"
+import { readFileSync, readdirSync } from "node:fs";
+import { Translator } from "transformer-web";
+const [folder, text] = process.argv.slice(2);
+const files = readdirSync(folder).map((name) => [name, new Uint8Array(readFileSync(`${folder}/${name}`))]);
+const translator = await Translator.load(Object.fromEntries(files));
+console.log((await translator.translate(text)).text);
+translator.free();
+"#;
+
+const SOURCE: &str = "one million and seven";
+
+const GLIBC_NAME: &str = "GLIBC.txt";
 
 /// The notice of the library that is linked statically.
 const GLIBC: &str = "\
@@ -85,6 +101,10 @@ pub(crate) fn run(root: &Path, flags: &Flags) -> Result<()> {
         let mut pack = program_with("npm", "pack --silent --pack-destination");
         output(pack.arg(&folder).current_dir(target.join("web/pkg")))?;
     }
+    for text in &TEXTS[1..] {
+        fs::copy(root.join(text), folder.join(text))?;
+    }
+    fs::write(folder.join(GLIBC_NAME), GLIBC)?;
     let sums = output(
         Command::new("sh")
             .args(["-c", "sha256sum -- *"])
@@ -98,10 +118,10 @@ pub(crate) fn run(root: &Path, flags: &Flags) -> Result<()> {
         let size = folder.join(name).metadata()?.len() as f64 / 1e6;
         println!("{}: {size:.1} MB", folder.join(name).display());
     }
-    if flags.test {
-        test(&folder, work)?;
+    match flags.test {
+        true => test(root, &folder, work),
+        false => Ok(()),
     }
-    Ok(())
 }
 
 /// Builds the programs without shared libraries, and returns their folder.
@@ -150,7 +170,7 @@ fn install(root: &Path, programs: &Path, folder: &Path) -> Result<()> {
     for text in TEXTS {
         fs::copy(root.join(text), documents.join(text))?;
     }
-    fs::write(documents.join("GLIBC.txt"), GLIBC)?;
+    fs::write(documents.join(GLIBC_NAME), GLIBC)?;
     Ok(())
 }
 
@@ -246,9 +266,10 @@ fn image(root: &Path, programs: &Path, work: &Path, folder: &Path) -> Result<()>
     pack(&image, ".", &archive, &["-z"])
 }
 
-/// Unpacks each file in an empty folder, and uses the programs in it without the environment: the archive's train a
+/// Installs each file in an empty folder, and uses it there without the environment: the archive's programs train a
 /// model, and all translate with it.
-fn test(folder: &Path, work: &Path) -> Result<()> {
+fn test(root: &Path, folder: &Path, work: &Path) -> Result<()> {
+    call(program_with("sha256sum", "--check --quiet SHA256SUMS").current_dir(folder))?;
     let architecture = architecture();
     let at = |name: &str| work.join("test").join(name);
     for name in ["archive", "debian", "image", "root"] {
@@ -290,8 +311,67 @@ fn test(folder: &Path, work: &Path) -> Result<()> {
     } else {
         println!("skipped: the image's program; chroot needs root");
     }
+    if let Some(wheel) = with_extension(folder, "whl")? {
+        let found = translate_in_python(root, &wheel, &at("wheel"), &model)?;
+        ensure!(found == expected, "the wheel translates otherwise: {found}");
+    }
+    if let Some(archive) = with_extension(folder, "tgz")? {
+        let found = translate_in_node(&archive, &at("npm"), &model.join("model"))?;
+        ensure!(
+            found == expected,
+            "the npm package translates otherwise: {found}"
+        );
+    }
     println!("the packages translate: {}", expected.trim());
     Ok(())
+}
+
+/// Returns the first file in a folder whose name has this extension.
+fn with_extension(folder: &Path, extension: &str) -> Result<Option<PathBuf>> {
+    let mut files = fs::read_dir(folder)?.map(|it| it.map(|it| it.path()));
+    let is_it = |path: &PathBuf| path.extension().is_some_and(|it| it == extension);
+    Ok(files
+        .find_map(|it| it.map(|it| is_it(&it).then_some(it)).transpose())
+        .transpose()?)
+}
+
+/// Installs a wheel in an empty environment, and translates there with the program in Python of README.
+fn translate_in_python(root: &Path, wheel: &Path, folder: &Path, model: &Path) -> Result<String> {
+    let python = environment(folder, &[&wheel.to_string_lossy()])?.join("bin/python");
+    let readme = fs::read_to_string(root.join("README.md"))?;
+    let program = readme.split("```python\n").nth(1);
+    let program = program.and_then(|it| it.split("```").next());
+    let mut program = program
+        .context("README.md has no program in Python")?
+        .to_owned();
+    for (gap, part) in [
+        (r#""runs/en-de""#, format!("{model:?}")),
+        (
+            r#"["A dog is running.", "Good morning."], beam_size=4"#,
+            format!("[{SOURCE:?}]"),
+        ),
+        ("translation.score, ", String::new()),
+    ] {
+        ensure!(
+            program.contains(gap),
+            "README.md's program in Python has no `{gap}`"
+        );
+        program = program.replace(gap, &part);
+    }
+    output(program_with(python, "-c").arg(program).env_clear())
+}
+
+/// Installs an npm package in an empty folder, and translates there.
+fn translate_in_node(archive: &Path, folder: &Path, model: &Path) -> Result<String> {
+    empty(folder)?;
+    fs::write(folder.join("translate.mjs"), TRANSLATE)?;
+    let mut install = program_with(
+        "npm",
+        "install --silent --no-audit --no-fund --offline --prefix",
+    );
+    output(install.arg(folder).arg(archive).current_dir(folder))?;
+    let mut node = program_with("node", "translate.mjs");
+    output(node.arg(model).arg(SOURCE).current_dir(folder))
 }
 
 fn unpack(archive: &Path, folder: &Path, flag: &str) -> Result<()> {
@@ -304,6 +384,6 @@ fn translate(program: &mut Command, model: &Path) -> Result<String> {
     program
         .env_clear()
         .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
-    let program = program.args(["translate", "one million and seven", "--model"]);
+    let program = program.args(["translate", SOURCE, "--model"]);
     output(program.arg(model))
 }

@@ -17,10 +17,11 @@ pub(crate) type Environment = Vec<(&'static str, OsString)>;
 /// The interval at which the end of a program is polled.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Returns a call, in a folder, of the cargo that called this program, or else of the one that built it. The arguments
+/// Returns a call, in a folder, of the cargo that called this program, or else of the one on the `PATH`. The arguments
 /// are words between spaces.
 pub(crate) fn cargo(folder: &Path, arguments: &str) -> Command {
-    let program = env::var_os("CARGO").unwrap_or_else(|| env!("CARGO").into());
+    // Without rustup's `cargo`, which sets RUSTUP_TOOLCHAIN, its `rustc` obeys the toolchain files of dependencies.
+    let program = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut cargo = program_with(program, arguments);
     cargo.current_dir(folder);
     cargo

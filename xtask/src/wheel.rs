@@ -108,7 +108,7 @@ pub(crate) fn train(mut program: Command, folder: &Path) -> Result<PathBuf> {
 }
 
 /// Makes a virtual environment with packages of PyPI, unless it is there, and returns its folder.
-fn environment(folder: &Path, packages: &[&str]) -> Result<PathBuf> {
+pub(crate) fn environment(folder: &Path, packages: &[&str]) -> Result<PathBuf> {
     if !folder.join("bin/pip").exists() {
         call(program_with("python3", "-m venv").arg(folder))
             .context("python3 with the module venv is needed")?;
