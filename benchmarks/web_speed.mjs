@@ -1,87 +1,150 @@
 #!/usr/bin/env node
-// Compares the npm package with Bergamot's on one of Mozilla's models, in Node, in turns.
+// Compares the npm package with Bergamot's on one of Mozilla's models, in Node and in Chromium, in turns.
 //
 //   cargo xtask web
 //   npm install --prefix peers @browsermt/bergamot-translator
+//   echo '{"type":"commonjs"}' > peers/node_modules/@browsermt/bergamot-translator/worker/package.json  # for Node
 //   node benchmarks/web_speed.mjs target/web/pkg peers enpt-1693087644 en.txt [ROUNDS]
 //
 // The model is a folder of Firefox's files with `model.*.bin`, `vocab.*.spm` and `lex.*.bin`. Both translate greedily with the
 // shortlist, in one worker: each line in its own call, and all lines in one call (Bergamot, which splits text into sentences
 // itself, gets them as one text of lines). Ours opens the files as they are, and as a model directory in int8, if the folder
-// `MODEL-int8` beside the model has one. Prints for each the medians of words a second and of milliseconds from nothing to the
-// first translation, and the size of the download with brotli. Needs a quiet machine.
+// `MODEL-int8` beside the model has one. Prints the size of the download with brotli, and for each the medians of words a
+// second, of words per second of CPU time (of Node, or of the browser's processes for pages), and of milliseconds from nothing
+// to the first translation with the files in memory. But for CPU times, it needs a quiet machine.
 
-import { readFileSync, readdirSync, existsSync } from "node:fs";
+import { existsSync, readFileSync, readdirSync } from "node:fs";
+import { createServer } from "node:http";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { brotliCompressSync } from "node:zlib";
+
+import { Page, program } from "../transformer-infer/web/tests/browser.js";
 
 const [ours, peers, model, text, rounds = "3"] = process.argv.slice(2);
 if (!text) throw new Error("usage: web_speed.mjs PACKAGE PEERS MODEL TEXT [ROUNDS]");
 const lines = readFileSync(text, "utf8").split("\n").filter(Boolean);
 const words = lines.join(" ").split(/\s+/).length;
-const filesOf = (folder) =>
-  Object.fromEntries(
-    readdirSync(folder).map((name) => [name, new Uint8Array(readFileSync(join(folder, name)))]),
-  );
+const bergamot = join(peers, "node_modules/@browsermt/bergamot-translator");
+const folders = { ours, bergamot, model, int8: `${model}-int8` };
 
-async function openOurs(folder) {
-  const { Translator } = await import(pathToFileURL(resolve(ours, "index.js")));
-  const translator = await Translator.load(filesOf(folder), { precision: "int8" });
-  const options = { beam: 1, split: "lines" };
+/** Returns what is measured, in Node or in a page; `modules` are addresses of both packages, `folders` those of a model's files. */
+function prepare({ modules, folders, lines }) {
+  const read = async (url) => new Uint8Array(await (await fetch(url)).arrayBuffer());
+  const filesOf = async (folder) =>
+    Object.fromEntries(await Promise.all(Object.entries(folder).map(async ([name, url]) => [name, await read(url)])));
+
+  async function openOurs(files) {
+    const { Translator } = await import(modules.ours);
+    const translator = await Translator.load(files, { precision: "int8" });
+    const options = { beam: 1, split: "lines" };
+    return {
+      translate: async (text) => (await translator.translate(text, options)).text,
+      free: () => translator.free(),
+    };
+  }
+
+  async function openBergamot(files) {
+    const { BatchTranslator, TranslatorBacking } = await import(modules.bergamot);
+    const find = (pattern) => files[Object.keys(files).find((name) => pattern.test(name))].buffer;
+    class Backing extends TranslatorBacking {
+      async loadModelRegistery() {
+        return [{ from: "en", to: "pt" }];
+      }
+      async loadTranslationModel() {
+        return {
+          model: find(/^model\..*\.bin$/),
+          shortlist: find(/^lex\..*\.bin$/),
+          vocabs: [find(/^vocab\..*\.spm$/)],
+          config: { "beam-size": 1 },
+        };
+      }
+    }
+    const translator = new BatchTranslator({ workers: 1, batchSize: 1 }, new Backing({ pivotLanguage: null }));
+    return {
+      translate: async (text) =>
+        (await translator.translate({ from: "en", to: "pt", text, html: false })).target.text,
+      free: () => translator.delete(),
+    };
+  }
+
+  let files, translator;
+  const milliseconds = async (call) => {
+    const start = performance.now();
+    await call();
+    return performance.now() - start;
+  };
   return {
-    translate: async (text) => (await translator.translate(text, options)).text,
+    async fetch(folder) {
+      files = await filesOf(folders[folder]);
+    },
+    open: (program) =>
+      milliseconds(async () => {
+        translator = await { openOurs, openBergamot }[program](files);
+        await translator.translate(lines[0]);
+      }),
+    async warm() {
+      for (const line of lines.slice(0, 100)) await translator.translate(line);
+    },
+    lineByLine: () =>
+      milliseconds(async () => {
+        for (const line of lines) await translator.translate(line);
+      }),
+    allAtOnce: () =>
+      milliseconds(async () => {
+        const all = await translator.translate(lines.join("\n"));
+        if (all.split("\n").filter(Boolean).length !== lines.length) throw new Error("lines were lost");
+      }),
     free: () => translator.free(),
   };
 }
 
-async function openBergamot() {
-  const package_ = resolve(peers, "node_modules/@browsermt/bergamot-translator/translator.js");
-  const { BatchTranslator, TranslatorBacking } = await import(pathToFileURL(package_));
-  const files = filesOf(model);
-  const find = (pattern) => files[Object.keys(files).find((name) => pattern.test(name))].buffer;
-  class Backing extends TranslatorBacking {
-    async loadModelRegistery() {
-      return [{ from: "en", to: "pt" }];
-    }
-    async loadTranslationModel() {
-      return {
-        model: find(/^model\..*\.bin$/),
-        shortlist: find(/^lex\..*\.bin$/),
-        vocabs: [find(/^vocab\..*\.spm$/)],
-        config: { "beam-size": 1 },
-      };
+const TYPES = { css: "text/css", html: "text/html", js: "text/javascript", wasm: "application/wasm" };
+const server = createServer((request, response) => {
+  const [, folder, name] = /^\/(\w+)\/(.*)$/.exec(new URL(request.url, "http://localhost").pathname) ?? [];
+  if (folder === "page") return response.writeHead(200, { "content-type": "text/html" }).end("<title>Speed</title>");
+  const type = TYPES[name?.split(".").pop()] ?? "application/octet-stream";
+  try {
+    const content = readFileSync(join(folders[folder], name));
+    response.writeHead(200, { "content-type": type }).end(content);
+  } catch {
+    response.writeHead(404).end();
+  }
+});
+await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+const address = `http://127.0.0.1:${server.address().port}`;
+const urls = (name) =>
+  existsSync(folders[name]) && Object.fromEntries(readdirSync(folders[name]).map((file) => [file, `${address}/${name}/${file}`]));
+
+const PROGRAMS = [
+  ["Bergamot", "openBergamot", "model"],
+  ["this package, Mozilla's files", "openOurs", "model"],
+  ["this package, int8 directory", "openOurs", "int8"],
+];
+
+/** Measures all programs in turns, and prints medians; `call` calls what was prepared, `cpu` returns CPU time in seconds. */
+async function compare(where, call, cpu) {
+  const programs = PROGRAMS.filter(([, , folder]) => existsSync(folders[folder]));
+  const results = programs.map(() => []);
+  for (let round = 0; round < Number(rounds); round++) {
+    for (const [index, [, open, folder]] of programs.entries()) {
+      await call("fetch", folder);
+      const first = await call("open", open);
+      await call("warm");
+      const single = await call("lineByLine");
+      const before = await cpu();
+      const batch = await call("allAtOnce");
+      const used = (await cpu()) - before;
+      await call("free");
+      results[index].push([(words / single) * 1000, (words / batch) * 1000, words / used, first]);
     }
   }
-  const translator = new BatchTranslator({ workers: 1, batchSize: 1 }, new Backing({ pivotLanguage: null }));
-  return {
-    translate: async (text) =>
-      (await translator.translate({ from: "en", to: "pt", text, html: false })).target.text,
-    free: () => translator.delete(),
-  };
-}
-
-const programs = { Bergamot: openBergamot, "this package, Mozilla's files": () => openOurs(model) };
-if (existsSync(`${model}-int8`)) programs["this package, int8 directory"] = () => openOurs(`${model}-int8`);
-
-const median = (values) => values.sort((a, b) => a - b)[values.length >> 1];
-const results = Object.fromEntries(Object.keys(programs).map((name) => [name, []]));
-for (let round = 0; round < Number(rounds); round++) {
-  for (const [name, open] of Object.entries(programs)) {
-    const start = performance.now();
-    const translator = await open();
-    await translator.translate(lines[0]);
-    const first = performance.now() - start;
-    for (const line of lines.slice(0, 20)) await translator.translate(line);
-    let from = performance.now();
-    for (const line of lines) await translator.translate(line);
-    const single = (words / (performance.now() - from)) * 1000;
-    from = performance.now();
-    const all = await translator.translate(lines.join("\n"));
-    const batch = (words / (performance.now() - from)) * 1000;
-    if (all.split("\n").filter(Boolean).length !== lines.length) throw new Error(`${name} lost lines`);
-    results[name].push({ first, single, batch });
-    translator.free();
+  const median = (values) => values.sort((a, b) => a - b)[values.length >> 1];
+  console.log(`\n| ${where} | words/s, line by line | words/s, all lines at once | the same, words per second of CPU time | ms to the first translation |`);
+  console.log("|---|--:|--:|--:|--:|");
+  for (const [index, [name]] of programs.entries()) {
+    const columns = results[index][0].map((_, column) => Math.round(median(results[index].map((row) => row[column]))));
+    console.log(`| ${name} | ${columns.join(" | ")} |`);
   }
 }
 
@@ -89,10 +152,25 @@ const brotli = (folder, pattern) =>
   readdirSync(folder)
     .filter((name) => pattern.test(name))
     .reduce((sum, name) => sum + brotliCompressSync(readFileSync(join(folder, name))).length, 0);
-const worker = join(peers, "node_modules/@browsermt/bergamot-translator/worker");
-console.log(`download with brotli: ${(brotli(ours, /\.(wasm|js)$/) / 1e6).toFixed(2)} MB, Bergamot ${(brotli(worker, /\.(wasm|js)$/) / 1e6).toFixed(2)} MB`);
-console.log("| | words/s, line by line | words/s, all lines at once | ms to the first translation |\n|---|--:|--:|--:|");
-for (const [name, rows] of Object.entries(results)) {
-  const column = (key) => Math.round(median(rows.map((row) => row[key])));
-  console.log(`| ${name} | ${column("single")} | ${column("batch")} | ${column("first")} |`);
+const megabytes = (...args) => (brotli(...args) / 1e6).toFixed(2);
+console.log(`download with brotli: ${megabytes(ours, /^(index|files|engine|worker|transformer_web)\.js$|^transformer_web_bg\.wasm$/)} MB`);
+console.log(`Bergamot's: ${megabytes(join(bergamot, "worker"), /\.(wasm|js)$/)} MB`);
+
+const request = { folders: { model: urls("model"), int8: urls("int8") }, lines };
+const file = (folder, name) => String(pathToFileURL(resolve(folder, name)));
+const prepared = prepare({ ...request, modules: { ours: file(ours, "index.js"), bergamot: file(bergamot, "translator.js") } });
+const seconds = ({ user, system }) => (user + system) / 1e6;
+await compare("in Node", (name, ...args) => prepared[name](...args), () => seconds(process.cpuUsage()));
+if (program) {
+  const page = await Page.open(`${address}/page/`);
+  await page.until(`document.title === "Speed"`);
+  const modules = { ours: `${address}/ours/index.js`, bergamot: `${address}/bergamot/translator.js` };
+  await page.evaluate(`void (globalThis.prepared = (${prepare})(${JSON.stringify({ ...request, modules })}))`);
+  const module = await page.evaluate(`import("${address}/ours/engine.js").then((it) => it.moduleName())`);
+  const call = (name, ...args) => page.evaluate(`prepared.${name}(...${JSON.stringify(args)})`);
+  await compare(`in Chromium, ${module}`, call, () => page.cpuTime());
+  await page.close();
+} else {
+  console.log("skipped: there is no Chromium on the PATH");
 }
+server.close();

@@ -44,9 +44,9 @@ export class Page {
     this.#session = sessionId;
   }
 
-  #call(method, params) {
+  #call(method, params, sessionId = this.#session) {
     const id = this.#next++;
-    this.#browser.stdio[3].write(`${JSON.stringify({ id, method, params, sessionId: this.#session })}\0`);
+    this.#browser.stdio[3].write(`${JSON.stringify({ id, method, params, sessionId: sessionId ?? undefined })}\0`);
     return new Promise((resolve, reject) => this.#waiting.set(id, { resolve, reject }));
   }
 
@@ -56,6 +56,12 @@ export class Page {
     const { result, exceptionDetails } = await this.#call("Runtime.evaluate", call);
     if (exceptionDetails) throw new Error(exceptionDetails.exception?.description ?? exceptionDetails.text);
     return result.value;
+  }
+
+  /** Returns the CPU time of the browser's processes for pages, in seconds. */
+  async cpuTime() {
+    const { processInfo } = await this.#call("SystemInfo.getProcessInfo", {}, null);
+    return processInfo.filter(({ type }) => type === "renderer").reduce((sum, { cpuTime }) => sum + cpuTime, 0);
   }
 
   /** Waits until an expression in the page is true, and returns its value. */
