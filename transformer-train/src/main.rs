@@ -93,15 +93,7 @@ fn start(arguments: &Arguments, output: &Output, ranks: Ranks) -> Result<ExitCod
         return Ok(ExitCode::SUCCESS);
     }
     experiment.validate()?;
-    let directory = arguments.directory().map_or_else(
-        || {
-            let of_continued = arguments.continued().and_then(Path::file_name);
-            let name = of_continued.map(|name| name.to_string_lossy().into_owned());
-            let name = name.unwrap_or_else(|| run_name(&experiment));
-            free_directory(&name, &experiment)
-        },
-        Path::to_owned,
-    );
+    let directory = directory_of(arguments, &experiment);
     start_global_pool(arguments.n_own_threads() + BURNS_THREADS)?;
     let requested = env::var("BURN_DEVICE").ok();
     let (backend, device) = device::choose(requested.as_deref())?;
@@ -114,14 +106,13 @@ fn start(arguments: &Arguments, output: &Output, ranks: Ranks) -> Result<ExitCod
     let threads = arguments.threads(&device);
     let interrupt = stop_on_interrupt(ranks)?;
     if ranks.is_first() {
-        output.print_line(&format!("backend     {backend}, {}", names.join(", ")));
-        output.print_line(&format!("run         {}", directory.display()));
+        let mut lines = vec![format!("backend     {backend}, {}", names.join(", "))];
+        lines.push(format!("run         {}", directory.display()));
         if !ranks.is_alone() {
-            output.print_line(&format!("processes   {}", ranks.n_ranks()));
+            lines.push(format!("processes   {}", ranks.n_ranks()));
         }
-        for reason in reasons {
-            output.print_line(&reason);
-        }
+        lines.extend(reasons);
+        lines.iter().for_each(|line| output.print_line(line));
     }
     let environment = RunEnvironment {
         directory: directory.clone(),
@@ -152,6 +143,19 @@ fn start(arguments: &Arguments, output: &Output, ranks: Ranks) -> Result<ExitCod
         true => ExitCode::from(INTERRUPTED),
         false => ExitCode::SUCCESS,
     })
+}
+
+/// Returns the folder of the run: the given one, or a free one with the name of the text, or of the run to be continued.
+fn directory_of(arguments: &Arguments, experiment: &Experiment) -> PathBuf {
+    if let Some(directory) = arguments.directory() {
+        return directory.to_owned();
+    }
+    let continued = arguments.continued().and_then(Path::file_name);
+    let name = match continued {
+        Some(name) => name.to_string_lossy().into_owned(),
+        None => run_name(experiment),
+    };
+    free_directory(&name, experiment)
 }
 
 /// Returns the treatment of a run that is already in the folder.

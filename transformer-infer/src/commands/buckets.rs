@@ -61,7 +61,7 @@ impl ByLength {
 
     /// Returns a table for each metric.
     pub(super) fn tables(&self, metrics: &[Box<dyn Metric>]) -> Vec<BucketTable> {
-        let table = |(index, metric): (usize, &Box<dyn Metric>)| {
+        let tables = metrics.iter().enumerate().map(|(index, metric)| {
             let rows = self
                 .counts
                 .iter()
@@ -82,8 +82,8 @@ impl ByLength {
                 title: format!("{} by words of the reference", metric.name()),
                 rows: rows.collect(),
             }
-        };
-        metrics.iter().enumerate().map(table).collect()
+        });
+        tables.collect()
     }
 }
 

@@ -58,9 +58,7 @@ pub fn train(experiment: &Experiment, environment: &RunEnvironment) -> Result<Ou
     folder.write_dropped(&std::mem::take(&mut prepared.cleaning))?;
     let start = start_point(experiment, environment, &mut prepared, resumed)?;
     tell_start(&start, environment.ranks);
-    if let Some(store) = store {
-        store.remove_others();
-    }
+    store.iter().for_each(StoreLocation::remove_others);
 
     let mut publisher = Publisher::of_run(
         &folder.model,

@@ -24,6 +24,12 @@ const MAX_GLOSSARIES: usize = 1000;
 /// Maximum number of bytes of all files.
 const MAX_BYTES: u64 = 1 << 30;
 
+/// Maximum number of words and signs of the sources of a dictionary, each of which takes memory while it is used.
+const MAX_PIECES: usize = 1 << 19;
+
+/// The file that is locked while another is changed, by all servers that share the folder.
+const LOCK: &str = ".lock";
+
 /// Maximum number of characters of a name.
 const MAX_NAME_CHARS: usize = 1024;
 
@@ -115,7 +121,7 @@ impl Glossaries {
         account: Option<&str>,
         dictionaries: Vec<Dictionary>,
     ) -> Result<GlossaryInfo, ApiError> {
-        let _writing = lock(&self.writing);
+        let _writing = self.lock()?;
         if self.list(account)?.len() >= MAX_GLOSSARIES {
             return Err(ApiError::request(format!(
                 "there are {MAX_GLOSSARIES} glossaries already; delete one"
@@ -132,7 +138,7 @@ impl Glossaries {
         account: Option<&str>,
         change: impl FnOnce(&mut StoredGlossary) -> Result<(), ApiError>,
     ) -> Result<GlossaryInfo, ApiError> {
-        let _writing = lock(&self.writing);
+        let _writing = self.lock()?;
         let mut glossary = self.read(id, account)?;
         change(&mut glossary)?;
         glossary.name = checked_name(&glossary.name)?;
@@ -141,7 +147,7 @@ impl Glossaries {
 
     /// Deletes a glossary of an account.
     pub(crate) fn delete(&self, id: &str, account: Option<&str>) -> Result<(), ApiError> {
-        let _writing = lock(&self.writing);
+        let _writing = self.lock()?;
         self.open(id, account)?;
         fs::remove_file(self.path(id)?).map_err(failed)
     }
@@ -155,14 +161,14 @@ impl Glossaries {
     ) -> Result<Arc<Glossary>, ApiError> {
         let (info, mut file, version) = self.open(id, account)?;
         let is_it = |it: &InMemory| it.id == id && it.pair == *pair && it.version == version;
-        let known = lock(&self.in_memory).iter().find(|it| is_it(it)).cloned();
-        if let Some(known) = known {
-            return Ok(known.glossary);
+        // Held while the terms are prepared, so that requests at the same time share them.
+        let mut in_memory = lock(&self.in_memory);
+        if let Some(known) = in_memory.iter().find(|it| is_it(it)) {
+            return Ok(known.glossary.clone());
         }
         let stored = info.with_entries(&mut file).map_err(failed)?;
         let dictionary = stored.of_pair(pair).ok_or_else(no_dictionary)?;
         let glossary = Arc::new(found_in(dictionary)?);
-        let mut in_memory = lock(&self.in_memory);
         in_memory.retain(|it| it.id != id || it.pair != *pair);
         in_memory.push_back(InMemory {
             id: id.to_owned(),
@@ -171,7 +177,7 @@ impl Glossaries {
             glossary: glossary.clone(),
         });
         let n_bytes = |all: &VecDeque<InMemory>| all.iter().map(|it| it.version.1).sum::<u64>();
-        while n_bytes(&in_memory) > MAX_BYTES_IN_MEMORY {
+        while in_memory.len() > 1 && n_bytes(&in_memory) > MAX_BYTES_IN_MEMORY {
             in_memory.pop_front();
         }
         Ok(glossary)
@@ -215,6 +221,17 @@ impl Glossaries {
         }
     }
 
+    /// Keeps other requests and other servers from changing files until it is dropped. Not every file system has locks.
+    fn lock(&self) -> Result<(MutexGuard<'_, ()>, Option<File>), ApiError> {
+        let guard = lock(&self.writing);
+        let Some(folder) = &self.folder else {
+            return Ok((guard, None));
+        };
+        let file = File::create(folder.join(LOCK)).map_err(failed)?;
+        let is_locked = file.lock().is_ok();
+        Ok((guard, is_locked.then_some(file)))
+    }
+
     /// Returns the path of a glossary.
     fn path(&self, id: &str) -> Result<PathBuf, ApiError> {
         let is_dash = |index: usize| matches!(index, 8 | 13 | 18 | 23);
@@ -242,20 +259,21 @@ impl Glossaries {
             .iter()
             .try_for_each(|it| found_in(it).map(drop))?;
         let (path, content) = (self.path(id)?, glossary.written().map_err(failed)?);
-        let n_bytes = fs::read_dir(folder)
-            .map_err(failed)?
-            .try_fold(0, |n_bytes, entry| {
-                let metadata = entry.and_then(|entry| entry.metadata());
-                metadata.map(|metadata| n_bytes + metadata.len())
-            });
-        if n_bytes.map_err(failed)? + content.len() as u64 > MAX_BYTES {
+        let others = fs::read_dir(folder).map_err(failed)?.flatten();
+        let others = others.map(|entry| entry.path()).filter(|it| *it != path);
+        let sizes = others
+            .filter(|it| it.extension().is_some_and(|it| it == EXTENSION))
+            .filter_map(|it| it.metadata().ok());
+        let n_bytes: u64 = sizes.map(|metadata| metadata.len()).sum();
+        if n_bytes + content.len() as u64 > MAX_BYTES {
             return Err(ApiError::Storage);
         }
         let written = NamedTempFile::new_in(folder).and_then(|mut file| {
             file.write_all(&content)?;
             file.as_file().sync_all()?;
             file.persist(path)?;
-            Ok(())
+            // Systems that cannot open a folder make renames durable by themselves.
+            File::open(folder).map_or(Ok(()), |folder| folder.sync_all())
         });
         written.map_err(failed)?;
         Ok(glossary.info(id))
@@ -268,6 +286,13 @@ fn no_dictionary() -> ApiError {
 
 /// Returns the terms of a dictionary, ready to be found in texts.
 fn found_in(dictionary: &Dictionary) -> Result<Glossary, ApiError> {
+    let sources = dictionary.entries.iter().map(|(source, _)| source.as_str());
+    let n_signs = |source: &str| source.chars().filter(|c| !c.is_alphanumeric()).count();
+    // Between two words there is at least one other character.
+    if sources.map(|source| 1 + 2 * n_signs(source)).sum::<usize>() > MAX_PIECES {
+        let text = format!("has more than {MAX_PIECES} words and signs; make several of it");
+        return Err(invalid(format!("the dictionary {text}")));
+    }
     let entries = dictionary.entries.iter();
     let pairs = entries.map(|(source, target)| (source.as_str(), target.as_str()));
     let glossary = Glossary::from_pairs("the dictionary", pairs);

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::thread;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -34,6 +35,11 @@ fn stored(server: &TestServer, entries: &str) -> Value {
 
 fn id(glossary: &Value) -> &str {
     glossary["glossary_id"].as_str().expect("it has an id")
+}
+
+/// Returns a dictionary of a request.
+fn dictionary(source: &str, target: &str, entries: &str) -> Value {
+    json!({ "source_lang": source, "target_lang": target, "entries": entries, "entries_format": "tsv" })
 }
 
 fn message(reply: &Reply) -> String {
@@ -136,7 +142,6 @@ fn id_of_document(handle: &Value) -> &str {
 fn a_glossary_of_several_languages_is_changed_dictionary_by_dictionary() {
     let folder = folder();
     let server = server(folder.path());
-    let dictionary = |source: &str, target: &str, entries: &str| json!({ "source_lang": source, "target_lang": target, "entries": entries, "entries_format": "tsv" });
     let both = [
         dictionary("en", "de", "dog\thund"),
         dictionary("de", "en", "hund\tdog"),
@@ -203,11 +208,26 @@ fn of_several_glossaries_the_first_with_a_term_counts() {
 }
 
 #[test]
-fn servers_share_a_folder() {
+fn servers_that_share_a_folder_lose_no_change() {
     let folder = folder();
-    let created = stored(&server(folder.path()), "dog\thund\n");
-    let path = format!("/v2/glossaries/{}", id(&created));
-    assert_eq!(server(folder.path()).get(&path).ok(), created);
+    let servers = [server(folder.path()), server(folder.path())];
+    let created = stored(&servers[0], "dog\thund\n");
+    let path = format!("/v3/glossaries/{}", id(&created));
+    let v2 = format!("/v2/glossaries/{}", id(&created));
+    assert_eq!(servers[1].get(&v2).ok(), created);
+    thread::scope(|scope| {
+        for (server, name) in servers.iter().zip(["a", "b"]) {
+            let path = &path;
+            scope.spawn(move || {
+                for number in 0..10 {
+                    let entries = format!("{name}{number}\tx");
+                    let more = json!({ "dictionaries": [dictionary("en", "de", &entries)] });
+                    server.json("PATCH", path, &more).ok();
+                }
+            });
+        }
+    });
+    assert_eq!(servers[0].get(&v2).ok()["entry_count"], 21);
 }
 
 #[test]

@@ -61,10 +61,10 @@ struct Side {
 impl Judge {
     /// Learns the languages and the ratio of lengths from a sample, except for languages that are given.
     pub(super) fn new(sample: &[(String, String)], given: [Option<&LanguageCode>; 2]) -> Self {
-        let side = |lines: Vec<&str>, given: Option<&LanguageCode>| {
+        let side = |lines: &[&str], given: Option<&LanguageCode>| {
             let lang = match given {
                 Some(code) => known_lang(code),
-                None => usual_lang(&lines),
+                None => usual_lang(lines),
             };
             let code = given.cloned().or_else(|| lang.and_then(code_of));
             Side {
@@ -72,15 +72,18 @@ impl Judge {
                 lang,
             }
         };
-        let n_chars = |side: fn(&(String, String)) -> &str| {
-            let chars = sample.iter().map(|pair| side(pair).chars().count());
+        let (sources, targets): (Vec<&str>, Vec<&str>) = sample
+            .iter()
+            .map(|(src, tgt)| (src.as_str(), tgt.as_str()))
+            .unzip();
+        let n_chars = |lines: &[&str]| {
+            let chars = lines.iter().map(|line| line.chars().count());
             chars.sum::<usize>().max(1) as f64
         };
-        let sides: [fn(&(String, String)) -> &str; 2] = [|pair| &pair.0, |pair| &pair.1];
         Self {
-            src: side(sample.iter().map(sides[0]).collect(), given[0]),
-            tgt: side(sample.iter().map(sides[1]).collect(), given[1]),
-            ratio: n_chars(sides[1]) / n_chars(sides[0]),
+            src: side(&sources, given[0]),
+            tgt: side(&targets, given[1]),
+            ratio: n_chars(&targets) / n_chars(&sources),
         }
     }
 

@@ -115,10 +115,9 @@ pub(super) fn pair(
 ) -> Result<Pair, ApiError> {
     let source = source.ok_or_else(|| unsupported("source_lang"))?;
     let target = target.ok_or_else(|| unsupported("target_lang"))?;
-    let pair = Pair::new(source, target).filter(|pair| {
-        let models = shared.models();
-        models.is_ok_and(|models| pairs_of(&pairs(&models)).any(|it| it == *pair))
-    });
+    let models = shared.models()?;
+    let pair =
+        Pair::new(source, target).filter(|pair| pairs_of(&pairs(&models)).any(|it| it == *pair));
     let text = "Unsupported glossary source and target language pair";
     pair.ok_or_else(|| ApiError::request(text))
 }

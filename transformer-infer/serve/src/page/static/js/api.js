@@ -14,6 +14,7 @@ export class ApiError extends Error {
 
 /** Milliseconds between questions about a file. */
 const POLL = 500;
+const MAX_POLL = 5000;
 
 let apiKey = "";
 
@@ -86,12 +87,17 @@ export async function translateFile(file, pair, signal, onProgress) {
   if (pair.source) form.append("source_lang", pair.source);
   form.append("target_lang", pair.target ?? "");
   const { document_id: id, document_key } = await (await send("v2/document", { method: "POST", body: form, signal })).json();
-  for (;;) {
-    const { status, seconds_remaining: seconds, error_message: message } = await (await post(`v2/document/${id}`, { document_key }, signal)).json();
+  for (let pause = POLL; ; pause = Math.min(1.5 * pause, MAX_POLL)) {
+    const reply = await post(`v2/document/${id}`, { document_key }, signal).catch((error) => {
+      // The server goes on meanwhile.
+      if (["busy", "loading", "network"].includes(error.kind)) return null;
+      throw error;
+    });
+    const { status, seconds_remaining: seconds, error_message: message } = reply ? await reply.json() : {};
     if (status === "error") throw new ApiError(sentenceOf(message), "refused");
     if (status === "done") break;
-    onProgress(seconds ?? 0);
-    await new Promise((resolve) => { setTimeout(resolve, POLL); });
+    if (reply) onProgress(seconds ?? 0);
+    await new Promise((resolve) => { setTimeout(resolve, pause); });
   }
   return URL.createObjectURL(await (await post(`v2/document/${id}/result`, { document_key }, signal)).blob());
 }

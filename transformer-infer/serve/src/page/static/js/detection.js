@@ -39,7 +39,8 @@ export class Detection {
       const found = await detect(text, request.signal);
       if (!request.signal.aborted) this.#onFound(found?.language ?? null, found?.confidence ?? 0);
     } catch {
-      // The translation of the same text says what is wrong.
+      // The translation of the same text says what is wrong; the next change asks again.
+      if (!request.signal.aborted) this.#last = "";
     }
   }
 }

@@ -107,11 +107,12 @@ function unmark() {
 
 function takeText(text) {
   translation.setText(text);
-  detection.setText(text);
+  if (settings.isAutomatic || languages?.isDetecting) detection.setText(text);
 }
 
 /** Takes over the detected language of the text, or null, with the confidence in percent. */
 function takeDetected(code, confidence) {
+  if (!languages) return;
   languages.detected = code;
   const name = code && confidence >= SURE ? languages.other(code) : null;
   byId("suggestion").hidden = name === null;
@@ -267,7 +268,7 @@ async function start() {
   const limit = server.charLimit > 0 ? server.charLimit : null;
   source.limit = limit;
   translation.limit = limit;
-  if (server.filesTranslation) new Files(() => languages.pair, server.supportedFilesFormat ?? []);
+  if (server.filesTranslation) new Files(() => (languages.isDetecting ? { target: languages.target } : languages.pair), server.supportedFilesFormat ?? []);
   document.documentElement.dataset.ready = "";
   takeAddress();
   takeText(source.text); // browsers restore it when a page is loaded again
