@@ -216,6 +216,15 @@ impl<'a> Parts<'a> {
     }
 }
 
+/// Returns the code of three letters (ISO 639-3) of a language without a region, if it is in [`ISO_639_3`].
+pub fn three_letter_code(language: &str) -> Option<&'static str> {
+    let base = base_language(language);
+    let mut codes = ISO_639_3.iter();
+    codes
+        .find(|(short, _)| *short == base)
+        .map(|(_, long)| *long)
+}
+
 /// Returns the usual code of a language, for codes of two or three small letters.
 pub fn base_language(code: &str) -> &str {
     let usual = ALIASES.iter().find(|(alias, _)| *alias == code);

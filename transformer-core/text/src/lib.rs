@@ -79,6 +79,6 @@ pub use tokenizer::Tokenizer;
 #[doc(hidden)]
 pub use user_symbols::added_token;
 #[doc(hidden)]
-pub use writing::is_without_spaces;
+pub use writing::{is_dense, is_without_spaces};
 #[doc(hidden)]
 pub use xml::escape_xml;

@@ -1,5 +1,10 @@
 //! Writing systems.
 
+/// Returns whether a character says as much as several letters: Han, kana, Hangul.
+pub fn is_dense(c: char) -> bool {
+    matches!(u32::from(c), 0x2e80..=0xa4cf | 0xac00..=0xd7a3 | 0xf900..=0xfaff | 0x20000..)
+}
+
 /// Returns whether a character is of a writing system that does not separate words by spaces: Thai, Lao, Burmese,
 /// Khmer; Han, Hiragana, Katakana, their marks and punctuation, and punctuation of full width.
 pub fn is_without_spaces(c: char) -> bool {

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::LazyLock;
 
 use regex::Regex;
-use transformer_text::LanguageCode;
+use transformer_text::{LanguageCode, is_dense};
 
 use crate::Protection;
 use crate::kept::{lacks_copied, lacks_digits, lacks_small_digits, positions};
@@ -283,10 +283,7 @@ fn repetitions(text: &str, ordinary: fn(usize) -> usize) -> usize {
 
 fn has_odd_length(pair: &Pair<'_>) -> bool {
     // Scripts without letters for sounds write about 2.5 times as much with a character.
-    let weight = |c: char| match u32::from(c) {
-        0x2e80..=0xa4cf | 0xac00..=0xd7a3 | 0xf900..=0xfaff | 0x20000.. => 5,
-        _ => 2,
-    };
+    let weight = |c: char| if is_dense(c) { 5 } else { 2 };
     let length = |text: &str| text.chars().map(weight).sum::<usize>();
     let (src, tgt) = (length(pair.source), length(pair.translation));
     tgt > 4 * src + 60 || src > 5 * tgt + 60

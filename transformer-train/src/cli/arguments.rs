@@ -62,7 +62,7 @@ pub(crate) struct Arguments {
     /// File of lines to validate on, each with a source, a tab and a target, instead of two files
     #[arg(long, value_name = "FILE", conflicts_with = "valid_src")]
     valid_tsv: Option<PathBuf>,
-    /// Leave out training pairs whose sides do not translate each other, and repeated ones; false keeps them [default:
+    /// Leave out training pairs that do not translate each other, and repeated ones; false keeps them [default:
     /// true, unless --config is given]
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     clean: Option<bool>,
@@ -160,22 +160,8 @@ impl Arguments {
     pub(crate) fn experiment(&self, ranks: Ranks) -> Result<(Experiment, Vec<String>), Failure> {
         let mut settings = self.user_settings(ranks)?;
         if let Some(run) = self.continued_run() {
-            let continued = run.settings()?;
-            for (section, keys) in continued.arguments {
-                match settings
-                    .arguments
-                    .get_mut(&section)
-                    .and_then(Value::as_table_mut)
-                {
-                    Some(given) => given.extend(keys.as_table().cloned().unwrap_or_default()),
-                    None => _ = settings.arguments.insert(section, keys),
-                }
-            }
-            settings.recommended = continued.recommended;
-            let reasons = continued
-                .reasons
-                .iter()
-                .map(|it| format!("continued   {it}"));
+            let reasons = run.settings()?.add_to(&mut settings).into_iter();
+            let reasons = reasons.map(|it| format!("continued   {it}"));
             return Ok((settings.experiment()?, reasons.collect()));
         }
         let experiment = match self.print_config {

@@ -4,7 +4,10 @@ use std::path::PathBuf;
 
 use toml::{Table, Value};
 
-use crate::config::{ConfigError, CorpusSettings, DataSettings, Experiment, ScheduleKind};
+use crate::config::read::{put, replace};
+use crate::config::{
+    ConfigError, CorpusSettings, DataSettings, Experiment, ScheduleKind, UserSettings,
+};
 use crate::optim::Schedule;
 
 /// The learning rate, as a share of the run's peak.
@@ -33,6 +36,15 @@ pub struct ContinuedSettings {
     pub recommended: Table,
     /// A line for each choice.
     pub reasons: Vec<String>,
+}
+
+impl ContinuedSettings {
+    /// Adds these settings to those of the user, and returns the lines about the choices.
+    pub fn add_to(self, settings: &mut UserSettings) -> Vec<String> {
+        replace(&mut settings.arguments, self.arguments);
+        settings.recommended = self.recommended;
+        self.reasons
+    }
 }
 
 impl ContinuedRun {
@@ -82,17 +94,12 @@ impl ContinuedRun {
         let corpora: Result<Vec<Value>, _> = corpora.into_iter().map(Value::try_from).collect();
         let model = Value::try_from(&self.run).map_err(ConfigError::Write)?;
         let mut arguments = Table::new();
-        put(
-            &mut arguments,
-            "data",
-            "sampling_temperature",
-            SHARES.into(),
-        );
+        put(&mut arguments, "data", "sampling_temperature", SHARES);
         put(
             &mut arguments,
             "data",
             "corpora",
-            corpora.map_err(ConfigError::Write)?.into(),
+            corpora.map_err(ConfigError::Write)?,
         );
         put(&mut arguments, "finetune", "model", model);
         Ok(ContinuedSettings {
@@ -121,12 +128,7 @@ fn recipe(old: &Experiment, rate: f64) -> Result<Table, ConfigError> {
     }
     let preset = Value::try_from(old.model.preset).map_err(ConfigError::Write)?;
     put(&mut settings, "model", "preset", preset);
-    put(
-        &mut settings,
-        "tokenizer",
-        "dropout",
-        old.tokenizer.dropout.into(),
-    );
+    put(&mut settings, "tokenizer", "dropout", old.tokenizer.dropout);
     let training: [(&str, Value); 7] = [
         ("schedule", "constant".into()),
         ("peak_learning_rate", rate.into()),
@@ -175,21 +177,11 @@ fn rate_after(run: &Experiment) -> Result<f64, ConfigError> {
     Ok(SHARE_OF_PEAK * schedule.learning_rate(training.warmup_steps))
 }
 
-fn put(settings: &mut Table, section: &str, key: &str, value: Value) {
-    let section = settings
-        .entry(section)
-        .or_insert_with(|| Table::new().into());
-    if let Some(section) = section.as_table_mut() {
-        section.insert(key.to_owned(), value);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::config::UserSettings;
     use crate::tasks::Task;
     use transformer_core::Preset;
 
@@ -215,14 +207,12 @@ mod tests {
             new,
             replay: 0.25,
         };
-        let continued = continued.settings()?;
-        UserSettings {
-            recommended: continued.recommended,
-            arguments: continued.arguments,
+        let mut user = UserSettings {
             settings: settings.iter().map(|&it| it.to_owned()).collect(),
             ..UserSettings::default()
-        }
-        .experiment()
+        };
+        continued.settings()?.add_to(&mut user);
+        user.experiment()
     }
 
     fn old_run() -> Experiment {

@@ -65,7 +65,7 @@ pub struct DataSettings {
     pub duplicates: Duplicates,
     /// Treatment of a training pair with equal source and target: `keep` or `drop`. Default: `keep`.
     pub copies: Copies,
-    /// Leaves out training pairs whose sides do not translate each other: with another language or script, sides of too
+    /// Leaves out training pairs that do not translate each other: with another language or script, sides of too
     /// different lengths, placeholders on one side only, numbers that contradict each other, damaged characters, a
     /// repetition, and equal sides of three words or more; and pairs that occurred before. `dropped.tsv` in the run's folder lists them with the
     /// reasons. Default: `true` if training files are named without a file of settings, otherwise `false`.

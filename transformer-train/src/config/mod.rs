@@ -48,6 +48,7 @@ pub use model::ModelSettings;
 pub(crate) use model::check_sequences;
 #[cfg(test)]
 pub(crate) use read::keys as setting_keys;
+pub(crate) use read::put;
 #[doc(hidden)]
 pub use score_command::{CommandFailure, ScoreCommand};
 pub use tokenizer::TokenizerSettings;

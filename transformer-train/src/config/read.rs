@@ -157,6 +157,16 @@ pub(super) fn replace(table: &mut Table, other: Table) {
     }
 }
 
+/// Sets a key of a section, which is made if it is missing.
+pub(crate) fn put(settings: &mut Table, section: &str, key: &str, value: impl Into<Value>) {
+    let section = settings
+        .entry(section)
+        .or_insert_with(|| Table::new().into());
+    if let Some(section) = section.as_table_mut() {
+        section.insert(key.to_owned(), value.into());
+    }
+}
+
 /// Converts an error of the TOML parser, with the line of its span.
 fn located_error(error: &toml::de::Error, text: &str, file: &str) -> ConfigError {
     let Range { start, .. } = error.span().unwrap_or(0..0);

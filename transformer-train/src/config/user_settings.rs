@@ -76,7 +76,7 @@ impl UserSettings {
     pub fn experiment(&self) -> Result<Experiment, ConfigError> {
         let mut settings = self.combined()?;
         if self.file.is_none() && !names_data(&settings) {
-            put(&mut settings, "data", "task", "numbers");
+            read::put(&mut settings, "data", "task", "numbers");
         }
         read::complete(settings)
     }
@@ -139,12 +139,6 @@ fn remove_replaced(file: &mut Table, overrides: &Table) {
             data.retain(|key, _| !replaced.contains(&key));
         }
     }
-}
-
-fn put(table: &mut Table, section: &str, key: &str, value: &str) {
-    let keys = Table::from_iter([(key.to_owned(), Value::from(value))]);
-    let tables = Table::from_iter([(section.to_owned(), Value::Table(keys))]);
-    read::replace(table, tables);
 }
 
 #[cfg(test)]

@@ -1,12 +1,10 @@
 //! [`CountedFilter`]: keeps or drops pairs, and counts the reasons.
 
-use std::collections::HashSet;
-use std::hash::{DefaultHasher, Hash, Hasher};
-
 use transformer_core::text::UNK;
 
 use crate::config::{Copies, Duplicates, Filter, OverLong};
 use crate::corpus::CorpusSummary;
+use crate::corpus::seen_pairs::SeenPairs;
 
 /// A filter that counts what it keeps and drops.
 pub(super) struct CountedFilter<'a> {
@@ -14,8 +12,7 @@ pub(super) struct CountedFilter<'a> {
     pub(super) summary: CorpusSummary,
     /// The ids of the tags of each corpus: those of sources, and those of targets; empty without a tag.
     tags: [Vec<Vec<u32>>; 2],
-    /// A 64-bit hash of each pair. Among four million pairs, the probability of a collision is one in a million.
-    seen: HashSet<u64>,
+    seen: SeenPairs,
 }
 
 impl<'a> CountedFilter<'a> {
@@ -24,7 +21,7 @@ impl<'a> CountedFilter<'a> {
             filter,
             summary: CorpusSummary::default(),
             tags,
-            seen: HashSet::new(),
+            seen: SeenPairs::default(),
         }
     }
 
@@ -47,9 +44,7 @@ impl<'a> CountedFilter<'a> {
                 return false;
             }
         }
-        let mut hasher = DefaultHasher::new();
-        pair.hash(&mut hasher);
-        if self.seen.insert(hasher.finish()) {
+        if self.seen.insert(pair) {
             return true;
         }
         summary.identical += 1;

@@ -17,6 +17,7 @@ mod pairs;
 mod pairs_tests;
 mod parallel_text;
 mod sample;
+mod seen_pairs;
 mod store_location;
 mod stored_corpus;
 mod summary;

@@ -1,8 +1,10 @@
 //! [`Survey`]: the size and the characters of a training text, from which a recipe is chosen.
 
-use std::collections::{HashMap, HashSet};
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::collections::HashMap;
 
+use transformer_core::text::is_dense;
+
+use crate::corpus::seen_pairs::SeenPairs;
 use crate::corpus::{CorpusError, ParallelText};
 
 /// Share of the text that the characters of [`Survey::n_characters`] make up, as in SentencePiece's
@@ -32,18 +34,16 @@ impl Survey {
 
     /// Reads the whole text once.
     pub(crate) fn of(text: &ParallelText) -> Result<Self, CorpusError> {
-        let mut seen = HashSet::new();
+        let mut seen = SeenPairs::default();
         let mut counts: HashMap<char, u64> = HashMap::new();
         let mut tokens = [0.0; 2];
         for pair in text.pairs()? {
-            let (src, tgt) = pair?;
-            let mut hasher = DefaultHasher::new();
-            (&src, &tgt).hash(&mut hasher);
-            let is_blank = src.trim().is_empty() || tgt.trim().is_empty();
-            if is_blank || !seen.insert(hasher.finish()) {
+            let pair = pair?;
+            let is_blank = pair.0.trim().is_empty() || pair.1.trim().is_empty();
+            if is_blank || !seen.insert(&pair) {
                 continue;
             }
-            for (line, tokens) in [src, tgt].iter().zip(&mut tokens) {
+            for (line, tokens) in [pair.0, pair.1].iter().zip(&mut tokens) {
                 *tokens += tokens_of(line);
                 for c in line.chars().filter(|c| !c.is_whitespace()) {
                     *counts.entry(c).or_default() += 1;
@@ -60,10 +60,7 @@ impl Survey {
 
 /// Estimates the tokens of a line. A character of a script without letters for sounds says as much as 3.5 letters.
 fn tokens_of(line: &str) -> f64 {
-    let weight = |c: char| match u32::from(c) {
-        0x2e80..=0xa4cf | 0xac00..=0xd7a3 | 0xf900..=0xfaff | 0x20000.. => 3.5,
-        _ => 1.0,
-    };
+    let weight = |c: char| if is_dense(c) { 3.5 } else { 1.0 };
     let characters: f64 = line.chars().map(weight).sum();
     let words = line.split_whitespace().count() as f64;
     (words * TOKENS_PER_WORD).max(characters / CHARACTERS_PER_TOKEN)

@@ -5,7 +5,7 @@ use std::path::Path;
 use toml::Table;
 use transformer_core::Preset;
 
-use crate::config::{CorpusSource, DataSource, Experiment};
+use crate::config::{CorpusSource, DataSource, Experiment, put};
 use crate::corpus::{ParallelText, Survey};
 use crate::error::TrainError;
 
@@ -61,15 +61,8 @@ impl Recommendation {
         value: impl Into<toml::Value>,
         reason: &str,
     ) {
-        let value = value.into();
         self.reasons.push((section, key, reason.to_owned()));
-        let section = self
-            .settings
-            .entry(section)
-            .or_insert_with(|| Table::new().into());
-        if let Some(section) = section.as_table_mut() {
-            section.insert(key.to_owned(), value);
-        }
+        put(&mut self.settings, section, key, value);
     }
 }
 

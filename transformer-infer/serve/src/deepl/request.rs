@@ -33,7 +33,7 @@ pub(super) struct Common {
     /// Formal translations: `more` and `less` are refused; `default`, and preferences, are ignored.
     #[serde(default, deserialize_with = "text")]
     formality: Option<String>,
-    /// The glossary whose terms translations must contain. Needs `source_lang`.
+    /// The glossary of the terms that translations must contain. Needs `source_lang`.
     #[serde(default, deserialize_with = "text")]
     glossary_id: Option<String>,
     /// Up to 5 glossaries instead; of equal terms the first counts.

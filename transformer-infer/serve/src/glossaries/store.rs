@@ -33,7 +33,7 @@ const LOCK: &str = ".lock";
 /// Maximum number of characters of a name.
 const MAX_NAME_CHARS: usize = 1024;
 
-/// Maximum number of bytes of the files whose dictionaries stay in memory.
+/// Maximum size of the files of the dictionaries that stay in memory, in bytes.
 const MAX_BYTES_IN_MEMORY: u64 = 4 << 20;
 
 /// The glossaries of clients, in files of a folder, which several servers may share.

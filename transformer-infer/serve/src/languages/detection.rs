@@ -1,20 +1,13 @@
 //! [`LanguageDetector`]: detects the language of a text among the served ones.
 
+use transformer_core::text::language_codes::three_letter_code;
 use whatlang::{Detector, Lang};
-
-use crate::models::{ISO_639_3, base_language};
 
 /// Maximum number of bytes of a text that are examined: a sentence is enough.
 const MAX_BYTES: usize = 4096;
 
 /// Minimum confidence at which a text is judged by itself, and not together with the others of its request.
 const SURE: f64 = 0.9;
-
-/// The languages of whichlang.
-const WHICHLANG: [&str; 16] = [
-    "ara", "cmn", "deu", "eng", "fra", "hin", "ita", "jpn", "kor", "nld", "por", "rus", "spa",
-    "swe", "tur", "vie",
-];
 
 /// Detects languages with two crates, because each knows something that the other does not.
 ///
@@ -70,7 +63,7 @@ impl LanguageDetector {
         let known = all.clone().find(|lang| lang.code() == whichlang);
         let (lang, confidence) = match (known, guess) {
             (Some(known), guess) => {
-                let is_rival = |lang: &Lang| *lang == known || !WHICHLANG.contains(&lang.code());
+                let is_rival = |lang: &Lang| *lang == known || !is_known_to_whichlang(lang.code());
                 let rivals: Vec<Lang> = all.filter(is_rival).collect();
                 let lang = match rivals.len() {
                     1 => known,
@@ -116,12 +109,16 @@ impl LanguageDetector {
     }
 }
 
+/// Returns whether whichlang knows a language, given by three letters.
+fn is_known_to_whichlang(code: &str) -> bool {
+    let mut known = whichlang::LANGUAGES.iter();
+    known.any(|lang| lang.three_letter_code() == code)
+}
+
 /// Returns the language of a code such as `pt-BR`, without its region.
 fn lang_of(code: &str) -> Option<Lang> {
     let base = code.split('-').next().unwrap_or_default();
-    let base = base_language(base);
-    let (_, code) = ISO_639_3.iter().find(|(short, _)| *short == base)?;
-    Lang::from_code(*code)
+    Lang::from_code(three_letter_code(base)?)
 }
 
 #[cfg(test)]

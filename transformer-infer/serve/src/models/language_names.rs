@@ -145,7 +145,7 @@ impl<'a> LanguageNames<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::models::ISO_639_3;
+    use transformer_core::text::language_codes::ISO_639_3;
 
     fn english(code: &str) -> String {
         let code: LanguageCode = code.parse().expect("it is a code");

@@ -207,7 +207,7 @@ pub(super) fn listed(path: &Path) -> Result<Listed, ServeError> {
     listing(path, &ModelDirectory::open_without_weights(path)?)
 }
 
-/// Lists a model whose files are all as its manifest says, without loading it.
+/// Lists a model without loading it, if its files are as its manifest says.
 pub(super) fn checked(path: &Path) -> Result<Listed, ServeError> {
     listing(path, &ModelDirectory::open(path)?)
 }

@@ -14,4 +14,4 @@ pub(crate) use load::{Loader, ModelFacts};
 pub(crate) use pool::Pool;
 pub(crate) use served::{Route, Served};
 pub(crate) use set::{Models, Selection};
-pub(crate) use transformer_core::text::language_codes::{ISO_639_3, base_language};
+pub(crate) use transformer_core::text::language_codes::base_language;

@@ -24,7 +24,7 @@ pub(super) struct Places {
     pub(super) listed: Vec<Arc<Listed>>,
     /// The models of the request that waits for a place, if any.
     pub(super) awaited: Option<Vec<Choice>>,
-    /// The totals of models that were dropped, by name; only of listed names, whose number is bounded.
+    /// The totals of models that were dropped, by name; only of listed names, of which there is a limited number.
     pub(super) dropped: BTreeMap<String, SchedulerTotals>,
 }
 

@@ -217,7 +217,7 @@ mod tests {
             }
         }
         for asset in assets.iter().filter(|it| it.path.ends_with(".js")) {
-            // Only calls of `t`, whose name is after something else than a letter.
+            // Only calls of `t`: a letter before it makes it the end of another name.
             for call in [" t(\"", "(t(\"", "{t(\""]
                 .iter()
                 .flat_map(|it| asset.text.split(it).skip(1))

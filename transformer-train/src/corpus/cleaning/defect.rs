@@ -25,43 +25,38 @@ pub(crate) enum Defect {
     Repetition,
 }
 
-/// The defects with their names in the file of dropped pairs, and their descriptions, in the order of a report.
-const NAMES: [(Defect, &str, &str); 9] = [
-    (Defect::Identical, "identical", "identical to another"),
-    (Defect::Copy, "copy", "with equal sides"),
-    (Defect::Damaged, "damaged", "with damaged characters"),
-    (
-        Defect::Lengths,
-        "lengths",
-        "with sides of too different lengths",
-    ),
-    (Defect::Script, "script", "in another script"),
-    (Defect::Language, "language", "in another language"),
-    (
-        Defect::Copied,
-        "copied",
-        "with other placeholders, tags or addresses",
-    ),
-    (Defect::Numbers, "numbers", "with different numbers"),
-    (Defect::Repetition, "repetition", "with a repetition"),
-];
-
 impl Defect {
-    /// Returns all defects, in the order of a report.
-    pub(super) fn all() -> impl Iterator<Item = Self> {
-        NAMES.iter().map(|(defect, ..)| *defect)
-    }
+    /// All defects, in the order of a report.
+    pub(super) const ALL: [Self; 9] = [
+        Self::Identical,
+        Self::Copy,
+        Self::Damaged,
+        Self::Lengths,
+        Self::Script,
+        Self::Language,
+        Self::Copied,
+        Self::Numbers,
+        Self::Repetition,
+    ];
 
     /// Returns the name in the file of dropped pairs.
     pub(super) fn name(self) -> &'static str {
         self.names().0
     }
 
+    /// Returns the name and the description.
     fn names(self) -> (&'static str, &'static str) {
-        let mut names = NAMES.iter().filter(|(defect, ..)| *defect == self);
-        names
-            .next()
-            .map_or(("", ""), |(_, name, description)| (name, description))
+        match self {
+            Self::Identical => ("identical", "identical to another"),
+            Self::Copy => ("copy", "with equal sides"),
+            Self::Damaged => ("damaged", "with damaged characters"),
+            Self::Lengths => ("lengths", "with sides of too different lengths"),
+            Self::Script => ("script", "in another script"),
+            Self::Language => ("language", "in another language"),
+            Self::Copied => ("copied", "with other placeholders, tags or addresses"),
+            Self::Numbers => ("numbers", "with different numbers"),
+            Self::Repetition => ("repetition", "with a repetition"),
+        }
     }
 }
 

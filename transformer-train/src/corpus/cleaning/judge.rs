@@ -1,8 +1,9 @@
 //! [`Judge`]: finds the defects of pairs, given what is usual in their text.
 
 use transformer_core::text::LanguageCode;
-use transformer_core::text::language_codes::{ISO_639_3, base_language};
+use transformer_core::text::language_codes::{ISO_639_3, three_letter_code};
 use transformer_protection::numbers::{groups, with_joined_thousands};
+use transformer_protection::protection::Item;
 use transformer_protection::{Fault, Protection};
 use whatlang::{Detector, Lang};
 
@@ -22,12 +23,6 @@ const MIN_LETTERS: usize = 25;
 
 /// Minimum confidence that a line is in the language of the other side, and not in its own.
 const MIN_CONFIDENCE: f64 = 0.95;
-
-/// The languages that whichlang knows; it always answers one of them.
-const WHICHLANG: [&str; 16] = [
-    "ara", "cmn", "deu", "eng", "fra", "hin", "ita", "jpn", "kor", "nld", "por", "rus", "spa",
-    "swe", "tur", "vie",
-];
 
 /// Minimum number of numbers on both sides to compare them; a single one may be converted, or written as a word.
 const MIN_NUMBERS: usize = 2;
@@ -108,8 +103,10 @@ impl Judge {
         if src.len().max(tgt.len()) > MAX_JUDGED_BYTES {
             return None;
         }
-        let faults = self.tgt.check.faults(src, tgt);
-        let faults = faults.and(self.src.check.faults(tgt, src));
+        // What is copied does not depend on the language.
+        let [src_items, tgt_items] = [src, tgt].map(|line| self.src.check.items(line));
+        let faults = self.tgt.check.faults_of(src, &src_items, tgt);
+        let faults = faults.and(self.src.check.faults_of(tgt, &tgt_items, src));
         let of_fault = |fault, defect| faults.contains(fault).then_some(defect);
         let is_foreign =
             || self.src.is_foreign(src, self.tgt.lang) || self.tgt.is_foreign(tgt, self.src.lang);
@@ -117,19 +114,12 @@ impl Judge {
             .or_else(|| of_fault(Fault::Length, Defect::Lengths))
             .or_else(|| of_fault(Fault::Empty, Defect::Lengths))
             .or_else(|| {
-                (self.placeholders(src) != self.placeholders(tgt)).then_some(Defect::Copied)
+                (placeholders(src, &src_items) != placeholders(tgt, &tgt_items))
+                    .then_some(Defect::Copied)
             })
             .or_else(|| have_other_numbers(src, tgt).then_some(Defect::Numbers))
             .or_else(|| of_fault(Fault::Repetition, Defect::Repetition))
             .or_else(|| is_foreign().then_some(Defect::Language))
-    }
-
-    /// Returns the placeholders and tags of a line, and a sign for each address, sorted.
-    fn placeholders(&self, line: &str) -> Vec<String> {
-        let items = self.src.check.items(line).into_iter();
-        let mut keys: Vec<String> = items.filter_map(|it| key_of(&line[it.range])).collect();
-        keys.sort_unstable();
-        keys
     }
 
     fn has_odd_lengths(&self, src: &str, tgt: &str) -> bool {
@@ -156,8 +146,10 @@ impl Side {
             Some(found.lang() == other && found.confidence() >= MIN_CONFIDENCE)
         });
         let is_third = || {
+            // whichlang always answers one of its languages.
+            let mut known = whichlang::LANGUAGES.iter();
             let second = whichlang::detect_language(line).three_letter_code();
-            WHICHLANG.contains(&own.code())
+            known.any(|lang| lang.three_letter_code() == own.code())
                 && second != own.code()
                 && whatlang::detect(line)
                     .is_some_and(|found| found.is_reliable() && found.lang().code() == second)
@@ -175,6 +167,16 @@ fn have_other_numbers(src: &str, tgt: &str) -> bool {
     };
     let (src, tgt) = (numbers(src), numbers(tgt));
     src.len().min(tgt.len()) >= MIN_NUMBERS && !src.iter().any(|number| tgt.contains(number))
+}
+
+/// Returns the placeholders and tags of a line, and a sign for each address, sorted.
+fn placeholders(line: &str, items: &[Item]) -> Vec<String> {
+    let keys = items
+        .iter()
+        .filter_map(|it| key_of(&line[it.range.clone()]));
+    let mut keys: Vec<String> = keys.collect();
+    keys.sort_unstable();
+    keys
 }
 
 /// Returns what must be equal on both sides: a placeholder without the position of `printf` (`%s` for `%2$s`), the name of
@@ -243,9 +245,8 @@ fn usual_lang(lines: &[&str]) -> Option<Lang> {
 /// Returns whatlang's language of a code without a script, which may be another than whatlang expects.
 fn known_lang(code: &LanguageCode) -> Option<Lang> {
     let has_script = code.as_str().split('-').skip(1).any(|part| part.len() == 4);
-    let base = base_language(code.language());
-    let (_, long) = ISO_639_3.iter().find(|(short, _)| *short == base)?;
-    Lang::from_code(*long).filter(|_| !has_script)
+    let lang = Lang::from_code(three_letter_code(code.language())?);
+    lang.filter(|_| !has_script)
 }
 
 /// Returns the code of a language of whatlang.

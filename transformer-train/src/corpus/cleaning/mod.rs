@@ -7,8 +7,6 @@ mod judge;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashSet;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, Write};
 
 use rayon::prelude::*;
@@ -16,6 +14,7 @@ use transformer_core::text::{LanguageCode, printable};
 
 use self::defect::Defect;
 use self::judge::Judge;
+use crate::corpus::seen_pairs::SeenPairs;
 use crate::corpus::{CorpusError, ParallelText};
 
 /// The version of the rules: text that is stored was cleaned by one of them.
@@ -58,7 +57,7 @@ impl Cleaning {
             dropped: Vec::new(),
             examples: Vec::new(),
         };
-        let mut seen = HashSet::new();
+        let mut seen = SeenPairs::default();
         let mut pairs = cleaning.text.pairs()?;
         loop {
             let (mut chunk, mut n_bytes) = (Vec::new(), 0);
@@ -81,9 +80,7 @@ impl Cleaning {
                 (index, defect, pair)
             });
             for (index, defect, pair) in judged.collect::<Vec<_>>() {
-                let mut hasher = DefaultHasher::new();
-                pair.hash(&mut hasher);
-                let is_new = seen.insert(hasher.finish());
+                let is_new = seen.insert(&pair);
                 if let Some(defect) = defect.or((!is_new).then_some(Defect::Identical)) {
                     cleaning.leave_out(index, defect, pair);
                 }
@@ -119,7 +116,7 @@ impl Cleaning {
             self.n_read,
             self.text.name()
         )];
-        for defect in Defect::all() {
+        for defect in Defect::ALL {
             let n = self.dropped.iter().filter(|(_, it)| *it == defect).count();
             let example = self.examples.iter().find(|(it, ..)| *it == defect);
             if let Some((_, index, (src, tgt))) = example {

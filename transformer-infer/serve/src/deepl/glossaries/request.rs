@@ -2,11 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use axum::extract::Request;
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
-use super::super::request::unsupported;
-use crate::glossaries::{Dictionary, Entries, Glossaries, Pair, StoredGlossary, read_entries};
+use super::super::request::{KeyOnly, admitted, unsupported};
+use crate::glossaries::{
+    Dictionary, Entries, Glossaries, GlossaryInfo, Pair, StoredGlossary, read_entries,
+};
 use crate::http::ApiError;
 use crate::languages::pairs;
 use crate::parameters::{Parameters, text};
@@ -142,6 +145,41 @@ pub(in crate::deepl) async fn stored<T: Send + 'static>(
 ) -> Result<T, ApiError> {
     let (glossaries, account) = (shared.glossaries.clone(), caller.account.clone());
     compute_step(caller.id, move || call(&glossaries, account.as_deref())).await
+}
+
+/// Lists the glossaries of the caller.
+pub(super) async fn listed(
+    shared: &Shared,
+    request: Request,
+) -> Result<Vec<GlossaryInfo>, ApiError> {
+    let (caller, _): (_, KeyOnly) = admitted(shared, request).await?;
+    stored(shared, &caller, |store, account| store.list(account)).await
+}
+
+/// Describes a glossary of the caller.
+pub(super) async fn described(
+    shared: &Shared,
+    id: String,
+    request: Request,
+) -> Result<GlossaryInfo, ApiError> {
+    let (caller, _): (_, KeyOnly) = admitted(shared, request).await?;
+    stored(shared, &caller, move |store, account| {
+        store.info(&id, account)
+    })
+    .await
+}
+
+/// Changes a glossary of a caller.
+pub(super) async fn changed(
+    shared: &Shared,
+    caller: &Caller,
+    id: String,
+    change: impl FnOnce(&mut StoredGlossary) -> Result<(), ApiError> + Send + 'static,
+) -> Result<GlossaryInfo, ApiError> {
+    stored(shared, caller, move |store, account| {
+        store.change(&id, account, change)
+    })
+    .await
 }
 
 /// Puts a dictionary in the place of that of the same languages, or after all others.

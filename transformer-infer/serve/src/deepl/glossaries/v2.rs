@@ -12,7 +12,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::super::request::{DeeplError, KeyOnly, admitted};
-use super::request::{GlossaryRequest, pairs_of, stored, tsv};
+use super::request::{GlossaryRequest, described, listed, pairs_of, stored, tsv};
 use crate::glossaries::{Glossaries, GlossaryInfo};
 use crate::http::ApiError;
 use crate::languages::pairs;
@@ -123,8 +123,7 @@ pub(in crate::deepl) async fn list(
     State(shared): State<Arc<Shared>>,
     request: Request,
 ) -> Result<Json<GlossariesReply>, ApiError> {
-    let (caller, _): (_, KeyOnly) = admitted(&shared, request).await?;
-    let all = stored(&shared, &caller, |store, account| store.list(account)).await?;
+    let all = listed(&shared, request).await?;
     let glossaries = all.into_iter().filter_map(GlossaryReply::new).collect();
     Ok(Json(GlossariesReply { glossaries }))
 }
@@ -147,11 +146,7 @@ pub(in crate::deepl) async fn describe(
     Path(id): Path<String>,
     request: Request,
 ) -> Result<Json<GlossaryReply>, ApiError> {
-    let (caller, _): (_, KeyOnly) = admitted(&shared, request).await?;
-    let info = stored(&shared, &caller, move |store, account| {
-        store.info(&id, account)
-    })
-    .await?;
+    let info = described(&shared, id, request).await?;
     GlossaryReply::of(info).map(Json)
 }
 

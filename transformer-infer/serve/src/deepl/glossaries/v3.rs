@@ -9,8 +9,11 @@ use axum::http::StatusCode;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::super::request::{DeeplError, KeyOnly, admitted};
-use super::request::{DictionaryRequest, GlossaryRequest, PairRequest, merge, put, stored, tsv};
+use super::super::request::{DeeplError, admitted};
+use super::request::{
+    DictionaryRequest, GlossaryRequest, PairRequest, changed, described, listed, merge, put,
+    stored, tsv,
+};
 use crate::glossaries::{Dictionary, Glossaries, GlossaryInfo, Pair, StoredGlossary};
 use crate::http::ApiError;
 use crate::state::Shared;
@@ -129,8 +132,7 @@ pub(in crate::deepl) async fn list(
     State(shared): State<Arc<Shared>>,
     request: Request,
 ) -> Result<Json<MultilingualsReply>, ApiError> {
-    let (caller, _): (_, KeyOnly) = admitted(&shared, request).await?;
-    let all = stored(&shared, &caller, |store, account| store.list(account)).await?;
+    let all = listed(&shared, request).await?;
     let glossaries = all.into_iter().map(MultilingualReply::new).collect();
     Ok(Json(MultilingualsReply { glossaries }))
 }
@@ -153,11 +155,7 @@ pub(in crate::deepl) async fn describe(
     Path(id): Path<String>,
     request: Request,
 ) -> Result<Json<MultilingualReply>, ApiError> {
-    let (caller, _): (_, KeyOnly) = admitted(&shared, request).await?;
-    let info = stored(&shared, &caller, move |store, account| {
-        store.info(&id, account)
-    })
-    .await?;
+    let info = described(&shared, id, request).await?;
     Ok(Json(MultilingualReply::new(info)))
 }
 
@@ -190,9 +188,7 @@ pub(in crate::deepl) async fn change(
         }
         Ok(())
     };
-    let change =
-        move |store: &Glossaries, account: Option<&str>| store.change(&id, account, change);
-    let info = stored(&shared, &caller, change).await?;
+    let info = changed(&shared, &caller, id, change).await?;
     Ok(Json(MultilingualReply::new(info)))
 }
 
@@ -280,9 +276,7 @@ pub(in crate::deepl) async fn put_dictionary(
         put(glossary, dictionary);
         Ok(())
     };
-    let change =
-        move |store: &Glossaries, account: Option<&str>| store.change(&id, account, change);
-    stored(&shared, &caller, change).await?;
+    changed(&shared, &caller, id, change).await?;
     Ok(Json(DictionaryReply::new(pair, entry_count)))
 }
 
@@ -311,9 +305,7 @@ pub(in crate::deepl) async fn delete_dictionary(
         glossary.dictionaries.retain(|it| it.pair != pair);
         Ok(())
     };
-    let change =
-        move |store: &Glossaries, account: Option<&str>| store.change(&id, account, change);
-    stored(&shared, &caller, change).await?;
+    changed(&shared, &caller, id, change).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

@@ -7,7 +7,7 @@ const PAUSE = 250;
 /** The most characters that are sent: the language shows in the first sentences. */
 const MAX_CHARACTERS = 500;
 
-/** The least letters of a text whose language is told. */
+/** Minimum number of letters of a text to detect its language. */
 const MIN_LETTERS = 4;
 
 export class Detection {
