@@ -3,13 +3,12 @@
 use std::collections::BTreeMap;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use burn::tensor::Device;
 use futures_util::FutureExt;
 use tokio::sync::{Mutex as Turn, Notify, Semaphore};
 use tokio::task::spawn_blocking;
-use tokio::time::timeout_at;
 use transformer_core::text::one_line;
 
 use super::load::{checked, open};
@@ -22,9 +21,6 @@ use crate::metrics::{Loads, ModelStats};
 
 /// Maximum number of models that are loaded at a time.
 const MAX_LOADS: usize = 4;
-
-/// Time after which a file that waits for another file queues again.
-const FILE_TURN: Duration = Duration::from_secs(5);
 
 /// The models in memory, and those that are being loaded.
 #[derive(Debug)]
@@ -120,35 +116,35 @@ impl Pool {
     /// Waits until it is this request's turn and there are places, and starts to load its models.
     ///
     /// Other requests queue meanwhile. They do not for a file that needs a place of another file, which may take hours: it
-    /// lets them go before it.
+    /// gives up its turn, and queues again when a place may have become free.
     async fn start_in_turn(
         self: &Arc<Self>,
         choices: &[Choice],
         is_file: bool,
     ) -> Result<Vec<(Loading, Use)>, ApiError> {
         let mut is_checked = false;
+        let mut turn = None;
         loop {
-            let _turn = self.turn.lock().await;
+            if turn.is_none() {
+                let guard = self.turn.lock().await;
+                // Dropped in this order, so that it does not forget the models of the next one.
+                turn = Some((Awaiting(self), guard));
+            }
             if !is_checked {
                 self.check(choices).await?;
                 is_checked = true;
             }
-            let _awaiting = Awaiting(self);
-            let end = Instant::now() + FILE_TURN;
-            loop {
-                let mut freed = pin!(self.freed.notified());
-                freed.as_mut().enable();
-                let others_queue = !is_file || self.lock().comes_soon(choices, self.options.keep);
-                self.lock().awaited = others_queue.then(|| choices.to_vec());
-                if let Some(started) = self.start(choices, is_file, true) {
-                    return Ok(started);
-                }
-                if others_queue {
-                    freed.await;
-                } else if timeout_at(end.into(), freed).await.is_err() {
-                    break;
-                }
+            let mut freed = pin!(self.freed.notified());
+            freed.as_mut().enable();
+            let others_queue = !is_file || self.lock().comes_soon(choices, self.options.keep);
+            self.lock().awaited = others_queue.then(|| choices.to_vec());
+            if let Some(started) = self.start(choices, is_file, true) {
+                return Ok(started);
             }
+            if !others_queue {
+                turn = None;
+            }
+            freed.await;
         }
     }
 

@@ -1,5 +1,6 @@
 //! Requests that wait for a place of `--keep`.
 
+use std::num::NonZeroUsize;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -88,15 +89,15 @@ fn a_request_that_waits_for_a_place_is_not_overtaken() {
     assert_eq!(server.metric("loaded_models"), 1.0);
 }
 
-/// Sends a document from English to French, and returns once it is accepted.
-fn send_french_document(server: &Running) {
+/// Sends a document, and returns once it is accepted.
+fn send_document(server: &Running, source: &str, target: &str, text: &str) {
     let field = |name: &str, value: &str| {
         format!("--border\r\nContent-Disposition: form-data; name={name}\r\n\r\n{value}\r\n")
     };
     let body = [
-        field("source_lang", "EN"),
-        field("target_lang", "FR"),
-        field("\"file\"; filename=\"a.txt\"", "a"),
+        field("source_lang", source),
+        field("target_lang", target),
+        field("\"file\"; filename=\"a.txt\"", text),
         "--border--\r\n".to_owned(),
     ];
     let mut connection = Connection::open(server.address);
@@ -112,12 +113,39 @@ fn a_file_that_waits_for_a_place_is_not_overtaken_for_ever() {
     write(&models, "en", "fr");
     let server = Running::ready(one_at_a_time(&models));
     let held = hold(&server);
-    send_french_document(&server);
+    send_document(&server, "EN", "FR", "a");
     let mut behind = queued(&server);
     assert_eq!(n_loads(&server), 1.0);
     drop(held);
     assert_eq!(behind.reply().json()["model"], "en-de");
     assert_eq!(n_loads(&server), 3.0);
+}
+
+#[test]
+fn files_that_wait_for_another_file_do_not_delay_a_text() {
+    let models = Models::new();
+    for (from, to) in [("en", "de"), ("es", "en"), ("en", "fr"), ("en", "it")] {
+        write(&models, from, to);
+    }
+    let server = Running::ready(ServeOptions {
+        keep: NonZeroUsize::new(2),
+        pivot: Some("en".parse().expect("it is a code")),
+        ..one_at_a_time(&models)
+    });
+    send_document(&server, "EN", "DE", &"a a a.\n".repeat(200_000));
+    server.wait("a file is being translated", |server| {
+        server.metric("running_sentences{model=\"en-de\"}") > 0.0
+    });
+    assert_eq!(ask_for_french(&server).reply().json()["model"], "en-fr");
+    // The only place without a file has a model that they need, too.
+    for _ in 0..7 {
+        send_document(&server, "ES", "FR", "a");
+    }
+    let start = Instant::now();
+    let body = json!({ "text": "a", "source": "en", "target": "it" });
+    assert_eq!(server.post("/v1/translate", &body).json()["model"], "en-it");
+    let elapsed = start.elapsed();
+    assert!(elapsed < Duration::from_secs(15), "{elapsed:?}");
 }
 
 #[test]
