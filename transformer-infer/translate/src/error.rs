@@ -153,7 +153,7 @@ pub enum TranslatorError {
         /// Number of the earlier line.
         first: u64,
     },
-    /// A glossary has too many terms or bytes.
+    /// A glossary has too many terms, bytes, or words and signs.
     #[error(
         "{name} has more than {most} {unit} at line {line}, the limit of a glossary; keep the terms that the text \
          needs"
@@ -163,7 +163,7 @@ pub enum TranslatorError {
         /// The first line beyond the limit.
         line: u64,
         most: usize,
-        /// The limited quantity: `terms` or `bytes`.
+        /// The limited quantity: `terms`, `bytes`, or `words, spaces and signs`.
         unit: &'static str,
     },
     /// The source whose attention is asked for is blank.

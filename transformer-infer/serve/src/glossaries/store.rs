@@ -24,9 +24,6 @@ const MAX_GLOSSARIES: usize = 1000;
 /// Maximum number of bytes of all files.
 const MAX_BYTES: u64 = 1 << 30;
 
-/// Maximum number of words and signs of the sources of a dictionary, each of which takes memory while it is used.
-const MAX_PIECES: usize = 1 << 19;
-
 /// The file that is locked while another is changed, by all servers that share the folder.
 const LOCK: &str = ".lock";
 
@@ -286,13 +283,6 @@ fn no_dictionary() -> ApiError {
 
 /// Returns the terms of a dictionary, ready to be found in texts.
 fn found_in(dictionary: &Dictionary) -> Result<Glossary, ApiError> {
-    let sources = dictionary.entries.iter().map(|(source, _)| source.as_str());
-    let n_signs = |source: &str| source.chars().filter(|c| !c.is_alphanumeric()).count();
-    // Between two words there is at least one other character.
-    if sources.map(|source| 1 + 2 * n_signs(source)).sum::<usize>() > MAX_PIECES {
-        let text = format!("has more than {MAX_PIECES} words and signs; make several of it");
-        return Err(invalid(format!("the dictionary {text}")));
-    }
     let entries = dictionary.entries.iter();
     let pairs = entries.map(|(source, target)| (source.as_str(), target.as_str()));
     let glossary = Glossary::from_pairs("the dictionary", pairs);

@@ -156,6 +156,10 @@ fn a_term_is_in_the_translation() {
 #[test]
 fn a_wrong_request_is_refused_with_its_fault() {
     let (_models, server) = start();
+    // A word and 4000 signs each, so that 132 terms have 528,132 pieces.
+    let signs = "!?".repeat(2000);
+    let terms = (0..200).map(|n| (format!("a{n}{signs}"), json!("b")));
+    let terms_of_many_signs = Value::Object(terms.collect());
     for (request, fault) in [
         (json!({}), "missing field `text`"),
         (json!({ "text": 1 }), "expected a text or a list of texts"),
@@ -190,6 +194,10 @@ fn a_wrong_request_is_refused_with_its_fault() {
         (
             json!({ "text": "a", "terms": { "a": "b".repeat(5000) } }),
             "`terms` has more than 4096 bytes at line 1",
+        ),
+        (
+            json!({ "text": "a", "terms": terms_of_many_signs }),
+            "`terms` has more than 524288 words, spaces and signs at line 132",
         ),
         (
             json!({ "text": "a", "target": "zz" }),

@@ -69,6 +69,10 @@ impl Glossary {
     /// Maximum size of a file, unpacked, in bytes.
     pub const MOST_BYTES: usize = 16 << 20;
 
+    /// Maximum number of words, spaces and signs of the terms, each of which takes memory; beginnings that terms share
+    /// count once.
+    pub const MOST_PIECES: usize = 1 << 19;
+
     /// Reads a file, plain or gzip, of lines with a term, a tab, and the term of the translation.
     ///
     /// Blank lines are skipped, and so are comments, which are lines that begin with `#`; with a space before it, `#`
@@ -161,7 +165,12 @@ impl Glossary {
             return Err(too_large(name, line, Self::MOST_TERMS, "terms"));
         }
         let entry = Entry::new(pair, line, name)?;
-        match self.insert(entry) {
+        let first = self.insert(entry);
+        if self.nodes.len() - 1 > Self::MOST_PIECES {
+            let unit = "words, spaces and signs";
+            return Err(too_large(name, line, Self::MOST_PIECES, unit));
+        }
+        match first {
             None => Ok(()),
             Some(first) => Err(TranslatorError::DuplicateTerm {
                 name: name.to_owned(),

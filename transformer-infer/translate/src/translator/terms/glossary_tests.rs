@@ -140,6 +140,23 @@ fn too_many_terms_are_refused() {
 }
 
 #[test]
+fn terms_of_too_many_signs_are_refused() {
+    // Of 4000 signs each, so that 132 terms have more than 524,288 after their numbers.
+    let signs = "!?".repeat(2000);
+    let terms: Vec<String> = (0..200).map(|n| format!("a{n}{signs}")).collect();
+    let pairs = terms.iter().map(|term| (term.as_str(), "b"));
+    let message = Glossary::from_pairs("`terms`", pairs.clone())
+        .expect_err("it has 800,000 signs")
+        .to_string();
+    assert!(
+        message.contains("more than 524288 words, spaces and signs at line 132"),
+        "{message}"
+    );
+    let most = Glossary::from_pairs("`terms`", pairs.take(131)).expect("it has 524,131 pieces");
+    assert_eq!(most.len(), 131);
+}
+
+#[test]
 fn an_empty_glossary_finds_nothing() {
     assert!(targets("", "a dog").is_empty());
     assert!(Glossary::default().terms_in("a dog").is_empty());
