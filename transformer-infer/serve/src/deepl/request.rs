@@ -172,6 +172,11 @@ pub(super) async fn rewrite(response: Response) -> Response {
             let text = "this server requires an API key; send `Authorization: DeepL-Auth-Key KEY`";
             (StatusCode::FORBIDDEN, Json(DeeplError::new(text)))
         }
+        // DeepL's status of a quota that is used up, after which its clients do not try again.
+        ApiError::GlossaryShare { .. } => {
+            let status = StatusCode::from_u16(456).unwrap_or(error.status());
+            (status, Json(DeeplError::new(error.to_string())))
+        }
         _ => (error.status(), Json(DeeplError::new(error.to_string()))),
     })
 }

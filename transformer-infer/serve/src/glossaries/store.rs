@@ -5,9 +5,9 @@ use std::fs::{self, File};
 use std::io::{self, BufReader, Error, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
-use tempfile::NamedTempFile;
+use tempfile::{Builder, NamedTempFile};
 use transformer_core::text::one_line;
 use transformer_translate::Glossary;
 
@@ -21,11 +21,17 @@ const EXTENSION: &str = "glossary";
 /// Maximum number of glossaries of an account.
 const MAX_GLOSSARIES: usize = 1000;
 
-/// Maximum number of bytes of all files.
+/// Maximum number of bytes of all files, of which an account holds at most as many as it leaves free.
 const MAX_BYTES: u64 = 1 << 30;
 
 /// The file that is locked while another is changed, by all servers that share the folder.
 const LOCK: &str = ".lock";
+
+/// The beginning of the names of files that are being written.
+const UNFINISHED: &str = ".unfinished-";
+
+/// Time after which a file that is being written belongs to a killed server, on file systems without locks.
+const ABANDONED: Duration = Duration::from_secs(3600);
 
 /// Maximum number of characters of a name.
 const MAX_NAME_CHARS: usize = 1024;
@@ -56,7 +62,7 @@ struct InMemory {
 }
 
 impl Glossaries {
-    /// Uses a folder, which is made if it is missing.
+    /// Uses a folder, which is made if it is missing. Files that killed servers did not finish are removed.
     ///
     /// # Errors
     ///
@@ -64,7 +70,8 @@ impl Glossaries {
     pub(crate) fn new(folder: Option<&Path>) -> io::Result<Self> {
         if let Some(folder) = folder {
             fs::create_dir_all(folder)?;
-            NamedTempFile::new_in(folder)?;
+            unfinished(folder)?;
+            remove_abandoned(folder)?;
         }
         Ok(Self {
             folder: folder.map(Path::to_owned),
@@ -77,27 +84,10 @@ impl Glossaries {
         let Some(folder) = &self.folder else {
             return Ok(Vec::new());
         };
-        let mut all = Vec::new();
-        for entry in fs::read_dir(folder).map_err(failed)? {
-            let path = entry.map_err(failed)?.path();
-            if path.extension().is_none_or(|it| it != EXTENSION) {
-                continue;
-            }
-            let Some(id) = path.file_stem().and_then(|it| it.to_str()) else {
-                continue;
-            };
-            match open(&path).and_then(|(mut file, _)| GlossaryInfo::read(id, &mut file)) {
-                Ok(info) if info.account.as_deref() == account => all.push(info),
-                // Another server may have deleted it meanwhile.
-                Err(error) if error.kind() != ErrorKind::NotFound => {
-                    let path = path.display();
-                    tracing::error!(%path, %error, "cannot read a glossary; it is left out");
-                }
-                _ => {}
-            }
-        }
-        all.sort_by(|a, b| (&a.creation_time, &a.id).cmp(&(&b.creation_time, &b.id)));
-        Ok(all)
+        let mut all = all(folder)?;
+        all.retain(|(info, _)| info.account.as_deref() == account);
+        all.sort_by(|(a, _), (b, _)| (&a.creation_time, &a.id).cmp(&(&b.creation_time, &b.id)));
+        Ok(all.into_iter().map(|(info, _)| info).collect())
     }
 
     /// Returns the description of a glossary of an account.
@@ -256,16 +246,8 @@ impl Glossaries {
             .iter()
             .try_for_each(|it| found_in(it).map(drop))?;
         let (path, content) = (self.path(id)?, glossary.written().map_err(failed)?);
-        let others = fs::read_dir(folder).map_err(failed)?.flatten();
-        let others = others.map(|entry| entry.path()).filter(|it| *it != path);
-        let sizes = others
-            .filter(|it| it.extension().is_some_and(|it| it == EXTENSION))
-            .filter_map(|it| it.metadata().ok());
-        let n_bytes: u64 = sizes.map(|metadata| metadata.len()).sum();
-        if n_bytes + content.len() as u64 > MAX_BYTES {
-            return Err(ApiError::Storage);
-        }
-        let written = NamedTempFile::new_in(folder).and_then(|mut file| {
+        check_share(folder, id, glossary, content.len() as u64)?;
+        let written = unfinished(folder).and_then(|mut file| {
             file.write_all(&content)?;
             file.as_file().sync_all()?;
             file.persist(path)?;
@@ -274,6 +256,83 @@ impl Glossaries {
         });
         written.map_err(failed)?;
         Ok(glossary.info(id))
+    }
+}
+
+/// Creates a file that is not a glossary yet.
+fn unfinished(folder: &Path) -> io::Result<NamedTempFile> {
+    Builder::new().prefix(UNFINISHED).tempfile_in(folder)
+}
+
+/// Removes the files that killed servers did not finish: all that are there while no server writes, or else old ones.
+fn remove_abandoned(folder: &Path) -> io::Result<()> {
+    let lock = File::create(folder.join(LOCK))?;
+    let is_locked = lock.try_lock().is_ok();
+    for entry in fs::read_dir(folder)?.flatten() {
+        let name = entry.file_name();
+        let is_unfinished = name.as_encoded_bytes().starts_with(UNFINISHED.as_bytes());
+        let written = || entry.metadata().and_then(|it| it.modified()).ok();
+        let is_old = || written().and_then(|it| it.elapsed().ok()) >= Some(ABANDONED);
+        if is_unfinished && (is_locked || is_old()) {
+            // Another server may be removing it.
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+    Ok(())
+}
+
+/// Returns the description and the size of each glossary, of all accounts.
+fn all(folder: &Path) -> Result<Vec<(GlossaryInfo, u64)>, ApiError> {
+    let mut all = Vec::new();
+    for entry in fs::read_dir(folder).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        if path.extension().is_none_or(|it| it != EXTENSION) {
+            continue;
+        }
+        let Some(id) = path.file_stem().and_then(|it| it.to_str()) else {
+            continue;
+        };
+        let read = open(&path).and_then(|(mut file, (_, n_bytes))| {
+            let info = GlossaryInfo::read(id, &mut file)?;
+            Ok((info, n_bytes))
+        });
+        match read {
+            Ok(found) => all.push(found),
+            // Another server may have deleted it meanwhile.
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => {
+                let path = path.display();
+                tracing::error!(%path, %error, "cannot read a glossary; it is left out");
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// Checks that the account of a glossary still leaves free as many bytes as it holds, if the glossary gets a new size. A
+/// glossary may always get smaller.
+fn check_share(
+    folder: &Path,
+    id: &str,
+    glossary: &StoredGlossary,
+    n_bytes: u64,
+) -> Result<(), ApiError> {
+    let (mut own, mut others) = (n_bytes, 0);
+    for (info, size) in all(folder)? {
+        if info.id == id {
+            if n_bytes <= size {
+                return Ok(());
+            }
+        } else if info.account == glossary.account {
+            own += size;
+        } else {
+            others += size;
+        }
+    }
+    let limit = MAX_BYTES.saturating_sub(others) / 2;
+    match own > limit {
+        true => Err(ApiError::GlossaryShare { limit }),
+        false => Ok(()),
     }
 }
 

@@ -59,10 +59,15 @@ pub(crate) enum ApiError {
     TooManyRequests { limit: u32, retry_after: u64 },
     #[error("the server is busy; try again in {retry_after} seconds")]
     Busy { retry_after: u64 },
-    #[error(
-        "the server has no room for the translated file; send a smaller file, or try again later"
-    )]
+    #[error("the server has no room for the file; send a smaller one, or try again later")]
     Storage,
+    #[error(
+        "your glossaries would have more than your share of {limit} bytes; delete one, or make it smaller"
+    )]
+    GlossaryShare {
+        /// Maximum number of bytes of the caller's glossaries.
+        limit: u64,
+    },
     #[error("the models are still loading; try again in a few seconds")]
     Loading,
     #[error(
@@ -148,6 +153,7 @@ impl ApiError {
             Self::NotFound => (StatusCode::NOT_FOUND, None),
             Self::Method => (StatusCode::METHOD_NOT_ALLOWED, None),
             Self::Storage => (StatusCode::INSUFFICIENT_STORAGE, Some("storage")),
+            Self::GlossaryShare { .. } => (StatusCode::INSUFFICIENT_STORAGE, Some("glossaries")),
             Self::Internal => (StatusCode::INTERNAL_SERVER_ERROR, None),
         }
     }

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 use std::thread;
+use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -259,6 +260,83 @@ fn a_key_sees_only_its_own_glossaries() {
     let others = send(OTHER, "GET", "/v3/glossaries", "").ok();
     assert_eq!(others, json!({ "glossaries": [] }));
     assert_eq!(send(KEY, "GET", &path, "").status, 200);
+}
+
+/// Makes the file of a glossary of an account larger, without taking room on the disk.
+fn enlarge(folder: &Path, glossary: &Value, n_bytes: u64) {
+    let path = folder.join(id(glossary)).with_extension("glossary");
+    let file = fs::File::options().append(true).open(path);
+    let file = file.expect("the server wrote it");
+    file.set_len(n_bytes).expect("the file system has room");
+}
+
+#[test]
+fn a_key_leaves_others_as_much_room_as_its_glossaries_take() {
+    const OTHER: &str = "fedcba9876543210";
+    let folder = folder();
+    let keys = folder.path().join("keys");
+    fs::write(&keys, format!("{KEY}\n{OTHER}\n")).expect("the folder is writable");
+    let glossaries = folder.path().join("glossaries");
+    let server = TestServer::start_with(ServeOptions {
+        api_keys: Some(keys),
+        glossaries: Some(glossaries.clone()),
+        ..ServeOptions::default()
+    });
+    let send = |key: &str, method: &str, path: &str, body: &Value| {
+        let key = format!("DeepL-Auth-Key {key}");
+        let headers = [
+            ("Authorization", key.as_str()),
+            ("Content-Type", "application/json"),
+        ];
+        server.send(method, path, &headers, body.to_string().as_bytes())
+    };
+    let request = json!({ "name": "a", "dictionaries": [dictionary("en", "de", "a\tb")] });
+    let create = |key: &str| send(key, "POST", "/v3/glossaries", &request);
+    let first = create(KEY).json();
+    enlarge(&glossaries, &first, (1 << 29) - 1000);
+    let second = create(KEY);
+    assert_eq!(second.status, 201, "{second:?}");
+    enlarge(&glossaries, &second.json(), 1000);
+    let refused = create(KEY);
+    assert_eq!(
+        (refused.status, message(&refused)),
+        (
+            456,
+            "your glossaries would have more than your share of 536870912 bytes; delete one, or make \
+             it smaller"
+                .to_owned()
+        )
+    );
+    assert_eq!(create(OTHER).status, 201);
+
+    // A glossary may get smaller, even beyond the share, which is less now.
+    let path = format!("/v3/glossaries/{}", id(&first));
+    let shorter = json!({ "name": "b" });
+    assert_eq!(send(KEY, "PATCH", &path, &shorter).status, 200);
+    assert_eq!(create(KEY).status, 201);
+}
+
+#[test]
+fn files_that_a_killed_server_did_not_finish_are_removed_at_the_start() {
+    let folder = folder();
+    let [killed, old, new] =
+        ["a", "b", "c"].map(|it| folder.path().join(format!(".unfinished-{it}")));
+    fs::write(&killed, "{").expect("the folder is writable");
+    let _server = server(folder.path());
+    assert!(!killed.exists());
+
+    // Another server may be writing while it holds the lock.
+    let lock = fs::File::create(folder.path().join(".lock")).expect("the folder is writable");
+    lock.lock().expect("nothing else holds it");
+    for path in [&old, &new] {
+        fs::write(path, "{").expect("the folder is writable");
+    }
+    let file = fs::File::options().append(true).open(&old);
+    let yesterday = SystemTime::now() - Duration::from_secs(86_400);
+    let dated = file.and_then(|file| file.set_modified(yesterday));
+    dated.expect("the file is ours");
+    let _other = server(folder.path());
+    assert_eq!([&old, &new].map(|path| path.exists()), [false, true]);
 }
 
 #[test]

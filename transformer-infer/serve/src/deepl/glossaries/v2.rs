@@ -92,7 +92,8 @@ impl GlossaryReply {
         (status = 201, description = "The glossary", body = GlossaryReply),
         (status = 400, description = "A parameter is missing or not valid, or the server stores no glossaries", body = DeeplError),
         (status = 403, description = "The API key is missing or not valid", body = DeeplError),
-        (status = 507, description = "The folder of glossaries is full", body = DeeplError),
+        (status = 456, description = "The glossaries of the key would have more than its share of bytes", body = DeeplError),
+        (status = 507, description = "The disk is full", body = DeeplError),
     )
 )]
 pub(in crate::deepl) async fn create(

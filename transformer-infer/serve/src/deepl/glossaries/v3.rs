@@ -99,7 +99,8 @@ impl DictionaryReply {
         (status = 201, description = "The glossary", body = MultilingualReply),
         (status = 400, description = "A parameter is missing or not valid, or the server stores no glossaries", body = DeeplError),
         (status = 403, description = "The API key is missing or not valid", body = DeeplError),
-        (status = 507, description = "The folder of glossaries is full", body = DeeplError),
+        (status = 456, description = "The glossaries of the key would have more than its share of bytes", body = DeeplError),
+        (status = 507, description = "The disk is full", body = DeeplError),
     )
 )]
 pub(in crate::deepl) async fn create(
@@ -171,7 +172,8 @@ pub(in crate::deepl) async fn describe(
         (status = 400, description = "The id or a parameter is not valid", body = DeeplError),
         (status = 403, description = "The API key is missing or not valid", body = DeeplError),
         (status = 404, description = "The glossary does not exist", body = DeeplError),
-        (status = 507, description = "The folder of glossaries is full", body = DeeplError),
+        (status = 456, description = "The glossaries of the key would have more than its share of bytes", body = DeeplError),
+        (status = 507, description = "The disk is full", body = DeeplError),
     )
 )]
 pub(in crate::deepl) async fn change(
@@ -261,7 +263,8 @@ pub(in crate::deepl) async fn entries(
         (status = 400, description = "The id or a parameter is not valid", body = DeeplError),
         (status = 403, description = "The API key is missing or not valid", body = DeeplError),
         (status = 404, description = "The glossary does not exist", body = DeeplError),
-        (status = 507, description = "The folder of glossaries is full", body = DeeplError),
+        (status = 456, description = "The glossaries of the key would have more than its share of bytes", body = DeeplError),
+        (status = 507, description = "The disk is full", body = DeeplError),
     )
 )]
 pub(in crate::deepl) async fn put_dictionary(
