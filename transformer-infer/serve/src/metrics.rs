@@ -13,17 +13,14 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
-use transformer_translate::scheduler::{ROW_BORDERS, SchedulerStats, SchedulerTotals};
+use transformer_translate::scheduler::{
+    ROW_BORDERS, SchedulerStats, SchedulerTotals, WAIT_BORDERS,
+};
 
 use crate::process;
 
 /// The beginning of all names.
 const PREFIX: &str = "transformer";
-
-/// The borders of the latency histogram, in seconds.
-const SECONDS: [f64; 13] = [
-    0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 120.0,
-];
 
 /// The counts of models that are loaded on demand.
 #[derive(Clone, Debug, Default)]
@@ -70,7 +67,8 @@ pub(crate) struct Metrics {
 
 impl Default for Metrics {
     fn default() -> Self {
-        let histogram: fn() -> Histogram = || Histogram::new(SECONDS);
+        // The borders of the waits, which are a part of the latency.
+        let histogram: fn() -> Histogram = || Histogram::new(WAIT_BORDERS);
         let mut metrics = Self {
             registry: Registry::with_prefix(PREFIX),
             started: SystemTime::now(),
@@ -243,21 +241,45 @@ const STAGES: [Stage; 2] = [
     ("decode", |stats| stats.totals.decoding.as_secs_f64()),
 ];
 
-/// A histogram of the rows of decoding steps, for each model.
+/// A histogram of each model.
 #[derive(Debug)]
-struct StepRows(Vec<(Labels<1>, SchedulerTotals)>);
+struct Histograms(Vec<(Labels<1>, Counts)>);
 
-impl EncodeMetric for StepRows {
+/// The values of a histogram.
+#[derive(Debug)]
+struct Counts {
+    /// The upper bounds of the values, each with the number of values from the previous one on.
+    buckets: Vec<(f64, u64)>,
+    /// Sum of the values.
+    sum: f64,
+}
+
+impl Counts {
     #[expect(clippy::cast_precision_loss, reason = "counts of steps are below 2^53")]
-    fn encode(&self, mut encoder: MetricEncoder<'_>) -> fmt::Result {
+    fn of_rows(totals: &SchedulerTotals) -> Self {
         let borders = ROW_BORDERS.iter().map(|border| *border as f64);
-        let borders: Vec<f64> = borders.chain([f64::INFINITY]).collect();
-        for (model, totals) in &self.0 {
-            let buckets = borders.iter().copied().zip(totals.steps_by_rows);
-            let buckets: Vec<(f64, u64)> = buckets.collect();
-            let (sum, count) = (totals.n_row_steps as f64, totals.n_steps);
+        let borders = borders.chain([f64::INFINITY]);
+        Self {
+            buckets: borders.zip(totals.steps_by_rows).collect(),
+            sum: totals.n_row_steps as f64,
+        }
+    }
+
+    fn of_waits(totals: &SchedulerTotals) -> Self {
+        let borders = WAIT_BORDERS.into_iter().chain([f64::INFINITY]);
+        Self {
+            buckets: borders.zip(totals.jobs_by_wait).collect(),
+            sum: totals.waited.as_secs_f64(),
+        }
+    }
+}
+
+impl EncodeMetric for Histograms {
+    fn encode(&self, mut encoder: MetricEncoder<'_>) -> fmt::Result {
+        for (model, Counts { buckets, sum }) in &self.0 {
+            let count = buckets.iter().map(|(_, n)| n).sum();
             let mut encoder = encoder.encode_family(model)?;
-            encoder.encode_histogram::<NoLabelSet>(sum, count, &buckets, None)?;
+            encoder.encode_histogram::<NoLabelSet>(*sum, count, buckets, None)?;
         }
         Ok(())
     }
@@ -286,11 +308,16 @@ fn of_models(registry: &mut Registry, models: &BTreeMap<String, ModelStats>) {
         }
         registry.register(name, help, family);
     }
-    let totals = models
-        .iter()
-        .map(|(model, it)| (label(model), it.stats.totals));
-    let rows = StepRows(totals.collect());
+    let histograms = |counts: fn(&SchedulerTotals) -> Counts| {
+        let models = models.iter();
+        let counts = models.map(|(model, it)| (label(model), counts(&it.stats.totals)));
+        Histograms(counts.collect())
+    };
+    let rows = histograms(Counts::of_rows);
     registry.register("step_rows", "Rows of a decoding step, the batch size", rows);
+    let help = "Time until the first of the sentences that a request or a file submits together is taken from the queue";
+    let waits = histograms(Counts::of_waits);
+    registry.register_with_unit("queue_wait", help, Unit::Seconds, waits);
     let family = Family::<Labels<2>, Counter<f64, AtomicU64>>::default();
     for (model, ModelStats { stats, .. }) in models {
         for (stage, seconds) in STAGES {

@@ -4,6 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::{Arc, mpsc};
 use std::thread;
+use std::time::Instant;
 
 use proptest::prelude::*;
 use transformer_core::ComputePrecision;
@@ -353,6 +354,22 @@ fn dropping_a_ticket_removes_its_lines_from_the_queue() {
         (no_results.iter().count(), kept_results.iter().count()),
         (0, 1)
     );
+}
+
+#[test]
+fn the_time_until_the_first_line_is_taken_is_counted_for_each_job() {
+    let scheduler = scheduler(translator(), 1);
+    let (_busy, release) = occupy(&scheduler);
+    let lines = job(&["a", "b", "c"], &short(Search::default()));
+    let (_ticket, results) = submit(&scheduler, lines).expect("it is accepted");
+    let submitted = Instant::now();
+    assert_eq!(scheduler.stats().n_queued_lines, 3);
+    let waited = submitted.elapsed();
+    drop(release);
+    assert_eq!(results.iter().count(), 3);
+    let totals = scheduler.stats().totals;
+    assert_eq!(totals.jobs_by_wait.iter().sum::<u64>(), 2);
+    assert!(totals.waited >= waited, "{totals:?}");
 }
 
 #[test]

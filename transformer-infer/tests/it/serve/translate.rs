@@ -320,3 +320,15 @@ fn the_sizes_of_batches_are_counted() {
     assert_eq!(metric("_count{model=\"copy\"}"), 4.0);
     assert_eq!(metric("_sum{model=\"copy\"}"), 4.0);
 }
+
+#[test]
+fn the_time_in_the_queue_is_counted_for_each_request() {
+    let (_models, server) = start();
+    for _ in 0..2 {
+        translations(&server, &json!({ "text": "A dog. A cat. A cow." }));
+    }
+    let metric = |name: &str| server.metric(&format!("queue_wait_seconds{name}"));
+    assert_eq!(metric("_count{model=\"copy\"}"), 2.0);
+    assert_eq!(metric("_bucket{le=\"+Inf\",model=\"copy\"}"), 2.0);
+    assert!(metric("_sum{model=\"copy\"}") > 0.0);
+}

@@ -4,6 +4,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::{Duration, Instant};
 use std::{fmt, mem};
 
 use transformer_core::text::Direction;
@@ -64,6 +65,9 @@ pub(super) struct JobState {
     pub(super) is_streamed: bool,
     /// True if its tokens count towards the limit of waiting tokens.
     pub(super) is_limited: bool,
+    submitted: Instant,
+    /// True once a thread has taken a line.
+    has_begun: AtomicBool,
     /// Empty when all lines are done, or the job is cancelled.
     callback: Mutex<Option<Callback>>,
 }
@@ -106,8 +110,16 @@ impl JobState {
             }),
             is_streamed: false,
             is_limited: true,
+            submitted: Instant::now(),
+            has_begun: AtomicBool::new(false),
             callback: Mutex::new(Some(callback)),
         }
+    }
+
+    /// Returns the time that the job waited, when its first line is taken; `None` for its other lines.
+    pub(super) fn begin(&self) -> Option<Duration> {
+        let is_first = !self.has_begun.swap(true, Ordering::Relaxed);
+        is_first.then(|| self.submitted.elapsed())
     }
 
     /// Calls the callback with a result, unless the job is cancelled. A callback that panics cancels its job.

@@ -24,5 +24,5 @@ mod worker;
 
 pub use handle::Scheduler;
 pub use job::{Job, JobEvent, JobLine, Ticket};
-pub use state::{ROW_BORDERS, SchedulerOptions, SchedulerStats, SchedulerTotals};
+pub use state::{ROW_BORDERS, SchedulerOptions, SchedulerStats, SchedulerTotals, WAIT_BORDERS};
 pub use stream::JobStream;

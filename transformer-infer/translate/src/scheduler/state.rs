@@ -139,6 +139,11 @@ impl Default for SchedulerOptions {
 /// rows, and more than the previous bound; one more counter has the steps with more rows.
 pub const ROW_BORDERS: [u64; 9] = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 
+/// Upper bounds, in seconds, of the counters of [`SchedulerTotals::jobs_by_wait`], as those of [`ROW_BORDERS`].
+pub const WAIT_BORDERS: [f64; 13] = [
+    0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 120.0,
+];
+
 /// The current state of a scheduler, and its totals so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -175,6 +180,11 @@ pub struct SchedulerTotals {
     pub n_row_steps: u64,
     /// Number of steps by the number of their rows: a histogram with the borders [`ROW_BORDERS`].
     pub steps_by_rows: [u64; ROW_BORDERS.len() + 1],
+    /// Number of jobs that have begun, by the time until a thread took their first line: a histogram with the borders
+    /// [`WAIT_BORDERS`].
+    pub jobs_by_wait: [u64; WAIT_BORDERS.len() + 1],
+    /// Sum of these times.
+    pub waited: Duration,
     /// Total time that all threads spent encoding.
     pub encoding: Duration,
     /// Total time that all threads spent decoding.
@@ -196,6 +206,18 @@ impl SchedulerTotals {
         }
     }
 
+    /// Returns the totals of a job that waited for this time.
+    pub(super) fn of_wait(waited: Duration) -> Self {
+        let seconds = waited.as_secs_f64();
+        let mut jobs_by_wait = [0; WAIT_BORDERS.len() + 1];
+        jobs_by_wait[WAIT_BORDERS.partition_point(|border| *border < seconds)] = 1;
+        Self {
+            jobs_by_wait,
+            waited,
+            ..Self::default()
+        }
+    }
+
     /// Adds the totals of a further period, or of another scheduler.
     pub fn add(&mut self, other: &Self) {
         self.n_translated += other.n_translated;
@@ -207,6 +229,10 @@ impl SchedulerTotals {
         for (sum, n) in self.steps_by_rows.iter_mut().zip(other.steps_by_rows) {
             *sum += n;
         }
+        for (sum, n) in self.jobs_by_wait.iter_mut().zip(other.jobs_by_wait) {
+            *sum += n;
+        }
+        self.waited += other.waited;
         self.encoding += other.encoding;
         self.decoding += other.decoding;
     }

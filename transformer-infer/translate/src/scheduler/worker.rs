@@ -114,6 +114,15 @@ impl Shared {
         totals.add(done);
     }
 
+    /// Takes the lines that a thread translates next, and records how long their jobs waited.
+    fn take(&self, state: &mut State, thread: usize, load: Load) -> Vec<Line> {
+        let lines = state.take(thread, load);
+        for waited in lines.iter().filter_map(|line| line.job.begin()) {
+            self.add_totals(&SchedulerTotals::of_wait(waited));
+        }
+        lines
+    }
+
     /// Waits until there is work for an idle thread.
     fn next(&self, thread: usize) -> Next {
         let mut state = self.lock();
@@ -121,7 +130,7 @@ impl Shared {
             if state.is_cancelled {
                 return Next::End;
             }
-            let lines = state.take(thread, Load::default());
+            let lines = self.take(&mut state, thread, Load::default());
             if !lines.is_empty() {
                 self.wake_for_rest(&state);
                 return Next::Lines(lines);
@@ -251,7 +260,7 @@ fn steps(
         if state.is_cancelled {
             return None;
         }
-        lines = state.take(thread, batch.load());
+        lines = shared.take(&mut state, thread, batch.load());
         let is_still_alone = state.is_alone(thread);
         if !lines.is_empty() {
             shared.wake_for_rest(&state);

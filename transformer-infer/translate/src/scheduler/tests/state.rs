@@ -1,8 +1,10 @@
 //! Tests of [`State`]: which lines a thread takes.
 
+use std::time::Duration;
+
 use super::doubles::{job, line, search};
 use crate::scheduler::group::Line;
-use crate::scheduler::state::{Capacity, Load, State};
+use crate::scheduler::state::{Capacity, Load, SchedulerTotals, State};
 
 fn state(n_threads: usize) -> State {
     let capacity = Capacity {
@@ -106,4 +108,14 @@ fn a_line_with_a_known_result_needs_no_room() {
         longest: 500,
     };
     assert_eq!(state.take(0, load).len(), 1);
+}
+
+#[test]
+fn a_wait_counts_for_the_border_that_it_does_not_exceed() {
+    let waits = [5, 6, 10, 121_000].map(|milliseconds| {
+        let waited = Duration::from_millis(milliseconds);
+        SchedulerTotals::of_wait(waited).jobs_by_wait
+    });
+    let index = |counts: [u64; 14]| counts.iter().position(|n| *n == 1);
+    assert_eq!(waits.map(index), [0, 1, 1, 13].map(Some));
 }
