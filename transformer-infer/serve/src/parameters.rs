@@ -1,5 +1,7 @@
 //! [`Parameters`]: the parameters of a request in any of its forms.
 
+use std::mem;
+
 use axum::body::Bytes;
 use axum::extract::{FromRequest, FromRequestParts, Multipart, Request};
 use axum::http::Uri;
@@ -30,14 +32,27 @@ pub(crate) fn key_in_query(uri: &Uri) -> Option<String> {
 
 /// The parameters of an operation: a JSON object, a form, or the query.
 ///
-/// Other servers accept all these forms, and clients use all of them. The body takes precedence over the query. The
-/// functions [`text`], [`texts`], [`list`], [`number`] and [`flag`] read a field in the notation of JSON and of forms.
+/// Other servers accept all these forms, and clients use all of them. The body takes precedence over the query, but for
+/// forms where [`Repeated::First`] counts. The functions [`text`], [`texts`], [`list`], [`number`] and [`flag`] read a field in the notation of JSON and of forms.
 pub(crate) trait Parameters: DeserializeOwned {
+    /// The values of a name that a form or the query repeats.
+    const REPEATED: Repeated = Repeated::List;
+
     /// Returns the key of the caller, if it is among the parameters.
     fn key(&self) -> Option<&str>;
 
     /// Takes the file of a form.
     fn set_file(&mut self, _: UploadedFile) {}
+}
+
+/// The values of a name that a form or the query repeats.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Repeated {
+    /// All of them, as a list, and so for a name such as `text[]`. Those of the body go before those of the query.
+    #[default]
+    List,
+    /// The first one, as in LibreTranslate: the query goes before a form.
+    First,
 }
 
 /// Reads the parameters of a request, and checks and counts its caller by the key among them or in the head, before
@@ -50,7 +65,7 @@ pub(crate) async fn admitted<P: Parameters>(
     let (mut parts, body) = request.into_parts();
     let Ok(client) = Client::from_request_parts(&mut parts, &()).await;
     let names = key_names(&parts.uri);
-    let fields = Fields::of(Request::from_parts(parts, body)).await?;
+    let fields = Fields::of(Request::from_parts(parts, body), P::REPEATED).await?;
     let of_fields = fields.key(names);
     let parsed = fields.parse::<P>();
     let key = parsed.as_ref().map_or(of_fields.as_deref(), P::key);
@@ -63,8 +78,9 @@ pub(crate) async fn admitted<P: Parameters>(
 }
 
 /// The fields of a request, before their types are known.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Fields {
+    repeated: Repeated,
     values: Map<String, Value>,
     file: Option<UploadedFile>,
 }
@@ -119,22 +135,30 @@ impl BodyKind {
 }
 
 impl Fields {
-    async fn of(request: Request) -> Result<Self, ApiError> {
+    async fn of(request: Request, repeated: Repeated) -> Result<Self, ApiError> {
         let query = request.uri().query().unwrap_or_default().to_owned();
         let content_type = request.headers().get(CONTENT_TYPE);
         let content_type = content_type.and_then(|it| it.to_str().ok());
         let content_type = content_type.unwrap_or_default().to_owned();
-        let mut fields = match BodyKind::of(&content_type) {
-            BodyKind::Multipart => Self::of_multipart(request).await?,
+        let kind = BodyKind::of(&content_type);
+        let mut fields = Self {
+            repeated,
+            ..Self::default()
+        };
+        let mut of_query = fields.clone();
+        match kind {
+            BodyKind::Multipart => fields.add_multipart(request).await?,
             kind => {
                 let body = Bytes::from_request(request, &()).await;
                 let body = body.map_err(|_| ApiError::BrokenBody)?;
-                Self::of_body(kind, charset(&content_type), &body)?
+                fields.add_body(kind, charset(&content_type), &body)?;
             }
-        };
-        let mut of_query = Self::default();
+        }
         for (name, value) in pairs(query.as_bytes(), None)? {
             of_query.push(&name, &value);
+        }
+        if repeated == Repeated::First && kind != BodyKind::Json {
+            mem::swap(&mut fields.values, &mut of_query.values);
         }
         for (name, value) in of_query.values {
             fields.values.entry(name).or_insert(value);
@@ -142,8 +166,12 @@ impl Fields {
         Ok(fields)
     }
 
-    fn of_body(kind: BodyKind, charset: Option<&str>, body: &[u8]) -> Result<Self, ApiError> {
-        let mut fields = Self::default();
+    fn add_body(
+        &mut self,
+        kind: BodyKind,
+        charset: Option<&str>,
+        body: &[u8],
+    ) -> Result<(), ApiError> {
         match kind {
             // Some clients say so with `GET`, too.
             BodyKind::Json if body.is_empty() => {}
@@ -154,27 +182,26 @@ impl Fields {
                 let Value::Object(values) = found else {
                     return Err(ApiError::request("Invalid JSON format: expected an object"));
                 };
-                fields.values = values;
+                self.values = values;
             }
             BodyKind::Form => {
                 for (name, value) in pairs(body, charset)? {
-                    fields.push(&name, &value);
+                    self.push(&name, &value);
                 }
             }
             BodyKind::Multipart | BodyKind::Other => {}
         }
-        Ok(fields)
+        Ok(())
     }
 
-    async fn of_multipart(request: Request) -> Result<Self, ApiError> {
+    async fn add_multipart(&mut self, request: Request) -> Result<(), ApiError> {
         let broken = |text| ApiError::request(format!("the multipart form is malformed: {text}"));
         let form = Multipart::from_request(request, &()).await;
         let mut form = form.map_err(|error| broken(error.body_text()))?;
-        let mut fields = Self::default();
         loop {
             let field = form.next_field().await;
             let Some(field) = field.map_err(|error| broken(error.body_text()))? else {
-                return Ok(fields);
+                return Ok(());
             };
             let name = field.name().unwrap_or_default().to_owned();
             let file_name = field.file_name().map(str::to_owned);
@@ -185,29 +212,33 @@ impl Fields {
             match file_name {
                 None if name != "file" => {
                     let text = utf8(&bytes, charset)?;
-                    fields.push(&name, text.strip_prefix('\u{feff}').unwrap_or(text));
+                    self.push(&name, text.strip_prefix('\u{feff}').unwrap_or(text));
                 }
                 name => {
                     if charset.is_some() {
                         utf8(&bytes, charset)?;
                     }
                     let name = name.unwrap_or_default();
-                    fields.file = Some(UploadedFile { name, bytes });
+                    self.file.get_or_insert(UploadedFile { name, bytes });
                 }
             }
         }
     }
 
-    /// Adds a value of a form; a name that occurs several times has a list. Names such as `text[]` always have lists.
+    /// Adds a value of a form or the query.
     fn push(&mut self, name: &str, value: &str) {
-        let name = name.strip_suffix("[]").unwrap_or(name);
         let value = Value::String(value.replace("\r\n", "\n"));
+        let name = match self.repeated {
+            Repeated::List => name.strip_suffix("[]").unwrap_or(name),
+            Repeated::First => name,
+        };
         match self.values.get_mut(name) {
-            Some(Value::Array(values)) => values.push(value),
-            Some(first) => *first = Value::Array(vec![first.take(), value]),
             None => {
                 self.values.insert(name.to_owned(), value);
             }
+            Some(_) if self.repeated == Repeated::First => {}
+            Some(Value::Array(values)) => values.push(value),
+            Some(first) => *first = Value::Array(vec![first.take(), value]),
         }
     }
 

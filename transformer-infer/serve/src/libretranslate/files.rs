@@ -13,7 +13,7 @@ use utoipa::ToSchema;
 use super::request::{admitted, languages, missing};
 use crate::files::{FileState, Upload, UploadOptions, download};
 use crate::http::{ApiError, ErrorBody, doubtful_headers};
-use crate::parameters::{Parameters, UploadedFile, list, no_file, text};
+use crate::parameters::{Parameters, Repeated, UploadedFile, list, no_file, text};
 use crate::state::Shared;
 
 /// A file to translate.
@@ -42,6 +42,8 @@ pub(super) struct FileRequest {
 }
 
 impl Parameters for FileRequest {
+    const REPEATED: Repeated = Repeated::First;
+
     fn key(&self) -> Option<&str> {
         self.api_key.as_deref()
     }

@@ -14,7 +14,7 @@ use super::request::{admitted, languages, missing};
 use crate::config::Limits;
 use crate::http::{ApiError, ErrorBody, doubtful_headers};
 use crate::languages::{Answer, Asked, AskedFormat, Detection, answer, detector};
-use crate::parameters::{Parameters, Texts, number, text, texts};
+use crate::parameters::{Parameters, Repeated, Texts, number, text, texts};
 use crate::state::Shared;
 
 /// A request for translations.
@@ -45,6 +45,8 @@ pub(super) struct TranslateRequest {
 }
 
 impl Parameters for TranslateRequest {
+    const REPEATED: Repeated = Repeated::First;
+
     fn key(&self) -> Option<&str> {
         self.api_key.as_deref()
     }
@@ -203,6 +205,8 @@ pub(super) struct DetectRequest {
 }
 
 impl Parameters for DetectRequest {
+    const REPEATED: Repeated = Repeated::First;
+
     fn key(&self) -> Option<&str> {
         self.api_key.as_deref()
     }

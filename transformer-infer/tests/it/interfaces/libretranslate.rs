@@ -48,11 +48,17 @@ fn a_form_means_what_json_means() {
     assert_eq!(reply.ok()["translatedText"], "A DOG & A CAFÉ\nTWO");
 }
 
+/// As Flask's `request.values`, by which LibreTranslate 1.9.6 reads forms.
 #[test]
-fn of_a_repeated_field_the_first_counts_and_texts_are_an_array() {
-    let form = "q=A+dog.&q=A+cat.&source=en&source=zz&target=de&secret=any";
-    let reply = shared_server().post_form("/translate", form).ok();
-    assert_eq!(reply["translatedText"], json!(["A DOG.", "A CAT."]));
+fn of_a_repeated_field_the_first_counts_and_the_address_before_the_form() {
+    let form = "q=A+dog.&q=A+cat.&source=en&source=zz&target=de&alternatives=0&alternatives=x";
+    let reply = shared_server().post_form("/translate", form);
+    assert_eq!(reply.ok(), json!({ "translatedText": "A DOG." }));
+    let reply = shared_server().post_form("/translate?q=A+cow.&q=A+pig.", form);
+    assert_eq!(reply.ok(), json!({ "translatedText": "A COW." }));
+    let reply = shared_server().post_form("/translate", "q%5B%5D=A+dog.&source=en&target=de");
+    let error = &reply.json()["error"];
+    assert_eq!(error, "Invalid request: missing q parameter");
 }
 
 #[test]

@@ -182,3 +182,30 @@ fn json_of_other_clients_may_have_more_fields() {
         "A DOG"
     );
 }
+
+/// The page of LibreTranslate 1.9.6 sends these fields; its server has given it the secret.
+#[test]
+fn the_secret_of_libretranslates_page_does_not_replace_a_key() {
+    let fields = [
+        ("q", "A dog."),
+        ("source", "en"),
+        ("target", "de"),
+        ("format", "text"),
+        ("alternatives", "3"),
+        ("api_key", ""),
+        ("secret", "any"),
+    ];
+    let parts = fields.map(|(name, value)| {
+        format!("--b\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{value}\r\n")
+    });
+    let body = parts.concat() + "--b--\r\n";
+    let headers = [("Content-Type", "multipart/form-data; boundary=b")];
+    let send = |server: &TestServer| server.send("POST", "/translate", &headers, body.as_bytes());
+    assert_eq!(send(shared_server()).ok()["translatedText"], "A DOG.");
+    let refused = send(&TestServer::with_key());
+    assert_eq!(refused.status, 400);
+    assert_eq!(
+        refused.json()["error"],
+        "Please contact the server operator to get an API key"
+    );
+}
