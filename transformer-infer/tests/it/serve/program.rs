@@ -249,3 +249,33 @@ fn translated_files_are_private_and_a_failed_or_killed_server_leaves_none() {
     other.kill().expect("it runs");
     other.wait().expect("it ends");
 }
+
+/// The Dockerfile itself needs a container engine.
+#[test]
+fn the_health_check_of_the_image_finds_a_server_that_lives() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/deploy/Dockerfile");
+    let file = fs::read_to_string(path).expect("it is in the repository");
+    let file = file.replace("\\\n", "");
+    let check = file
+        .lines()
+        .find_map(|line| line.strip_prefix("HEALTHCHECK ")?.split_once(" CMD "));
+    let (_, words) = check.expect("the image has a health check");
+    let words: Vec<String> = serde_json::from_str(words).expect("it is a list of words");
+    let models = Models::new();
+    let (mut child, address) = serve(&models, &["--threads", "1"]);
+    let is_healthy = || {
+        let mut check = Command::new(&words[0]);
+        check.args(&words[1..]).stderr(Stdio::null());
+        check.env("TRANSFORMER_SERVE_PORT", address.port().to_string());
+        let Ok(status) = check.status() else {
+            return None; // no bash
+        };
+        Some(status.success())
+    };
+    let lives = is_healthy();
+    child.kill().expect("it runs");
+    child.wait().expect("it was killed");
+    if let Some(lives) = lives {
+        assert_eq!((lives, is_healthy()), (true, Some(false)));
+    }
+}
