@@ -2,7 +2,58 @@
 
 use serde_json::json;
 
-use super::open_page::OpenPage;
+use super::open_page::{CHARACTERS, OpenPage, set_languages};
+use crate::copy_model::write_copy_model;
+
+/// Returns whether a text was sent for the detection of its language, after the pause for that.
+fn was_sent_for_detection(page: &mut OpenPage) -> bool {
+    // The timer of the detection was set before this one, and ends before it.
+    page.browser
+        .value("new Promise((resolve) => { setTimeout(resolve, 300); })");
+    let requests = page.browser.events("Network.requestWillBeSent").into_iter();
+    let mut addresses = requests.filter_map(|event| event["request"]["url"].as_str());
+    addresses.any(|url| url.ends_with("/detect"))
+}
+
+#[test]
+fn a_text_is_not_sent_for_detection_if_the_model_reads_one_language() {
+    let Some(mut page) = OpenPage::open() else {
+        return;
+    };
+    page.type_text("Where is the next station?");
+    assert!(!was_sent_for_detection(&mut page));
+}
+
+#[test]
+fn a_text_is_sent_for_detection_as_the_settings_say() {
+    let folder = tempfile::tempdir().expect("the system has temporary directories");
+    let other = folder.path().join("other");
+    write_copy_model(&other, CHARACTERS);
+    set_languages(&other, "de", "en");
+    let flags = ["--model", other.to_str().expect("it is text")];
+    let Some(mut page) = OpenPage::open_with(&flags) else {
+        return;
+    };
+    if !page.has_libretranslate() {
+        return;
+    }
+    page.browser
+        .value("document.querySelector('#automatic').click()");
+    page.browser
+        .value("document.querySelector('#source').focus()");
+    page.browser.insert("Where is the next station?");
+    assert!(!was_sent_for_detection(&mut page));
+    page.browser.value(
+        "{ const list = document.querySelector('#source-language'); list.value = 'auto'; \
+         list.dispatchEvent(new Event('change')); }",
+    );
+    page.browser.wait_until(
+        "document.querySelector('#source-language').selectedOptions[0].textContent === 'English, detected'",
+    );
+    assert!(was_sent_for_detection(&mut page));
+    let is_hidden = "document.querySelector('#detection-note').hidden";
+    assert_eq!(page.browser.value(is_hidden), false);
+}
 
 #[test]
 fn the_page_speaks_the_language_of_the_browser() {

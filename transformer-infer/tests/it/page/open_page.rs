@@ -11,7 +11,8 @@ use crate::chromium::Browser;
 use crate::copy_model::write_copy_model;
 
 /// What the model can copy.
-const CHARACTERS: &str = "abcdefghijklmnopqrstuvwxyz ABCDEFGHIJKLMNOPQRSTUVWXYZ.,!?\u{e9}\u{1f600}";
+pub(super) const CHARACTERS: &str =
+    "abcdefghijklmnopqrstuvwxyz ABCDEFGHIJKLMNOPQRSTUVWXYZ.,!?\u{e9}\u{1f600}";
 
 /// A browser that shows the page of a server, which both end on drop.
 pub(super) struct OpenPage {
@@ -33,7 +34,7 @@ impl OpenPage {
         let folder = tempfile::tempdir().expect("the system has temporary directories");
         let model = folder.path().join("copy");
         write_copy_model(&model, CHARACTERS);
-        set_languages(&model);
+        set_languages(&model, "en", "de");
         let (server, address) = serve(&model, flags);
         for domain in ["Network", "Log", "Runtime", "Page"] {
             browser.call(&format!("{domain}.enable"), &json!({}));
@@ -149,12 +150,12 @@ impl Drop for OpenPage {
 }
 
 /// Writes the languages into a model's manifest.
-fn set_languages(model: &Path) {
+pub(super) fn set_languages(model: &Path, from: &str, to: &str) {
     let path = model.join("manifest.json");
     let text = fs::read_to_string(&path).expect("a model has a manifest");
     let mut manifest: Value = serde_json::from_str(&text).expect("the manifest is JSON");
-    manifest["training"]["src_lang"] = "en".into();
-    manifest["training"]["tgt_lang"] = "de".into();
+    manifest["training"]["src_lang"] = from.into();
+    manifest["training"]["tgt_lang"] = to.into();
     fs::write(&path, manifest.to_string()).expect("the temporary directory is writable");
 }
 

@@ -58,6 +58,11 @@ export class Languages {
     return this.#source.value || null;
   }
 
+  /** Whether the models read several languages, of which that of a text can be detected. */
+  get canDetect() {
+    return this.#sources.length > 1;
+  }
+
   /** Whether the language of the text is detected. */
   get isDetecting() {
     return this.#source.value === AUTO;
@@ -122,7 +127,7 @@ export class Languages {
   /** Fills the lists; a target that the source does not have becomes one that it has. */
   #draw(source, target) {
     const sources = this.#sources;
-    const isAuto = source === AUTO && sources.length > 1;
+    const isAuto = source === AUTO && this.canDetect;
     const from = isAuto ? this.#detected ?? sources[0] : sources.includes(source) ? source : sources[0];
     const targets = this.#pairs.filter((pair) => pair[0] === from).map((pair) => pair[1]);
     const to = targets.includes(target) ? target : targets[0];

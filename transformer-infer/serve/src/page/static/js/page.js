@@ -107,7 +107,12 @@ function unmark() {
 
 function takeText(text) {
   translation.setText(text);
-  if (settings.isAutomatic || languages?.isDetecting) detection.setText(text);
+  detectLanguage(text);
+}
+
+/** Sends the beginning of a text, to choose its language or to suggest another one. */
+function detectLanguage(text) {
+  if (languages?.canDetect && (settings.isAutomatic || languages.isDetecting)) detection.setText(text);
 }
 
 /** Takes over the detected language of the text, or null, with the confidence in percent. */
@@ -194,6 +199,8 @@ function takeLanguages(isSwap) {
   if (isSwap && text) {
     source.text = text;
     takeText(text);
+  } else {
+    detectLanguage(source.text);
   }
   byId("suggestion").hidden = true;
   translation.retranslate();
@@ -239,6 +246,7 @@ async function withKey(call) {
 /** Takes over the models that translate. */
 async function takeModels() {
   languages = new Languages(await withKey(getModels), takeLanguages);
+  byId("detection-note").hidden = !languages.canDetect;
   if (translation.isStarted) takeLanguages(false);
 }
 

@@ -42,6 +42,7 @@ export default {
   "Export as TBX": "تصدير بصيغة TBX",
   "The file has no terms of these languages.": "لا يحتوي الملف على مصطلحات بهاتين اللغتين.",
   "Settings stay in this browser. Texts are not stored.": "تبقى الإعدادات في هذا المتصفح. لا تُخزَّن النصوص.",
+  "To detect its language, the beginning of the text is sent to the server while you type, unless you choose a language and turn “Translate while I type” off.": "لكشف اللغة، يُرسَل أول النص إلى الخادم أثناء الكتابة، إلا إذا اخترت لغة وأوقفت «الترجمة أثناء الكتابة».",
   "Keyboard": "لوحة المفاتيح",
   "Translate now": "ترجم الآن",
   "In the translation: next sentence": "في الترجمة: الجملة التالية",

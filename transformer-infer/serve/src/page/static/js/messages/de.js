@@ -42,6 +42,7 @@ export default {
   "Export as TBX": "Als TBX exportieren",
   "The file has no terms of these languages.": "Die Datei hat keine Begriffe dieser Sprachen.",
   "Settings stay in this browser. Texts are not stored.": "Einstellungen bleiben in diesem Browser. Texte werden nicht gespeichert.",
+  "To detect its language, the beginning of the text is sent to the server while you type, unless you choose a language and turn “Translate while I type” off.": "Um die Sprache zu erkennen, wird der Anfang des Textes während der Eingabe an den Server gesendet, außer wenn Sie eine Sprache wählen und „Während der Eingabe übersetzen“ ausschalten.",
   "Keyboard": "Tastatur",
   "Translate now": "Jetzt übersetzen",
   "In the translation: next sentence": "In der Übersetzung: nächster Satz",

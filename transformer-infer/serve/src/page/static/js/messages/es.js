@@ -42,6 +42,7 @@ export default {
   "Export as TBX": "Exportar como TBX",
   "The file has no terms of these languages.": "El archivo no tiene términos en estos idiomas.",
   "Settings stay in this browser. Texts are not stored.": "Los ajustes se quedan en este navegador. Los textos no se guardan.",
+  "To detect its language, the beginning of the text is sent to the server while you type, unless you choose a language and turn “Translate while I type” off.": "Para detectar el idioma, el comienzo del texto se envía al servidor mientras escribe, salvo que elija un idioma y desactive «Traducir mientras escribo».",
   "Keyboard": "Teclado",
   "Translate now": "Traducir ahora",
   "In the translation: next sentence": "En la traducción: frase siguiente",

@@ -42,6 +42,7 @@ export default {
   "Export as TBX": "Exporter en TBX",
   "The file has no terms of these languages.": "Le fichier n’a aucun terme dans ces langues.",
   "Settings stay in this browser. Texts are not stored.": "Les paramètres restent dans ce navigateur. Les textes ne sont pas enregistrés.",
+  "To detect its language, the beginning of the text is sent to the server while you type, unless you choose a language and turn “Translate while I type” off.": "Pour détecter la langue, le début du texte est envoyé au serveur pendant la saisie, sauf si vous choisissez une langue et désactivez « Traduire pendant la saisie ».",
   "Keyboard": "Clavier",
   "Translate now": "Traduire maintenant",
   "In the translation: next sentence": "Dans la traduction : phrase suivante",

@@ -42,6 +42,7 @@ export default {
   "Export as TBX": "TBX でエクスポート",
   "The file has no terms of these languages.": "このファイルには、これらの言語の用語がありません。",
   "Settings stay in this browser. Texts are not stored.": "設定はこのブラウザに保存されます。テキストは保存されません。",
+  "To detect its language, the beginning of the text is sent to the server while you type, unless you choose a language and turn “Translate while I type” off.": "言語を検出するため、入力中にテキストの冒頭がサーバーに送信されます。言語を選択し、「入力中に翻訳」をオフにすると送信されません。",
   "Keyboard": "キーボード",
   "Translate now": "今すぐ翻訳",
   "In the translation: next sentence": "訳文で次の文へ",

@@ -42,6 +42,7 @@ export default {
   "Export as TBX": "Exportar como TBX",
   "The file has no terms of these languages.": "O ficheiro não tem termos nestes idiomas.",
   "Settings stay in this browser. Texts are not stored.": "As definições ficam neste navegador. Os textos não são guardados.",
+  "To detect its language, the beginning of the text is sent to the server while you type, unless you choose a language and turn “Translate while I type” off.": "Para detetar o idioma, o início do texto é enviado ao servidor enquanto escreve, a menos que escolha um idioma e desative «Traduzir enquanto escrevo».",
   "Keyboard": "Teclado",
   "Translate now": "Traduzir agora",
   "In the translation: next sentence": "Na tradução: frase seguinte",

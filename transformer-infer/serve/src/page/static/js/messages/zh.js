@@ -42,6 +42,7 @@ export default {
   "Export as TBX": "导出为 TBX",
   "The file has no terms of these languages.": "文件中没有这些语言的术语。",
   "Settings stay in this browser. Texts are not stored.": "设置保存在此浏览器中。文本不会被保存。",
+  "To detect its language, the beginning of the text is sent to the server while you type, unless you choose a language and turn “Translate while I type” off.": "为了检测语言，输入时会将文本的开头发送到服务器，除非您选择一种语言并关闭“边输入边翻译”。",
   "Keyboard": "键盘",
   "Translate now": "立即翻译",
   "In the translation: next sentence": "在译文中：下一句",
