@@ -14,6 +14,7 @@ mod libtorch;
 #[cfg(not(feature = "tch"))]
 #[path = "no_libtorch.rs"]
 mod libtorch;
+mod long_axis;
 #[cfg(feature = "ndarray")]
 mod ndarray;
 mod probe;
@@ -28,3 +29,5 @@ pub use error::DeviceError;
 #[doc(hidden)]
 pub use libtorch::limit_libtorch_to_one_thread;
 pub(crate) use libtorch::{is_libtorch_cpu, update_libtorch};
+#[doc(hidden)]
+pub use long_axis::{near_factors, reduce_rows};

@@ -25,11 +25,11 @@ const SINGLE: Tolerances = Tolerances {
 };
 
 /// For matrix products with TF32 inputs, which have 11 significant bits instead of 24: a relative
-/// error of up to 2⁻¹¹, or 5e-4, for each.
+/// error of up to 2⁻¹¹, or 5e-4, for each. On an NVIDIA H200 the goldens' logits differed by 1.5e-3, gradients by 2.4e-2.
 const TF32: Tolerances = Tolerances {
     logits: 5e-3,
     weights: 5e-3,
-    gradients: 2e-2,
+    gradients: 5e-2,
     curve: 1e-2,
 };
 
@@ -39,7 +39,6 @@ impl Tolerances {
     /// On CUDA GPUs of compute capability 8.0 and above, cubek rounds the inputs of `f32` matrix
     /// products to TF32 whenever it uses tensor cores, and Burn has no setting against it:
     /// <https://github.com/tracel-ai/cubek/blob/245851cc83e95e179b91bc145c2b3a1e305bfdba/crates/cubek-matmul/src/multi_level/definition/blueprint.rs#L89-L103>.
-    /// (These tolerances are derived from that; they were not yet measured on a GPU.)
     pub(crate) fn of(backend: Backend) -> Self {
         if backend == Backend::Cuda {
             TF32

@@ -1,8 +1,11 @@
 //! Gradient clipping by global norm (Pascanu et al. 2013, <https://arxiv.org/abs/1211.5063>).
 
+use std::mem;
+
 use burn::module::{Module, ModuleVisitor, Param};
 use burn::optim::GradientsParams;
-use burn::tensor::Tensor;
+use burn::tensor::{Device, Tensor};
+use transformer_core::device::is_cpu_memory;
 
 /// Returns the Euclidean norm of all gradients together, or `None` without gradients.
 ///
@@ -12,11 +15,29 @@ use burn::tensor::Tensor;
 ///
 /// - returns: `[1]`
 pub fn global_norm<M: Module>(module: &M, gradients: &GradientsParams) -> Option<Tensor<1>> {
+    norm_in_parts(module, gradients, |device| {
+        if is_cpu_memory(device) { 0 } else { MAX_JOINED }
+    })
+}
+
+/// Maximum number of elements that are joined on a GPU: 128 MiB in single precision.
+const MAX_JOINED: usize = 32 << 20;
+
+/// Returns the norm; on each device, up to `max_joined` elements of several gradients are joined and summed at once.
+fn norm_in_parts<M: Module>(
+    module: &M,
+    gradients: &GradientsParams,
+    max_joined: fn(&Device) -> usize,
+) -> Option<Tensor<1>> {
     let mut squares = SumOfSquares {
         gradients,
+        max_joined,
+        pending: Vec::new(),
+        n_pending: 0,
         sum: None,
     };
     module.visit(&mut squares);
+    squares.sum_pending();
     squares.sum.map(Tensor::sqrt)
 }
 
@@ -44,18 +65,48 @@ pub fn clip_by_global_norm<M: Module>(
 
 struct SumOfSquares<'a> {
     gradients: &'a GradientsParams,
+    max_joined: fn(&Device) -> usize,
+    /// Gradients to join: on a GPU, several launches for each of them cost more than a copy.
+    pending: Vec<Tensor<1>>,
+    /// Number of elements of the pending gradients.
+    n_pending: usize,
     sum: Option<Tensor<1>>,
+}
+
+impl SumOfSquares<'_> {
+    fn add<const D: usize>(&mut self, gradient: Tensor<D>) {
+        let square = (gradient.clone() * gradient).sum();
+        self.sum = Some(match self.sum.take() {
+            Some(sum) => sum + square,
+            None => square,
+        });
+    }
+
+    /// Joins the pending gradients, and adds the sum of their squares.
+    fn sum_pending(&mut self) {
+        if !self.pending.is_empty() {
+            self.n_pending = 0;
+            let pending = mem::take(&mut self.pending);
+            self.add(Tensor::cat(pending, 0));
+        }
+    }
 }
 
 impl ModuleVisitor for SumOfSquares<'_> {
     fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-        if let Some(gradient) = self.gradients.get::<D>(param.id) {
-            let square = (gradient.clone() * gradient).sum();
-            self.sum = Some(match self.sum.take() {
-                Some(sum) => sum + square,
-                None => square,
-            });
+        let Some(gradient) = self.gradients.get::<D>(param.id) else {
+            return;
+        };
+        let len = gradient.shape().num_elements();
+        let max_joined = (self.max_joined)(&gradient.device());
+        if len > max_joined {
+            return self.add(gradient);
         }
+        if self.n_pending + len > max_joined {
+            self.sum_pending();
+        }
+        self.pending.push(gradient.reshape([len]));
+        self.n_pending += len;
     }
 }
 
@@ -109,6 +160,17 @@ mod tests {
         let (layer, gradients) = layer_and_gradients();
         let norm = global_norm(&layer, &gradients).expect("there are gradients");
         assert_eq!(norm.into_scalar::<f32>(), 13.0);
+    }
+
+    #[test]
+    fn the_norm_is_the_same_in_any_parts() {
+        let (layer, gradients) = layer_and_gradients();
+        // Everything at once, each gradient for itself, and only the bias, which is shorter, as one to be joined.
+        let limits: [fn(&Device) -> usize; 3] = [|_| 100, |_| 0, |_| 1];
+        for limit in limits {
+            let norm = norm_in_parts(&layer, &gradients, limit).expect("there are gradients");
+            assert_eq!(norm.into_scalar::<f32>(), 13.0);
+        }
     }
 
     #[test]
