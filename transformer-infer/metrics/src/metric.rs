@@ -104,7 +104,7 @@ impl CorpusCounts {
     }
 
     /// Returns the counts of one sentence.
-    pub(super) fn row(&self, sentence: usize) -> &[f64] {
+    pub fn row(&self, sentence: usize) -> &[f64] {
         &self.rows[sentence]
     }
 }

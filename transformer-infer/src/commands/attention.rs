@@ -214,6 +214,8 @@ pub(crate) enum PictureError {
         "`{path}` has no known extension; use .html for a page, .svg for a figure or .json for data"
     )]
     Ending { path: PathBuf },
+    #[error("`{path}` does not end in .html; give --html a name that does")]
+    NoPage { path: PathBuf },
     #[error(
         "`{path}` exists and was not written by this command; remove it, or choose another name"
     )]
@@ -238,7 +240,22 @@ impl Picture {
             Some("json") => Format::Json,
             _ => return Err(PictureError::Ending { path }),
         };
-        match is_replaceable(&path) {
+        Self::checked(path, format, GENERATOR)
+    }
+
+    /// Checks that the file of a page can be written: it does not exist, or this generator wrote it.
+    pub(super) fn page(path: &Path, generator: &str) -> Result<Self, PictureError> {
+        let path = path.to_owned();
+        match path.extension().and_then(|ending| ending.to_str()) {
+            Some(ending) if ending.eq_ignore_ascii_case("html") => {
+                Self::checked(path, Format::Html, generator)
+            }
+            _ => Err(PictureError::NoPage { path }),
+        }
+    }
+
+    fn checked(path: PathBuf, format: Format, generator: &str) -> Result<Self, PictureError> {
+        match is_replaceable(&path, generator) {
             Ok(true) => {}
             Ok(false) => return Err(PictureError::Foreign { path }),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -265,12 +282,12 @@ impl Picture {
     }
 }
 
-/// Returns whether a file is empty or was written by this command.
-fn is_replaceable(path: &Path) -> io::Result<bool> {
+/// Returns whether a file is empty or was written by this generator.
+fn is_replaceable(path: &Path, generator: &str) -> io::Result<bool> {
     if fs::metadata(path)?.is_file() {
         let mut head = Vec::new();
         File::open(path)?.take(HEAD_BYTES).read_to_end(&mut head)?;
-        Ok(head.is_empty() || String::from_utf8_lossy(&head).contains(GENERATOR))
+        Ok(head.is_empty() || String::from_utf8_lossy(&head).contains(generator))
     } else {
         Err(io::ErrorKind::InvalidInput.into())
     }

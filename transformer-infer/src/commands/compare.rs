@@ -10,10 +10,14 @@ use transformer_infer::metrics::{
 };
 
 use super::buckets::{BucketRow, BucketTable, ByFrequency, ByLength};
-use super::{CommandError, LineFlags, ParallelLines, ScoreOptions};
+use super::compare_page::{ComparisonPage, PageFlags, TextTable};
+use super::{CommandError, LineFlags, ParallelLines, Row, ScoreOptions};
 
 /// The p-value below which a difference is marked.
 const SIGNIFICANT: f64 = 0.05;
+
+/// The index of chrF2 among the metrics. It ranks sentences: of one sentence, BLEU says little.
+const CHRF: usize = 1;
 
 /// Compares translations with a baseline: BLEU and chrF, with the paired tests of sacreBLEU.
 ///
@@ -47,6 +51,8 @@ pub(crate) struct Compare {
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    page: PageFlags,
     #[command(flatten)]
     lines: LineFlags,
     #[command(flatten)]
@@ -91,25 +97,30 @@ impl Compare {
     pub(crate) fn run(&self) -> Result<(), CommandError> {
         let options = &self.options;
         options.check()?;
-        if self.hypotheses.len() < 2 {
+        if self.hypotheses.len() < 2 && self.page.html.is_none() {
             return Err(CommandError::OneSystem);
         }
+        let picture = self.page.picture()?;
         let paths = self.hypotheses.iter().chain(&self.references);
+        let paths = paths.chain(&self.page.src);
         let paths: Vec<&Path> = paths.map(PathBuf::as_path).collect();
         let mut rows = ParallelLines::open(&paths, "counterpart", self.lines)?;
         let metrics = options.metrics(&[Chrf::default()])?;
         // The counts of every sentence for each system, by metric, suffice for the tests.
         let n_systems = self.hypotheses.len();
         let mut counts = vec![vec![CorpusCounts::default(); n_systems]; metrics.len()];
-        let mut by_length = self
-            .by_length
-            .then(|| ByLength::new(metrics.len(), n_systems));
+        // The page has tables by length, whether they are printed or not.
+        let mut by_length =
+            (self.by_length || picture.is_some()).then(|| ByLength::new(metrics.len(), n_systems));
         let mut by_frequency = match &self.by_frequency {
             Some(path) => Some(self.frequencies(path)?),
             None => None,
         };
+        let mut shown: Vec<Row> = Vec::new();
+        let n_references = self.references.len();
         while let Some(row) = rows.next_row()? {
             let (hypotheses, references) = row.split_at(n_systems);
+            let references = &references[..n_references];
             let references: Vec<&str> = references.iter().map(String::as_str).collect();
             if let Some(by_length) = &mut by_length {
                 by_length.push(&metrics, hypotheses, &references);
@@ -122,24 +133,71 @@ impl Compare {
                     counts.push(&**metric, hypothesis, &references);
                 }
             }
+            if picture.is_some() {
+                shown.push(row);
+            }
         }
         if counts[0][0].is_empty() {
             return Err(CommandError::NothingToScore {
                 path: self.references[0].clone(),
             });
         }
-        let (test, n_references) = (self.test(), self.references.len());
+        let test = self.test();
         let comparisons = metrics.iter().zip(&counts).map(|(metric, systems)| {
             self.comparison(&**metric, n_references, &test.run(&**metric, systems))
         });
         let comparisons: Vec<Comparison> = comparisons.collect();
         let tables = by_length.map(|it| it.tables(&metrics)).unwrap_or_default();
-        let tables: Vec<BucketTable> = tables
+        let n_by_length = tables.len();
+        let mut tables: Vec<BucketTable> = tables
             .into_iter()
             .chain(by_frequency.map(|it| it.table()))
             .collect();
+        if let Some(picture) = picture {
+            let page = ComparisonPage {
+                flags: &self.page,
+                systems: self.names(),
+                rows: &shown,
+                scores: self.tables_of(&comparisons),
+                tables: &tables,
+                metric: (&*metrics[CHRF], &counts[CHRF]),
+                digits: options.width(),
+            };
+            picture.write(&page.render())?;
+        }
+        if !self.by_length {
+            tables.drain(..n_by_length);
+        }
         self.print(&comparisons, &tables)
             .map_err(CommandError::output)
+    }
+
+    /// Returns the names of the systems.
+    fn names(&self) -> Vec<String> {
+        let names = self.hypotheses.iter();
+        names.map(|path| path.display().to_string()).collect()
+    }
+
+    /// Returns a table of scores for each metric.
+    fn tables_of(&self, comparisons: &[Comparison]) -> Vec<TextTable> {
+        let head: &[&str] = match self.hypotheses.len() {
+            1 => &["translation", "score", "mean and 95% interval"],
+            _ => &[
+                "translation",
+                "score",
+                "mean and 95% interval",
+                "difference",
+                "p",
+            ],
+        };
+        let table = |it: &Comparison| TextTable {
+            title: format!("{}|{}", it.metric, it.signature),
+            head: head.iter().copied().map(str::to_owned).collect(),
+            rows: (it.systems.iter())
+                .map(|system| self.columns(system, &it.systems[0])[..head.len()].to_vec())
+                .collect(),
+        };
+        comparisons.iter().map(table).collect()
     }
 
     /// Counts the words of training text.
@@ -207,17 +265,7 @@ impl Compare {
             }
             return writeln!(output);
         }
-        let test = self.test();
-        let kind = match test.kind {
-            PairedTestKind::Bootstrap => "bootstrap resampling",
-            PairedTestKind::Randomization => "approximate randomization",
-        };
-        let baseline = self.hypotheses[0].display();
-        let n_samples = test.n_samples;
-        writeln!(
-            output,
-            "paired {kind}, {n_samples} samples; baseline {baseline}"
-        )?;
+        writeln!(output, "{}", self.first_line())?;
         for comparison in comparisons {
             writeln!(output, "\n{}|{}", comparison.metric, comparison.signature)?;
             for line in self.lines(&comparison.systems) {
@@ -251,30 +299,53 @@ impl Compare {
         table.rows.iter().map(line).collect()
     }
 
+    /// Returns the name of the test; of one system, there are only intervals.
+    fn first_line(&self) -> String {
+        let test = self.test();
+        let kind = match test.kind {
+            _ if self.hypotheses.len() < 2 => {
+                return "95% intervals by bootstrap resampling".to_owned();
+            }
+            PairedTestKind::Bootstrap => "bootstrap resampling",
+            PairedTestKind::Randomization => "approximate randomization",
+        };
+        let (baseline, n_samples) = (self.hypotheses[0].display(), test.n_samples);
+        format!("paired {kind}, {n_samples} samples; baseline {baseline}")
+    }
+
     /// Returns a line per system, in columns.
     fn lines(&self, systems: &[System]) -> Vec<String> {
-        let digits = self.options.width();
         let widest = systems.iter().map(|system| system.file.chars().count());
         let widest = widest.max().unwrap_or(0);
         let line = |system: &System| {
-            let System {
-                file, score, mean, ..
-            } = system;
-            let half_interval = 0.5 * (system.interval[1] - system.interval[0]);
-            let scores = format!(
-                "{file:widest$}  {score:6.digits$} ({mean:.digits$} ± {half_interval:.digits$})"
-            );
-            let Some(p_value) = system.p_value else {
-                return scores;
-            };
-            // The difference of the printed scores, so that the columns add up.
-            let printed = |score: f64| format!("{score:.digits$}").parse().unwrap_or(score);
-            let difference = printed(*score) - printed(systems[0].score);
-            // Equal translations have the smallest possible p, because no sample has a difference above 0.
-            let is_marked = p_value < SIGNIFICANT && *score != systems[0].score;
-            let star = if is_marked { " *" } else { "" };
-            format!("{scores}  {difference:+.digits$}  p = {p_value:.4}{star}")
+            let [file, score, interval, difference, p_value] = self.columns(system, &systems[0]);
+            let scores = format!("{file:widest$}  {score:>6} ({interval})");
+            match system.p_value {
+                Some(_) => format!("{scores}  {difference}  p = {p_value}"),
+                None => scores,
+            }
         };
         systems.iter().map(line).collect()
+    }
+
+    /// Returns the name of a system, its score, its interval, the difference from the baseline and p, as printed.
+    fn columns(&self, system: &System, baseline: &System) -> [String; 5] {
+        let digits = self.options.width();
+        let System {
+            file, score, mean, ..
+        } = system;
+        let half_interval = 0.5 * (system.interval[1] - system.interval[0]);
+        let interval = format!("{mean:.digits$} ± {half_interval:.digits$}");
+        let (mut difference, mut p_value) = Default::default();
+        if let Some(p) = system.p_value {
+            // The difference of the printed scores, so that the columns add up.
+            let printed = |score: f64| format!("{score:.digits$}").parse().unwrap_or(score);
+            difference = format!("{:+.digits$}", printed(*score) - printed(baseline.score));
+            // Equal translations have the smallest possible p, because no sample has a difference above 0.
+            let is_marked = p < SIGNIFICANT && *score != baseline.score;
+            p_value = format!("{p:.4}{}", if is_marked { " *" } else { "" });
+        }
+        let score = format!("{score:.digits$}");
+        [file.clone(), score, interval, difference, p_value]
     }
 }

@@ -38,7 +38,7 @@ pub(crate) enum CommandError {
     /// The flags contradict each other.
     #[error(transparent)]
     Usage(#[from] SearchError),
-    /// The file of `attention` cannot be written.
+    /// The file of `attention` or the page of `compare` cannot be written.
     #[error(transparent)]
     Picture(#[from] PictureError),
     /// An output path cannot be used.
@@ -178,7 +178,9 @@ pub(crate) enum CommandError {
         /// The link.
         link: String,
     },
-    #[error("only one translation to compare; give `--hyp` at least twice")]
+    #[error(
+        "only one translation to compare; give `--hyp` at least twice, or --html for a page about one"
+    )]
     OneSystem,
     #[error("cannot write `{path}`")]
     WriteFile { path: PathBuf, source: io::Error },
@@ -251,7 +253,7 @@ impl CommandError {
             #[cfg(feature = "serve")]
             Self::Config { .. } => ExitCode::from(2),
             Self::Translator(TranslatorError::NoLayer { .. } | TranslatorError::NoHead { .. })
-            | Self::Picture(PictureError::Ending { .. })
+            | Self::Picture(PictureError::Ending { .. } | PictureError::NoPage { .. })
             | Self::Reduce(
                 QuantizeError::AlreadyQuantized { .. }
                 | QuantizeError::FullPrecision { .. }

@@ -4,6 +4,7 @@ mod attention;
 mod bleu;
 mod buckets;
 mod compare;
+mod compare_page;
 #[cfg(feature = "serve")]
 mod config_file;
 mod error;

@@ -308,7 +308,7 @@ fn compare_requires_two_translations() {
     let workplace = Workplace::new(&[("ref", REF), ("a", REF)]);
     let output = workplace.run("compare --ref ref --hyp a");
     assert_eq!(output.status.code(), Some(2));
-    let expected = "error: only one translation to compare; give `--hyp` at least twice\n";
+    let expected = "error: only one translation to compare; give `--hyp` at least twice, or --html for a page about one\n";
     assert_eq!(stderr(&output), expected);
 }
 

@@ -5,6 +5,7 @@ mod attention;
 mod browser;
 mod chromium;
 mod command;
+mod comparison_page;
 mod copy_model;
 mod documents;
 mod export;

@@ -18,7 +18,7 @@ mod weights;
 
 pub use alignment::Alignment;
 pub use figure::figure;
-pub use page::{GENERATOR, SCRIPT, STYLE, TEMPLATE, page, page_data};
+pub use page::{COLORS, GENERATOR, SCRIPT, STYLE, TEMPLATE, page, page_data};
 #[doc(hidden)]
 pub use record::words_of;
 pub use selection::{ColorScale, Head, Kind, LayerHead, Selection, View};

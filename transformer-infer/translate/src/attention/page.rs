@@ -12,9 +12,15 @@ pub const GENERATOR: &str = "transformer-infer attention";
 /// The page, with gaps in braces.
 #[doc(hidden)]
 pub const TEMPLATE: &str = include_str!("template/page.html");
+/// The colors and the font of pages, light and dark.
+#[doc(hidden)]
+pub const COLORS: &str = include_str!("template/colors.css");
 /// The style of the page.
 #[doc(hidden)]
-pub const STYLE: &str = include_str!("template/page.css");
+pub const STYLE: &str = concat!(
+    include_str!("template/colors.css"),
+    include_str!("template/page.css")
+);
 /// The script of the page.
 #[doc(hidden)]
 pub const SCRIPT: &str = include_str!("template/page.js");
