@@ -92,6 +92,33 @@ struct System {
     p_value: Option<f64>,
 }
 
+/// The counts of all sentences.
+struct Tally<'a> {
+    metrics: &'a [Box<dyn Metric>],
+    /// Those of every sentence for each system, by metric, suffice for the tests.
+    counts: Vec<Vec<CorpusCounts>>,
+    by_length: Option<ByLength>,
+    by_frequency: Option<ByFrequency>,
+}
+
+impl Tally<'_> {
+    /// Adds a sentence of each system.
+    fn push(&mut self, hypotheses: &[String], references: &[String]) {
+        let references: Vec<&str> = references.iter().map(String::as_str).collect();
+        if let Some(by_length) = &mut self.by_length {
+            by_length.push(self.metrics, hypotheses, &references);
+        }
+        if let Some(by_frequency) = &mut self.by_frequency {
+            by_frequency.push(hypotheses, references[0]);
+        }
+        for (metric, systems) in self.metrics.iter().zip(&mut self.counts) {
+            for (counts, hypothesis) in systems.iter_mut().zip(hypotheses) {
+                counts.push(&**metric, hypothesis, &references);
+            }
+        }
+    }
+}
+
 impl Compare {
     /// Reads the files, resamples, and prints a block per metric.
     pub(crate) fn run(&self) -> Result<(), CommandError> {
@@ -101,42 +128,14 @@ impl Compare {
             return Err(CommandError::OneSystem);
         }
         let picture = self.page.picture()?;
-        let paths = self.hypotheses.iter().chain(&self.references);
-        let paths = paths.chain(&self.page.src);
-        let paths: Vec<&Path> = paths.map(PathBuf::as_path).collect();
-        let mut rows = ParallelLines::open(&paths, "counterpart", self.lines)?;
         let metrics = options.metrics(&[Chrf::default()])?;
-        // The counts of every sentence for each system, by metric, suffice for the tests.
-        let n_systems = self.hypotheses.len();
-        let mut counts = vec![vec![CorpusCounts::default(); n_systems]; metrics.len()];
-        // The page has tables by length, whether they are printed or not.
-        let mut by_length =
-            (self.by_length || picture.is_some()).then(|| ByLength::new(metrics.len(), n_systems));
-        let mut by_frequency = match &self.by_frequency {
-            Some(path) => Some(self.frequencies(path)?),
-            None => None,
-        };
-        let mut shown: Vec<Row> = Vec::new();
-        let n_references = self.references.len();
-        while let Some(row) = rows.next_row()? {
-            let (hypotheses, references) = row.split_at(n_systems);
-            let references = &references[..n_references];
-            let references: Vec<&str> = references.iter().map(String::as_str).collect();
-            if let Some(by_length) = &mut by_length {
-                by_length.push(&metrics, hypotheses, &references);
-            }
-            if let Some(by_frequency) = &mut by_frequency {
-                by_frequency.push(hypotheses, references[0]);
-            }
-            for (metric, systems) in metrics.iter().zip(&mut counts) {
-                for (counts, hypothesis) in systems.iter_mut().zip(hypotheses) {
-                    counts.push(&**metric, hypothesis, &references);
-                }
-            }
-            if picture.is_some() {
-                shown.push(row);
-            }
-        }
+        let (tally, shown) = self.read(&metrics, picture.is_some())?;
+        let Tally {
+            counts,
+            by_length,
+            by_frequency,
+            ..
+        } = tally;
         if counts[0][0].is_empty() {
             return Err(CommandError::NothingToScore {
                 path: self.references[0].clone(),
@@ -144,7 +143,8 @@ impl Compare {
         }
         let test = self.test();
         let comparisons = metrics.iter().zip(&counts).map(|(metric, systems)| {
-            self.comparison(&**metric, n_references, &test.run(&**metric, systems))
+            let compared = test.run(&**metric, systems);
+            self.comparison(&**metric, self.references.len(), &compared)
         });
         let comparisons: Vec<Comparison> = comparisons.collect();
         let tables = by_length.map(|it| it.tables(&metrics)).unwrap_or_default();
@@ -170,6 +170,40 @@ impl Compare {
         }
         self.print(&comparisons, &tables)
             .map_err(CommandError::output)
+    }
+
+    /// Counts all sentences, and returns them too if there is a page, which shows them and has tables by length, whether
+    /// those are printed or not.
+    fn read<'a>(
+        &self,
+        metrics: &'a [Box<dyn Metric>],
+        has_page: bool,
+    ) -> Result<(Tally<'a>, Vec<Row>), CommandError> {
+        let paths = self.hypotheses.iter().chain(&self.references);
+        let paths = paths.chain(&self.page.src);
+        let paths: Vec<&Path> = paths.map(PathBuf::as_path).collect();
+        let mut rows = ParallelLines::open(&paths, "counterpart", self.lines)?;
+        let n_systems = self.hypotheses.len();
+        let has_lengths = self.by_length || has_page;
+        let by_frequency = match &self.by_frequency {
+            Some(path) => Some(self.frequencies(path)?),
+            None => None,
+        };
+        let mut tally = Tally {
+            metrics,
+            counts: vec![vec![CorpusCounts::default(); n_systems]; metrics.len()],
+            by_length: has_lengths.then(|| ByLength::new(metrics.len(), n_systems)),
+            by_frequency,
+        };
+        let mut shown: Vec<Row> = Vec::new();
+        while let Some(row) = rows.next_row()? {
+            let (hypotheses, rest) = row.split_at(n_systems);
+            tally.push(hypotheses, &rest[..self.references.len()]);
+            if has_page {
+                shown.push(row);
+            }
+        }
+        Ok((tally, shown))
     }
 
     /// Returns the names of the systems.
