@@ -6,7 +6,7 @@
 use burn::tensor::Tensor;
 
 /// Splits a length into two factors, as near to each other as its divisors allow; the smaller one is first.
-pub fn near_factors(len: usize) -> [usize; 2] {
+pub(crate) fn near_factors(len: usize) -> [usize; 2] {
     let mut divisors = (1..=len.isqrt()).rev();
     let first = divisors.find(|it| len.is_multiple_of(*it)).unwrap_or(1);
     [first, len / first]
@@ -25,6 +25,19 @@ pub fn reduce_rows(x: Tensor<2>, reduce: impl Fn(Tensor<3>, usize) -> Tensor<3>)
     // Neighboring threads read neighboring elements in the first step.
     let parts = reduce(x.reshape([n, a, b]), 1);
     reduce(parts, 2).reshape([n, 1])
+}
+
+/// Adds all rows.
+///
+/// # Shapes
+///
+/// - `x`: `[n, width]`
+/// - returns: `[width]`
+pub fn sum_of_rows(x: Tensor<2>) -> Tensor<1> {
+    let [n, width] = x.dims();
+    let [a, b] = near_factors(n);
+    let parts = x.reshape([a, b, width]).sum_dim(0);
+    parts.sum_dim(1).reshape([width])
 }
 
 #[cfg(test)]
@@ -56,8 +69,10 @@ mod tests {
             let read = |x: Tensor<2>| x.into_data().iter::<f32>().collect::<Vec<_>>();
             let sums = read(reduce_rows(x.clone(), Tensor::sum_dim));
             assert_eq!(sums, expected(|a, b| a + b));
-            let maxima = read(reduce_rows(x, Tensor::max_dim));
+            let maxima = read(reduce_rows(x.clone(), Tensor::max_dim));
             assert_eq!(maxima, expected(f32::max));
+            let columns = sum_of_rows(x.transpose()).unsqueeze();
+            assert_eq!(read(columns), expected(|a, b| a + b));
         }
     }
 }

@@ -29,5 +29,6 @@ pub use error::DeviceError;
 #[doc(hidden)]
 pub use libtorch::limit_libtorch_to_one_thread;
 pub(crate) use libtorch::{is_libtorch_cpu, update_libtorch};
+pub(crate) use long_axis::near_factors;
 #[doc(hidden)]
-pub use long_axis::{near_factors, reduce_rows};
+pub use long_axis::{reduce_rows, sum_of_rows};

@@ -219,8 +219,8 @@ impl ComparisonPage<'_> {
             rows: FAULTS.into_iter().map(row).collect(),
         };
         let body = format!(
-            "<p>Sentences whose translation lacks numbers or copied text (placeholders, URLs, e-mail addresses) of its \
-             source, or is doubtful in other ways. A number written as a word counts as missing; the column of the \
+            "<p>Sentences with a translation that lacks numbers or copied text (placeholders, URLs, e-mail addresses) of \
+             the source, or is doubtful in other ways. A number written as a word counts as missing; the column of the \
              reference shows how often.</p>\n{}",
             text_table(&table)
         );

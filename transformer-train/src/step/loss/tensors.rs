@@ -3,7 +3,7 @@
 use std::ops::Add;
 
 use burn::tensor::{Int, Tensor};
-use transformer_core::device::{is_cpu_memory, reduce_rows};
+use transformer_core::device::{is_cpu_memory, reduce_rows, sum_of_rows};
 
 use super::inputs::{LossGradients, LossInputs, LossSums, TrainedPart, chunk_len};
 
@@ -23,9 +23,7 @@ pub(super) fn loss(inputs: LossInputs) -> (LossSums, Option<LossGradients>) {
         sums.push(softmax.sums.clone());
         let d_logits = loss.logits_gradient(softmax, y, scale); // [n, vocab]
         if loss.bias.is_some() {
-            let ones = Tensor::ones([1, h.dims()[0]], &h.device());
-            let part = ones.matmul(d_logits.clone()).squeeze_dim(0); // [vocab]
-            d_bias = add(d_bias, part);
+            d_bias = add(d_bias, sum_of_rows(d_logits.clone()));
         }
         d_weight = match &inputs.trained {
             None => None,
@@ -72,8 +70,7 @@ struct Softmax {
 impl ChunkedLoss {
     pub(super) fn new(weight: Tensor<2>, bias: Option<Tensor<1>>, epsilon: f64) -> Self {
         let [vocab_size, _] = weight.dims();
-        let columns = weight.clone().transpose();
-        let sum = reduce_rows(columns, Tensor::sum_dim).transpose();
+        let sum = sum_of_rows(weight.clone()).unsqueeze();
         Self {
             bias,
             mean_row: sum / vocab_size as f64,
