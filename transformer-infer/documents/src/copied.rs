@@ -21,7 +21,6 @@ const AROUND: &[&str] = &[
 pub(super) struct Copied {
     /// The bytes of the passage that are taken out: the items, including quotes and brackets around them.
     pub(super) range: Range<usize>,
-    /// The items, in order.
     pub(super) items: Vec<Item>,
 }
 
@@ -118,7 +117,6 @@ impl Copied {
         }
     }
 
-    /// Returns whether only the digits are kept.
     pub(super) fn is_number(&self) -> bool {
         self.items.iter().all(|item| item.keep == Keep::Digits)
     }
@@ -144,7 +142,6 @@ impl Copied {
     }
 }
 
-/// Returns whether the text between two items joins them.
 fn is_joiner(between: &str) -> bool {
     let is_sign = |c: char| !c.is_whitespace() && (!c.is_alphanumeric() || "xX".contains(c));
     between.len() <= MAX_JOINER_BYTES && between.chars().all(is_sign)

@@ -5,11 +5,11 @@ use std::ops::Range;
 
 use super::Protection;
 use super::copied::Copied;
-use super::limits::LineLimits;
 use super::line::DocumentLine;
 use super::marks::{Chunk, Sentence, Unit, put_back, units};
 use super::passage::Passage;
 use super::rules::DocumentRules;
+use super::rules::LineLimits;
 use super::split::trimmed;
 use super::trial::{Attempt, Trial};
 use transformer_text::Link;
@@ -242,7 +242,6 @@ impl DraftTranslation {
     }
 }
 
-/// Returns the index of the word that contains a byte.
 fn word_at(words: &[Unit], at: usize) -> Option<usize> {
     let index = words.partition_point(|word| word.range.end <= at);
     words.get(index).filter(|word| word.range.start <= at)?;

@@ -20,15 +20,10 @@ mod boundaries;
 mod copied;
 mod draft;
 pub mod format;
-mod limits;
 mod line;
-mod list_mark;
 mod marks;
-
 mod passage;
-
 mod rules;
-mod segments;
 mod spaces;
 mod split;
 mod trial;
@@ -41,13 +36,13 @@ mod tests;
 #[doc(hidden)]
 pub use draft::{DraftSentence, DraftTranslation, TextDraft};
 pub use format::ReadError;
-pub use limits::{LineLimits, TokenLimits};
 pub use line::{DocumentLine, TranslatedLine};
 #[doc(hidden)]
 pub use marks::Form;
 #[doc(hidden)]
 pub use passage::{Mark, MarkKind, Notation, Part, Passage, Plain, Raw};
 pub use rules::DocumentRules;
+pub use rules::{LineLimits, TokenLimits};
 #[doc(hidden)]
 pub use split::SplitError;
 pub use split::{Split, Splitter};

@@ -119,13 +119,15 @@ impl Passage {
     ///
     /// Panics if the marks do not belong to this text: out of order, or beyond its end.
     pub fn source(&self) -> String {
-        let parts = self.source_parts();
-        let written = parts.iter().map(Part::source).collect();
-        self.notation.complete(written)
+        self.notation.complete(self.incomplete_source())
     }
 
-    /// Returns the output of [`source`](Self::source), before the notation completes it, as parts: passages inside
-    /// marks are not translated yet.
+    /// Writes the passage as in the document, before the notation completes it.
+    pub(super) fn incomplete_source(&self) -> String {
+        self.source_parts().iter().map(Part::source).collect()
+    }
+
+    /// Returns [`incomplete_source`](Self::incomplete_source) as parts: passages inside marks are not translated yet.
     pub(super) fn source_parts(&self) -> Vec<Part> {
         let mut writer = SourceWriter {
             passage: self,
@@ -153,7 +155,6 @@ impl Passage {
     }
 }
 
-/// The passage written so far.
 struct SourceWriter<'a> {
     passage: &'a Passage,
     written: Vec<Part>,
@@ -173,7 +174,6 @@ impl SourceWriter<'_> {
         self.at = end;
     }
 
-    /// Ends all pairs inside `parent`.
     fn close_until(&mut self, parent: Option<usize>) {
         while self.open.last().copied() != parent
             && let Some(ended) = self.open.pop()
@@ -188,12 +188,10 @@ impl SourceWriter<'_> {
 }
 
 impl Raw {
-    /// Returns whether the text begins with whitespace.
     pub(super) fn starts_with_space(&self) -> bool {
         matches!(self.0.first(), Some(Part::Verbatim(text)) if text.starts_with(char::is_whitespace))
     }
 
-    /// Returns whether the text ends with whitespace.
     pub(super) fn ends_with_space(&self) -> bool {
         matches!(self.0.last(), Some(Part::Verbatim(text)) if text.ends_with(char::is_whitespace))
     }
@@ -203,12 +201,10 @@ impl Raw {
         self.0.iter().map(Part::source).collect()
     }
 
-    /// Adds copied text after it.
     pub(super) fn push_str(&mut self, text: &str) {
         self.extend([Part::Verbatim(text.to_owned())]);
     }
 
-    /// Adds copied text before it.
     pub(super) fn insert_str(&mut self, text: &str) {
         match self.0.first_mut() {
             _ if text.is_empty() => {}
@@ -217,7 +213,6 @@ impl Raw {
         }
     }
 
-    /// Adds parts after it.
     pub(super) fn extend(&mut self, parts: impl IntoIterator<Item = Part>) {
         for part in parts {
             match (part, self.0.last_mut()) {

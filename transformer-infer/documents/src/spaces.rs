@@ -9,7 +9,6 @@ pub(super) enum Spaces {
 }
 
 impl Spaces {
-    /// Counts the sides.
     pub(super) fn on(before: bool, behind: bool) -> Self {
         match (before, behind) {
             (true, true) => Self::BothSides,

@@ -193,14 +193,12 @@ impl<T> Trial<T> {
 }
 
 impl Sentence {
-    /// Returns the line to translate.
     pub(super) fn line(&self, attempt: Attempt) -> &str {
         let sentence = self.in_form(attempt.form);
         let variant = sentence.variants.line(attempt.way);
         variant.unwrap_or(&sentence.text)
     }
 
-    /// Returns the line to translate, with the texts to copy.
     pub(super) fn document_line(&self, attempt: Attempt, index: u64) -> DocumentLine<'_> {
         let sentence = self.in_form(attempt.form);
         DocumentLine {
@@ -237,7 +235,6 @@ impl Sentence {
         sentence.variants.can_use(attempt.way, &sentence.text, text)
     }
 
-    /// Returns the faults of a translation.
     pub(super) fn faults(&self, attempt: Attempt, text: &str, protection: &Protection) -> Faults {
         let sentence = self.in_form(attempt.form);
         protection.faults_of(&sentence.text, &sentence.kept, text)

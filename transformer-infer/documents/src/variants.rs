@@ -33,7 +33,6 @@ static NUMBER: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"[0-9]+(?:[.,'’\u{a0}\u{202f}][0-9]+)*"));
 
 impl Variants {
-    /// Makes the variants of a text with its items.
     pub(crate) fn of(text: &str, items: &[Item]) -> Self {
         Self {
             lower: lower_case(text, items),
@@ -131,12 +130,10 @@ impl Round {
     }
 }
 
-/// Returns the digits of a number.
 fn digits(number: &str) -> String {
     number.chars().filter(char::is_ascii_digit).collect()
 }
 
-/// Returns a number with other digits.
 fn with_digits(number: &str, digits: &str) -> String {
     let mut digits = digits.chars();
     let other = |c: char| match c.is_ascii_digit() {
@@ -172,7 +169,6 @@ fn outside<'a>(text: &'a str, items: &'a [Item]) -> impl Iterator<Item = char> +
     characters.map(|(_, c)| c)
 }
 
-/// Maps the characters outside of items.
 fn with_case(text: &str, items: &[Item], mut map: impl FnMut(char) -> char) -> String {
     let exact = items.iter().filter(|item| item.keep != Keep::Digits);
     let exact: Vec<&Range<usize>> = exact.map(|item| &item.range).collect();

@@ -5,11 +5,11 @@ use std::ops::Range;
 
 use super::Protection;
 use super::copied::Copied;
-use super::limits::LineLimits;
 use super::line::{DocumentLine, TranslatedLine};
 use super::marks::{Chunk, Piece, Sentence, cut, put_back};
 use super::passage::{MarkKind, Part, Passage};
 use super::rules::DocumentRules;
+use super::rules::LineLimits;
 use super::trial::{Attempt, Trial, Tried};
 use transformer_protection::Faults;
 
@@ -66,23 +66,14 @@ pub struct Window {
 /// Parts without the translations of their sentences.
 #[derive(Debug)]
 struct Level {
-    parts: Vec<Prepared>,
+    /// The parts, each passage with its pieces.
+    parts: Vec<(Part, Vec<Piece>)>,
     sentences: Vec<Sentence>,
-    /// The attempts at each sentence.
     trials: Vec<Trial<TranslatedLine>>,
     /// The indices of the sentences to translate in this round.
     waiting: Vec<usize>,
     /// Number of the first sentence in the document.
     first_index: u64,
-}
-
-#[derive(Debug)]
-enum Prepared {
-    Verbatim(String),
-    Passage {
-        passage: Passage,
-        pieces: Vec<Piece>,
-    },
 }
 
 impl Window {
@@ -202,20 +193,20 @@ impl Level {
     ) -> Self {
         let mut sentences = Vec::new();
         let can_write = |text: &str| rules.limits.can_write(text);
-        let prepare = |part| match part {
-            Part::Verbatim(text) => Prepared::Verbatim(text),
-            Part::Passage(passage) => {
-                let copied = Copied::find(&passage, rules.protection);
-                let mut segments: Vec<Range<usize>> = Vec::new();
-                for parts in rules.sentences(&passage, &copied) {
-                    if let [first, .., last] = parts.as_slice() {
-                        on_split(&passage.text[first.start..last.end], parts.len());
-                    }
-                    segments.extend(parts);
+        let prepare = |part| {
+            let Part::Passage(passage) = &part else {
+                return (part, Vec::new());
+            };
+            let copied = Copied::find(passage, rules.protection);
+            let mut segments: Vec<Range<usize>> = Vec::new();
+            for parts in rules.sentences(passage, &copied) {
+                if let [first, .., last] = parts.as_slice() {
+                    on_split(&passage.text[first.start..last.end], parts.len());
                 }
-                let pieces = cut(&passage, &segments, &copied, &can_write, &mut sentences);
-                Prepared::Passage { passage, pieces }
+                segments.extend(parts);
             }
+            let pieces = cut(passage, &segments, &copied, &can_write, &mut sentences);
+            (part, pieces)
         };
         let parts = parts.into_iter().map(prepare).collect();
         // Without letters there is nothing to translate.
@@ -265,17 +256,14 @@ impl Level {
         let numbered = (self.first_index..).zip(&tried);
         let faulty = numbered.filter(|(_, tried)| !tried.faults.is_empty());
         doubtful.extend(faulty.map(|(index, tried)| (index, tried.faults)));
-        let text = |part| match part {
-            Prepared::Verbatim(text) => text,
-            Prepared::Passage { passage, pieces } => {
-                written(&passage, &pieces, &sentences, &tried, protection)
-            }
+        let text = |(part, pieces): (Part, Vec<Piece>)| match part {
+            Part::Verbatim(text) => text,
+            Part::Passage(passage) => written(&passage, &pieces, &sentences, &tried, protection),
         };
         parts.into_iter().map(text).collect()
     }
 }
 
-/// Calls a function with each part inside marks.
 fn for_each_inner(parts: &mut [Part], mut call: impl FnMut(&mut Part)) {
     for part in parts {
         let Part::Passage(passage) = part else {
@@ -293,7 +281,6 @@ fn for_each_inner(parts: &mut [Part], mut call: impl FnMut(&mut Part)) {
     }
 }
 
-/// Writes a passage with the translations of its sentences.
 fn written(
     passage: &Passage,
     pieces: &[Piece],

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use super::metric::{Metric, corpus_sums};
-use super::{Case, SACREBLEU_VERSION, Tokenization, ngrams};
+use super::metric::{Metric, NgramCounts, corpus_sums, count_ngrams, n_matches};
+use super::{Case, SACREBLEU_VERSION, Tokenization};
 
 /// The length of the longest n-grams.
 const MAX_ORDER: usize = 4;
@@ -203,15 +203,15 @@ impl Metric for Bleu {
         (columns[0], columns[1]) = (hyp_len, ref_len.unwrap_or(0));
         for order in 1..=MAX_ORDER {
             // An n-gram matches at most as often as it occurs in one of the references.
-            let mut allowed = ngrams::Counts::new();
+            let mut allowed = NgramCounts::new();
             for reference in &references {
-                for (ngram, n) in ngrams::count(reference, order) {
+                for (ngram, n) in count_ngrams(reference, order) {
                     let most = allowed.entry(ngram).or_insert(0);
                     *most = n.max(*most);
                 }
             }
-            let counts = ngrams::count(&hypothesis, order);
-            columns[1 + order] = ngrams::n_matches(&counts, &allowed);
+            let counts = count_ngrams(&hypothesis, order);
+            columns[1 + order] = n_matches(&counts, &allowed);
             columns[1 + MAX_ORDER + order] = counts.values().sum();
         }
         columns.map(|count| count as f64).to_vec()

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::hash::Hash;
 
-use super::metric::{Metric, corpus_sums};
+use super::metric::{Metric, NgramCounts, corpus_sums, count_ngrams, n_matches};
 use super::tokenization::split_at_spaces;
-use super::{Case, SACREBLEU_VERSION, ngrams};
+use super::{Case, SACREBLEU_VERSION};
 
 /// The metric chrF with its settings. The default is sacreBLEU's chrF2: characters up to order 6, no words.
 ///
@@ -84,8 +84,8 @@ impl Chrf {
 
     /// Counts the n-grams of a line.
     fn grams<'u>(&self, units: &'u Units<'u>) -> Grams<'u> {
-        let of_chars = (1..=self.char_order).map(|order| ngrams::count(&units.chars, order));
-        let of_words = (1..=self.word_order).map(|order| ngrams::count(&units.words, order));
+        let of_chars = (1..=self.char_order).map(|order| count_ngrams(&units.chars, order));
+        let of_words = (1..=self.word_order).map(|order| count_ngrams(&units.words, order));
         Grams {
             chars: of_chars.collect(),
             words: of_words.collect(),
@@ -110,8 +110,8 @@ impl<'l> Units<'l> {
 
 /// The n-grams of a line by order.
 struct Grams<'u> {
-    chars: Vec<ngrams::Counts<'u, char>>,
-    words: Vec<ngrams::Counts<'u, &'u str>>,
+    chars: Vec<NgramCounts<'u, char>>,
+    words: Vec<NgramCounts<'u, &'u str>>,
 }
 
 impl Grams<'_> {
@@ -128,8 +128,8 @@ impl Grams<'_> {
 
 /// Returns the numbers of n-grams of one order in the hypothesis, in the reference and in both.
 fn order_counts<T: Eq + Hash>(
-    hypothesis: &ngrams::Counts<'_, T>,
-    reference: &ngrams::Counts<'_, T>,
+    hypothesis: &NgramCounts<'_, T>,
+    reference: &NgramCounts<'_, T>,
 ) -> [usize; 3] {
     let n_ref = reference.values().sum();
     // An order that the reference is too short for does not lower the precision.
@@ -138,7 +138,7 @@ fn order_counts<T: Eq + Hash>(
     } else {
         hypothesis.values().sum()
     };
-    [n_hyp, n_ref, ngrams::n_matches(hypothesis, reference)]
+    [n_hyp, n_ref, n_matches(hypothesis, reference)]
 }
 
 /// Splits a line at white space, and one ASCII punctuation mark from each word: its last character if that is one,

@@ -8,8 +8,6 @@ mod bleu;
 mod chrf;
 mod edit_rate;
 mod metric;
-mod ngrams;
-mod numpy_random;
 mod significance;
 mod ter;
 mod tokenization;

@@ -1,7 +1,9 @@
 //! [`Metric`]: the interface of all metrics, and the counts that their scores are made of.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::fmt;
+use std::hash::Hash;
 
 /// A metric with a score that is a function of sums over the sentences of a text.
 ///
@@ -147,3 +149,41 @@ impl Case {
 
 /// The version of sacreBLEU that the metrics reproduce, as named in their signatures.
 pub const SACREBLEU_VERSION: &str = "2.5.1";
+
+/// The number of occurrences of each n-gram of one order in a sequence.
+pub(super) type NgramCounts<'a, T> = HashMap<&'a [T], usize>;
+
+/// Counts the n-grams of one order.
+pub(super) fn count_ngrams<T: Eq + Hash>(sequence: &[T], order: usize) -> NgramCounts<'_, T> {
+    let mut counts = HashMap::new();
+    for ngram in sequence.windows(order) {
+        *counts.entry(ngram).or_insert(0) += 1;
+    }
+    counts
+}
+
+/// Returns the number of n-grams common to two sequences; each counts as often as it occurs in both.
+pub(super) fn n_matches<T: Eq + Hash>(
+    one: &NgramCounts<'_, T>,
+    other: &NgramCounts<'_, T>,
+) -> usize {
+    let common = |(ngram, &n): (&&[T], &usize)| n.min(other.get(*ngram).copied().unwrap_or(0));
+    one.iter().map(common).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_ngram_matches_as_often_as_it_occurs_in_both() {
+        let [one, other] = [["a", "b", "a", "a"], ["a", "a", "c", "b"]];
+        assert_eq!(n_matches(&count(&one, 1), &count(&other, 1)), 3);
+        assert_eq!(n_matches(&count(&one, 2), &count(&other, 2)), 1);
+    }
+
+    #[test]
+    fn a_sequence_shorter_than_the_order_has_no_ngram() {
+        assert!(count(&["a"], 2).is_empty());
+    }
+}

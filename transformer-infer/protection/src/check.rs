@@ -7,9 +7,9 @@ use regex::Regex;
 use transformer_text::{LanguageCode, is_dense};
 
 use crate::Protection;
+use crate::kept::with_joined_thousands;
 use crate::kept::{lacks_copied, lacks_digits, lacks_small_digits, positions};
 use crate::kinds::pattern;
-use crate::numbers::with_joined_thousands;
 use crate::protection::Item;
 
 /// A kind of fault.

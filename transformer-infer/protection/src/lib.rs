@@ -8,14 +8,12 @@
 //! - [`Fault`]: an error of a translation; `kept.rs` checks whether copied text is kept, and `check.rs` the rest.
 
 #[doc(hidden)]
-pub mod braces;
 mod check;
 #[doc(hidden)]
 pub mod kept;
 #[doc(hidden)]
 pub mod kinds;
 #[doc(hidden)]
-pub mod numbers;
 #[doc(hidden)]
 pub mod protection;
 

@@ -6,10 +6,10 @@ use std::sync::{Arc, LazyLock};
 use regex::Regex;
 use transformer_text::LanguageCode;
 
-use crate::braces::closed_braces;
 use crate::check::{Check, Faults};
+use crate::kept::is_small_number;
+use crate::kinds::closed_braces;
 use crate::kinds::{KINDS, Keep, Kind, MESSAGE_START, NUMBERS, pattern};
-use crate::numbers::is_small_number;
 
 /// The text to copy: found by patterns, and kept by translations.
 ///

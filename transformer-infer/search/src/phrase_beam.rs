@@ -3,10 +3,10 @@
 
 use transformer_text::EOS;
 
-use super::candidates::{Candidate, Chosen, Likeliest};
 use super::hypothesis::Prefix;
 use super::phrase_tracker::{PhraseTracker, RequiredPhrases};
 use super::processors::Prediction;
+use super::sentence_beam::{Candidate, Chosen, Likeliest};
 use super::{Phrase, Request, Search};
 
 /// Maximum number of prefixes that are added to a beam for its banks.

@@ -29,7 +29,6 @@ pub(super) fn build_passage(
     with_source(trim(passage), source)
 }
 
-/// A passage under construction.
 #[derive(Default)]
 struct Builder {
     text: String,
@@ -95,7 +94,6 @@ impl Builder {
     }
 }
 
-/// Moves the whitespace around points and breaks into them.
 fn move_spaces_into_marks(items: &mut [Item]) {
     for index in 0..items.len() {
         if !matches!(items[index].kind, ItemKind::Point | ItemKind::Break) {

@@ -17,7 +17,6 @@ const MAX_BYTES: u64 = 1 << 24;
 /// False if only UTF-8, UTF-16 and ISO 8859-1 are compiled.
 const HAS_ENCODINGS: bool = cfg!(feature = "encodings");
 
-/// The encoding of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Charset {
     /// An encoding of the Encoding Standard.

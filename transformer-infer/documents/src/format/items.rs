@@ -25,7 +25,6 @@ pub(super) struct Item {
     pub(super) has_inner_space: bool,
 }
 
-/// The kind of an item.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) enum ItemKind {
     /// Text as a person reads it.
@@ -99,7 +98,6 @@ pub(super) fn join_points(
     joined
 }
 
-/// Returns whether a byte is whitespace that formats treat alike.
 pub(super) fn is_space(byte: u8) -> bool {
     SPACES.contains(&byte)
 }
@@ -136,7 +134,6 @@ impl Item {
         }
     }
 
-    /// Adds the source of another item after it.
     pub(super) fn append(&mut self, other: Self) {
         self.source.push_str(&other.source);
         self.is_visible |= other.is_visible;
@@ -145,7 +142,6 @@ impl Item {
         self.raw.extend(other.into_parts());
     }
 
-    /// Returns the item as in the document.
     pub(super) fn into_parts(self) -> Vec<Part> {
         let is_passage = |part: &Part| matches!(part, Part::Passage(_));
         match self.raw.0.iter().any(is_passage) {

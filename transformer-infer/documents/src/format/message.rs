@@ -20,7 +20,6 @@ pub(super) struct Message {
 /// The notation of text in a branch: `#` is shown as a placeholder, and apostrophes do not begin a quotation.
 #[derive(Debug)]
 pub(super) struct InBranch {
-    /// The notation of the document.
     pub(super) outer: Arc<dyn Notation>,
     pub(super) has_number: bool,
     /// True if the branch writes each apostrophe twice.
@@ -32,13 +31,11 @@ pub(super) struct InBranch {
 /// The number of a branch, as the model sees it.
 pub(super) const NUMBER: &str = "{#}";
 
-/// Maximum depth of messages in branches.
 const MAX_DEPTH: usize = 8;
 
 /// The types of arguments with choices, each with true if `#` stands for the number in their branches.
 const TYPES: &[(&str, bool)] = &[("plural", true), ("selectordinal", true), ("select", false)];
 
-/// A reader of messages.
 struct Parser<'a> {
     text: &'a str,
     at: usize,
@@ -66,7 +63,6 @@ impl<'a> Parser<'a> {
         Some(())
     }
 
-    /// Skips characters, and returns them.
     fn skip(&mut self, is_skipped: impl Fn(char) -> bool) -> &'a str {
         let rest = self.rest();
         let len = rest.find(|c| !is_skipped(c)).unwrap_or(rest.len());
@@ -78,7 +74,6 @@ impl<'a> Parser<'a> {
         self.skip(char::is_whitespace);
     }
 
-    /// Reads an argument with choices.
     fn choice(&mut self, depth: usize) -> Option<Message> {
         let start = self.at;
         let is_word = |c: char| c.is_alphanumeric() || c == '_' || c == '-' || c == '.';
@@ -125,7 +120,6 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// Skips the text of a branch.
     fn branch(&mut self, has_number: bool, depth: usize) -> Option<()> {
         loop {
             self.skip(|c| !"'{}".contains(c));
@@ -137,7 +131,6 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Skips an argument of a branch.
     fn argument(&mut self, depth: usize) -> Option<()> {
         let start = self.at;
         if self.choice(depth).is_some() {

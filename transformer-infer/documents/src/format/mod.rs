@@ -2,7 +2,6 @@
 
 mod build;
 mod encoding;
-mod error;
 mod escapes;
 mod html;
 mod items;
@@ -23,7 +22,6 @@ mod text;
 mod value;
 mod xml;
 
-pub use error::ReadError;
 pub use html::HtmlOptions;
 #[doc(hidden)]
 pub use html::html_parts;
@@ -35,6 +33,7 @@ pub use package::PackageKind;
 pub use pairs::PairKind;
 #[doc(hidden)]
 pub use parts::PartReader;
+pub use parts::ReadError;
 #[doc(hidden)]
 pub use po::Filled;
 pub use po::PoOptions;

@@ -20,7 +20,6 @@ const MAX_FILE_BYTES: u64 = 1 << 28;
 /// Maximum size of all entries with text, in bytes.
 const MAX_TEXT_BYTES: u64 = 1 << 29;
 
-/// Maximum number of entries.
 const MAX_ENTRIES: usize = 1 << 16;
 
 /// The end of an entry in the text of the package. No XML has this character.
@@ -63,14 +62,13 @@ pub(super) struct Package {
     text: String,
 }
 
-/// The rules of an entry.
 enum EntryRules {
     Xml(Box<XmlRules>),
     Html,
 }
 
 impl ReadPackage for Package {
-    fn read_parts(&mut self, parts: &mut PartQueue) -> Result<bool, ReadError> {
+    fn read(&mut self, parts: &mut PartQueue) -> Result<bool, ReadError> {
         while self.n_read < self.archive.len() {
             let index = self.n_read;
             self.n_read += 1;
@@ -177,7 +175,6 @@ impl Package {
         })
     }
 
-    /// Returns the names of the columns of tables.
     fn read_columns(&mut self) -> Result<&HashSet<String>, ReadError> {
         if self.columns.is_none() {
             let names = self.archive.file_names().flatten().map(Cow::into_owned);
@@ -268,7 +265,6 @@ impl fmt::Debug for Package {
 }
 
 impl PackageKind {
-    /// Returns the rules of an entry with text.
     fn rules(self, path: &str) -> Option<EntryRules> {
         let (folder, file) = path.rsplit_once('/').unwrap_or(("", path));
         let (stem, extension) = file.rsplit_once('.')?;

@@ -4,9 +4,12 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::fmt;
 
+use transformer_text::lines::LineError;
+
+use super::FormatError;
 use super::encoding::Charset;
 use super::source::Source;
-use crate::{Mark, MarkKind, Part, Passage, Raw, ReadError};
+use crate::{Mark, MarkKind, Part, Passage, Raw};
 
 /// Maximum size of a verbatim part, in bytes.
 const MAX_VERBATIM_BYTES: usize = 1 << 16;
@@ -24,14 +27,13 @@ const PART_BYTES: usize = 128;
 /// A format: reads a document piece by piece.
 pub(super) trait ReadParts: fmt::Debug + Send {
     /// Reads some more and adds parts to the queue; returns whether there may be more to read.
-    fn read_parts(&mut self, source: &mut Source, parts: &mut PartQueue)
-    -> Result<bool, ReadError>;
+    fn read(&mut self, source: &mut Source, parts: &mut PartQueue) -> Result<bool, ReadError>;
 }
 
 /// A document in a package: its file is written again around the translated parts.
 pub(super) trait ReadPackage: fmt::Debug + Send {
     /// Reads some more and adds parts to the queue; returns whether there may be more to read.
-    fn read_parts(&mut self, parts: &mut PartQueue) -> Result<bool, ReadError>;
+    fn read(&mut self, parts: &mut PartQueue) -> Result<bool, ReadError>;
 
     /// Takes the text of the next part.
     fn write(&mut self, text: &str) -> Result<(), ReadError>;
@@ -52,7 +54,6 @@ pub struct PartReader {
     error: Option<ReadError>,
 }
 
-/// The source of parts.
 #[derive(Debug)]
 enum Input {
     Text(Box<Source>, Box<dyn ReadParts>),
@@ -69,7 +70,6 @@ impl PartReader {
         Self::of(Input::Text(Box::new(source), format), encoding)
     }
 
-    /// Reads a package.
     pub(super) fn of_package(package: impl ReadPackage + 'static) -> Self {
         Self::of(Input::Package(Box::new(package)), Charset::UTF_8)
     }
@@ -140,9 +140,9 @@ impl PartReader {
                     let mark = source.take_byte_order_mark()?;
                     self.queue.push_verbatim(&mark);
                 }
-                format.read_parts(source, &mut self.queue)
+                format.read(source, &mut self.queue)
             }
-            Input::Package(package) => package.read_parts(&mut self.queue),
+            Input::Package(package) => package.read(&mut self.queue),
         }
     }
 }
@@ -187,12 +187,10 @@ impl PartQueue {
         }
     }
 
-    /// Adds a passage.
     pub(super) fn push_passage(&mut self, passage: Passage) {
         self.0.push_back(Part::Passage(passage));
     }
 
-    /// Adds parts.
     pub(super) fn extend(&mut self, parts: impl IntoIterator<Item = Part>) {
         for part in parts {
             match part {
@@ -202,7 +200,6 @@ impl PartQueue {
         }
     }
 
-    /// Returns all parts, in order.
     pub(super) fn into_parts(self) -> Vec<Part> {
         self.0.into()
     }
@@ -230,4 +227,39 @@ fn size(part: &Part) -> usize {
                 passage.text.len() + passage.marks.iter().map(of_mark).sum::<usize>()
             }
         }
+}
+
+/// The reason why a document cannot be read, and the remedy.
+///
+/// A document is named by its file in backticks, or `standard input`. Lines are counted from 1.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// The input, or one of its lines, cannot be read.
+    #[error(transparent)]
+    Line(#[from] LineError),
+    /// This build lacks the format.
+    #[error(transparent)]
+    Format(#[from] FormatError),
+    /// The input does not follow its format.
+    #[error("{name}, line {line}: {problem}; {remedy}")]
+    Syntax {
+        /// The document.
+        name: String,
+        /// Number of the line.
+        line: u64,
+        /// The problem: what was found and what was expected.
+        problem: String,
+        /// The remedy.
+        remedy: &'static str,
+    },
+    /// The input has translations beside their sources, and is to be translated twice.
+    #[error(
+        "{name} has translations beside their sources, and cannot be translated through a third language; choose a \
+         model for its languages"
+    )]
+    Bilingual {
+        /// The document.
+        name: String,
+    },
 }

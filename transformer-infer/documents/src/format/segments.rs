@@ -82,7 +82,6 @@ fn match_pairs(items: &mut [Item]) -> Vec<Option<usize>> {
     ends
 }
 
-/// Adds the items between two walls.
 fn push_segment(
     items: &mut [Item],
     ends: &[Option<usize>],
@@ -107,11 +106,7 @@ fn push_segment(
             break;
         }
     }
-    let has_letters = items[start..end].iter().any(|item| match &item.kind {
-        ItemKind::Text(text) => text.chars().any(char::is_alphabetic),
-        _ => false,
-    });
-    if !has_letters {
+    if !has_letters(&items[start..end]) {
         (start, end) = (range.end, range.end);
     }
     let copy = |items: &[Item], parts: &mut PartQueue| {
@@ -125,4 +120,10 @@ fn push_segment(
         parts.push_verbatim(&after);
     }
     copy(&items[end..range.end], parts);
+}
+
+pub(super) fn has_letters(items: &[Item]) -> bool {
+    let is_letters =
+        |item: &Item| matches!(&item.kind, ItemKind::Text(it) if it.contains(char::is_alphabetic));
+    items.iter().any(is_letters)
 }

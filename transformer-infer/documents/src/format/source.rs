@@ -50,7 +50,6 @@ impl Source {
         }
     }
 
-    /// Returns the text that has been read but not taken.
     pub(super) fn text(&self) -> &str {
         &self.text[self.taken..]
     }
@@ -65,7 +64,6 @@ impl Source {
         self.n_lines + u64::from(self.n_line_bytes > 0)
     }
 
-    /// Takes the next bytes.
     pub(super) fn take(&mut self, n_bytes: usize) -> String {
         let taken = self.text()[..n_bytes].to_owned();
         self.taken += n_bytes;
@@ -119,14 +117,12 @@ impl Source {
         Ok((len > 0).then(|| self.take(len)))
     }
 
-    /// Makes the error about translations beside their sources.
     pub(super) fn bilingual(&self) -> ReadError {
         ReadError::Bilingual {
             name: self.name.clone(),
         }
     }
 
-    /// Makes an error about a line.
     pub(super) fn syntax(
         &self,
         line: u64,
@@ -233,7 +229,6 @@ fn n_line_feeds(text: impl AsRef<[u8]>) -> u64 {
     text.as_ref().iter().filter(|&&byte| byte == b'\n').count() as u64
 }
 
-/// Splits a line into its content and its line end.
 pub(super) fn split_line_end(line: &str) -> (&str, &str) {
     let content = line.strip_suffix('\n').unwrap_or(line);
     let content = content.strip_suffix('\r').unwrap_or(content);

@@ -17,7 +17,6 @@ struct AsSpelled {
     notation: Arc<dyn Notation>,
     /// The unchanged passage, before it is completed.
     unchanged: String,
-    /// The passage in the document.
     source: String,
 }
 
@@ -43,16 +42,6 @@ impl Notation for AsSpelled {
     }
 }
 
-/// The same notation, without completing passages.
-#[derive(Debug)]
-struct Incomplete(Arc<dyn Notation>);
-
-impl Notation for Incomplete {
-    fn escape<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        self.0.escape(text)
-    }
-}
-
 /// A notation that writes as entities the characters that a given text writes as entities.
 #[derive(Debug)]
 pub(super) struct WithEntities {
@@ -61,7 +50,6 @@ pub(super) struct WithEntities {
 }
 
 impl WithEntities {
-    /// Makes a notation from the entities of a text.
     pub(super) fn new(mut html: HtmlNotation, text: &str, notation: &Arc<dyn Notation>) -> Self {
         html.learn_text(text);
         Self {
@@ -122,11 +110,9 @@ fn ended_entity(text: &str) -> Option<(usize, Cow<'static, str>)> {
 /// Makes [`Passage::source`] return `source`.
 pub(super) fn with_source(mut passage: Passage, source: String) -> Passage {
     if passage.source() != source {
-        let notation = Arc::clone(&passage.notation);
-        passage.notation = Arc::new(Incomplete(Arc::clone(&notation)));
         passage.notation = Arc::new(AsSpelled {
-            unchanged: passage.source(),
-            notation,
+            unchanged: passage.incomplete_source(),
+            notation: Arc::clone(&passage.notation),
             source,
         });
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::parts::{PartQueue, ReadParts};
 use super::source::Source;
-use crate::list_mark::list_mark;
+use crate::split::list_mark;
 use crate::{Notation, Passage, Plain, ReadError};
 
 /// Maximum size of a passage, in bytes.
@@ -34,11 +34,7 @@ impl Notation for Wrapped {
 impl ReadParts for Paragraphs {
     /// Every character is translated text. Passages are pieces of about 32 KiB that end with a paragraph. A longer
     /// paragraph is cut after a sentence, or else after a word, so that memory does not grow with it.
-    fn read_parts(
-        &mut self,
-        source: &mut Source,
-        parts: &mut PartQueue,
-    ) -> Result<bool, ReadError> {
+    fn read(&mut self, source: &mut Source, parts: &mut PartQueue) -> Result<bool, ReadError> {
         while source.text().len() <= 2 * PASSAGE_BYTES && !source.is_at_end() {
             source.fill()?;
         }

@@ -12,9 +12,8 @@ use super::parts::PartQueue;
 use super::segments::push_items;
 use super::spelling::{WithEntities, character};
 use crate::Notation;
-use crate::list_mark::list_mark;
-use transformer_protection::braces::len_of_braces;
-use transformer_protection::kinds::{MESSAGE_START, pattern};
+use crate::split::list_mark;
+use transformer_protection::kinds::{MESSAGE_START, len_of_braces, pattern};
 
 /// Text and the spelling of each of its characters in the document.
 #[derive(Debug, Default)]
@@ -38,7 +37,6 @@ impl Value {
         }
     }
 
-    /// Adds a character and its spelling.
     pub(super) fn push(&mut self, char: char, spelling: &str) {
         for _ in 0..char.len_utf8() {
             self.offsets.push(self.source.len());
@@ -47,7 +45,6 @@ impl Value {
         self.source.push_str(spelling);
     }
 
-    /// Returns the text.
     pub(super) fn text(&self) -> &str {
         &self.text
     }
@@ -208,7 +205,6 @@ impl Value {
         }
     }
 
-    /// Returns the spelling of a range of the text.
     fn source_of(&self, start: usize, end: usize) -> &str {
         let offset = |at| self.offsets.get(at).copied().unwrap_or(self.source.len());
         &self.source[offset(start)..offset(end)]
@@ -218,7 +214,6 @@ impl Value {
 /// Maximum size of a tag, in bytes, so that searching for its end takes bounded time.
 const MAX_TAG_BYTES: usize = 1024;
 
-/// The start of a message with choices.
 static MESSAGE: LazyLock<Regex> = LazyLock::new(|| pattern(&format!("^{MESSAGE_START}")));
 
 /// Maximum size of a message with choices, in bytes.

@@ -143,7 +143,6 @@ struct Cutter<'a> {
     /// Number of bytes of the text that are in pieces.
     at: usize,
     next_segment: usize,
-    /// The indices of the marks of each sentence.
     marks: Vec<Vec<usize>>,
 }
 
@@ -226,7 +225,6 @@ impl Cutter<'_> {
         }
     }
 
-    /// Emits a mark that is between sentences.
     fn raw(&mut self, range: Range<usize>, raw: &Raw) {
         self.advance(range.start);
         self.pieces.push(Piece::Raw(raw.clone()));

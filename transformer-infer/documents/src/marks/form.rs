@@ -58,7 +58,6 @@ impl Sentence {
         }
     }
 
-    /// Returns the sentence in the form that a model gets.
     pub(crate) fn in_form(&self, form: Form) -> &Self {
         match form {
             Form::Shown | Form::Required => self,
@@ -66,7 +65,6 @@ impl Sentence {
         }
     }
 
-    /// Returns the texts that a translation of the form must contain.
     pub(crate) fn terms(&self, form: Form) -> &[String] {
         match form {
             Form::Required => &self.terms,
@@ -74,7 +72,6 @@ impl Sentence {
         }
     }
 
-    /// Returns whether it has copied text that can be taken out.
     pub(crate) fn has_hidden(&self) -> bool {
         self.hidden.is_some()
     }

@@ -4,7 +4,6 @@ mod cut;
 mod form;
 mod placement;
 mod put_back;
-mod runs;
 mod sentence;
 mod units;
 

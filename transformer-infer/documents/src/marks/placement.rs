@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use super::runs::{Owner, best_prefix, best_run};
 use super::sentence::{Sentence, SentenceMarkKind};
+use super::units::{Owner, best_prefix, best_run};
 use super::units::{Unit, aligned_units};
 use crate::Protection;
 use transformer_text::Link;
@@ -273,7 +273,6 @@ impl<'a> Placement<'a> {
         [left, right]
     }
 
-    /// Returns the next gap with a space.
     fn gap_with_space(&self, gap: usize, within: &Range<usize>) -> usize {
         let is_edge = |gap: usize| gap == within.start || gap == within.end;
         let mut gaps = gap..=within.end;
@@ -293,7 +292,6 @@ impl<'a> Placement<'a> {
             || around.into_iter().flatten().all(is_without_spaces)
     }
 
-    /// Returns the whitespace before a unit.
     pub(crate) fn space(&self, unit: usize) -> &'a str {
         let end = self
             .tgt_units
@@ -396,7 +394,6 @@ impl<'a> Placement<'a> {
         }
     }
 
-    /// Returns the number of source units before a position.
     fn src_units_before(&self, position: usize) -> usize {
         self.src_units
             .partition_point(|it| it.range.end <= position)

@@ -9,10 +9,8 @@ use crate::passage::Raw;
 use transformer_text::Link;
 use transformer_text::is_without_spaces;
 
-/// A piece of a translation with marks.
 #[derive(Clone, Debug)]
 pub(crate) enum Chunk<'a> {
-    /// Translated text.
     Text(&'a str),
     /// A mark, with or without the whitespace at its edges.
     Raw {
@@ -95,7 +93,6 @@ pub(crate) fn put_back<'a>(
     writer.chunks
 }
 
-/// The state after the last word that was written.
 struct Border {
     /// True if whitespace was written after the last word or point.
     has_space: bool,
@@ -109,7 +106,6 @@ struct Border {
 struct ChunkWriter<'a, 'p> {
     placement: &'p Placement<'a>,
     chunks: Vec<Chunk<'a>>,
-    /// The next unit to write.
     next_unit: usize,
     /// True if the space before `next_unit` is still to be written.
     is_space_due: bool,
@@ -220,7 +216,6 @@ impl<'a> ChunkWriter<'a, '_> {
         }
     }
 
-    /// Writes the text of a mark, given its position in the source.
     fn raw(&mut self, raw: &'a Raw, source: Range<usize>) {
         self.chunks.push(Chunk::Raw {
             raw,

@@ -30,7 +30,6 @@ pub(crate) struct Sentence {
     pub(super) hidden: Option<Box<Self>>,
 }
 
-/// A mark inside a sentence.
 #[derive(Clone, Debug)]
 pub(crate) struct SentenceMark {
     /// The bytes of the text that a pair encloses; for other marks, the space to replace or an empty range.
@@ -46,7 +45,6 @@ pub(crate) struct SentenceMark {
     pub(crate) kind: SentenceMarkKind,
 }
 
-/// The kind of a mark inside a sentence.
 #[derive(Clone, Debug)]
 pub(crate) enum SentenceMarkKind {
     /// A pair; a tag outside the sentence is absent.
@@ -54,13 +52,10 @@ pub(crate) enum SentenceMarkKind {
         open: Option<Tag>,
         close: Option<Tag>,
     },
-    /// See [`MarkKind::Point`].
     Point(Raw),
-    /// See [`MarkKind::Break`].
     Break(Raw),
 }
 
-/// A tag of a pair.
 #[derive(Clone, Debug)]
 pub(crate) struct Tag {
     pub(crate) raw: Raw,
@@ -99,7 +94,6 @@ enum GapItem {
     Close(usize),
     /// A point or break, and true if the text has a space in its place.
     Point(usize, bool),
-    /// Protected text.
     Protected(usize),
 }
 
@@ -172,7 +166,6 @@ impl<'a> SentenceBuilder<'a> {
         self.end(taken_out)
     }
 
-    /// Ends the text and the open pairs.
     fn end(mut self, taken_out: Vec<Range<usize>>) -> Sentence {
         for mark in &mut self.marks {
             if let SentenceMarkKind::Pair { close: None, .. } = mark.kind {
@@ -201,7 +194,6 @@ impl<'a> SentenceBuilder<'a> {
         }
     }
 
-    /// Returns the positions of the shown items in the text.
     fn kept(&self) -> Vec<Item> {
         let moved = |at: usize| {
             let words = &self.words;
@@ -217,7 +209,6 @@ impl<'a> SentenceBuilder<'a> {
         items.map(item).collect()
     }
 
-    /// Ends the pairs inside `parent`.
     fn close_until(&mut self, parent: Option<usize>) {
         while let Some((index, end)) = self.open.last().copied()
             && Some(index) != parent
@@ -417,7 +408,6 @@ impl SentenceMark {
         }
     }
 
-    /// Adds whitespace to the text of the mark.
     fn add_spaces(&mut self, is_close: bool, before: &str, after: &str, replaces: bool) {
         let raw = match &mut self.kind {
             SentenceMarkKind::Pair { open, close } => {

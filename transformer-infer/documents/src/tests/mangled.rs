@@ -7,9 +7,8 @@ use proptest::test_runner::{RngSeed, TestCaseError, TestRunner};
 
 use super::doubles::{LineTranslator, translate_parts};
 use crate::{DocumentLine, LineLimits, Part, Passage, Protection, Split, TranslatedLine};
-use transformer_protection::kept::may_be_a_word;
+use transformer_protection::kept::{groups, may_be_a_word};
 use transformer_protection::kinds::{KINDS, Keep};
-use transformer_protection::numbers::groups;
 use transformer_protection::protection::Item;
 
 /// A translator that drops words, moves them, or joins them to their neighbors, according to random bits.

@@ -225,13 +225,11 @@ impl Translator {
     }
 }
 
-/// A line and its translations as the model reads them.
 struct Line {
     /// The part of the line that is read.
     text: String,
     /// The source tokens and EOS.
     src_ids: Vec<u32>,
-    /// Their number.
     row_len: usize,
     /// The bytes of the text of each source token except EOS.
     src_spans: Vec<Range<usize>>,
@@ -239,13 +237,11 @@ struct Line {
     targets: Vec<Target>,
 }
 
-/// One translation of a line.
 struct Target {
     /// Its index among the translations of the line.
     rank: usize,
     /// The decoder's input: BOS and all tokens except the last.
     input: Vec<u32>,
-    /// The translation.
     text: String,
     /// The bytes of the translation of each token.
     spans: Vec<Range<usize>>,

@@ -52,7 +52,6 @@ impl Drawing {
         ));
     }
 
-    /// Writes a text rotated to read from bottom to top.
     pub(super) fn upwards(&mut self, x: f32, y: f32, anchor: &str, svg: &str) {
         let turn = format!("transform=\"translate({x} {y}) rotate(-90)\"");
         self.add(&format!(
@@ -111,7 +110,6 @@ const RAMP: [[f32; 3]; 3] = [
     [12.0, 36.0, 97.0],
 ];
 
-/// Returns the color of a weight.
 pub(super) fn color_of_weight(weight: f32, scale: ColorScale) -> String {
     let position = scale.position(weight) * 2.0;
     let (from, to, share) = match position < 1.0 {

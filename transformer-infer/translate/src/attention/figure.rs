@@ -86,7 +86,6 @@ struct Sides {
     names: [&'static str; 2],
 }
 
-/// The label of a token.
 #[derive(Debug)]
 struct Label {
     svg: String,

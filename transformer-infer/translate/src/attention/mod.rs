@@ -14,14 +14,12 @@ mod figure;
 mod page;
 mod record;
 mod selection;
-mod weights;
 
 pub use alignment::Alignment;
 pub use figure::figure;
 pub use page::{COLORS, GENERATOR, SCRIPT, STYLE, TEMPLATE, page, page_data};
 #[doc(hidden)]
 pub use record::words_of;
-pub use selection::{ColorScale, Head, Kind, LayerHead, Selection, View};
+pub use selection::{Attention, ColorScale, Head, Kind, LayerHead, Map, Selection, Token, View};
 #[doc(hidden)]
 pub use transformer_core::text::Link;
-pub use weights::{Attention, Map, Token};

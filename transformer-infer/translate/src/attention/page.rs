@@ -28,7 +28,6 @@ pub const SCRIPT: &str = include_str!("template/page.js");
 /// The integer for a weight of 1 in the data of the page, which shows four decimals.
 const ONE: f32 = 10_000.0;
 
-/// The data for the page's script.
 #[derive(Debug, Serialize)]
 struct Data<'a> {
     src: &'a str,
@@ -151,7 +150,6 @@ fn kind_data(attention: &Attention, kind: Kind) -> KindData {
     }
 }
 
-/// Returns the weights in ten-thousandths.
 fn quantized(map: &Map) -> Vec<Vec<u16>> {
     let integer = |weight: &f32| (weight * ONE).round() as u16; // the cast saturates
     map.iter()

@@ -26,7 +26,6 @@ pub struct Source<'a> {
 }
 
 impl Source<'_> {
-    /// Returns the request for this source.
     pub(crate) fn request(&self, search: &Search, limits: &BatchLimits) -> Request {
         Request {
             prefix: self.prefix.to_vec(),

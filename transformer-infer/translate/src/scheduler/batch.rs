@@ -7,16 +7,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use transformer_search::Search;
 
+use super::group::{BatchModel, Workspaces};
 use super::group::{Ended, Group, Grown, Line, LineResult};
-use super::model::{BatchModel, Workspaces};
 use super::state::Load;
 use crate::TranslatorError;
 use crate::batch::Source;
 use crate::translator::Translator;
 
-/// The lines that a thread translates.
 pub(super) trait Batch: Send {
-    /// Adds lines.
     fn add(&mut self, lines: Vec<Line>, workspaces: &mut Workspaces);
 
     /// Takes a step, and returns the lines that ended, and those with results that were known before. Lines of cancelled
@@ -33,7 +31,6 @@ pub(super) trait Batch: Send {
 
     fn load(&self) -> Load;
 
-    /// Returns the number of rows of the next step.
     fn n_rows(&self) -> usize {
         self.load().n_rows
     }
@@ -51,7 +48,6 @@ pub(super) struct RunningBatch<'m> {
     groups: Vec<Group<'m>>,
     /// Lines of a group that panicked, waiting to be translated alone.
     retries: VecDeque<Line>,
-    /// Results that are already known.
     ended: Vec<Ended>,
 }
 
@@ -104,7 +100,6 @@ impl<'m> RunningBatch<'m> {
         self.retries.retain(|line| !line.is_cancelled());
     }
 
-    /// Begins the next line that is translated alone.
     fn begin_retry(&mut self, workspaces: &mut Workspaces) {
         if self.groups.iter().any(|group| group.is_retry) {
             return;

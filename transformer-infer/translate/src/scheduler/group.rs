@@ -1,16 +1,92 @@
 //! [`Group`]: lines of equal searches, which are decoded together; [`Line`]: a waiting or running line of a job, as
-//! tokens.
+//! tokens; and [`BatchModel`]: the model of a group, with rows that can move to another thread between two steps.
 
 use std::collections::BTreeMap;
+use std::mem;
 use std::sync::Arc;
 
+use transformer_core::PackedTransformer;
+use transformer_core::packed::{PackedState, Workspace};
 use transformer_core::text::Direction;
-use transformer_search::{Found, Hypothesis, Request, RunningSearch, Search};
+use transformer_search::{
+    Ensemble, EnsembleMean, Found, Hypothesis, Request, RunningSearch, Search,
+};
 
 use super::job::JobState;
-use super::model::{BatchModel, Workspaces};
 use crate::TranslatorError;
-use crate::scorer::is_limited;
+use crate::scorer::{PackedScorer, ended, is_limited};
+
+/// The workspaces of a thread: one for each model of an ensemble.
+pub(super) type Workspaces = Vec<Workspace>;
+
+pub(super) trait BatchModel: Send {
+    /// Encodes sources, given without EOS, and adds a row for each after the others. A shortlist of the model limits
+    /// the output of those for which `is_limited` is true.
+    fn join(&mut self, sources: &[&[u32]], is_limited: &[bool], workspaces: &mut Workspaces);
+
+    /// Takes a step of the search that these rows belong to.
+    fn step(&mut self, search: &mut RunningSearch, workspaces: &mut Workspaces) -> Vec<Found>;
+
+    /// Returns the number of steps with stored keys and values.
+    fn n_steps(&self) -> usize;
+}
+
+#[derive(Debug)]
+pub(super) struct PackedModels<'m> {
+    models: Vec<&'m PackedTransformer>,
+    /// One state for each model.
+    states: Vec<PackedState>,
+    mean: EnsembleMean,
+}
+
+impl<'m> PackedModels<'m> {
+    pub(super) fn new(models: &[&'m PackedTransformer], search: &Search) -> Self {
+        Self {
+            models: models.to_vec(),
+            states: models.iter().map(|model| model.without_rows()).collect(),
+            mean: search.ensemble,
+        }
+    }
+}
+
+impl BatchModel for PackedModels<'_> {
+    fn join(&mut self, sources: &[&[u32]], is_limited: &[bool], workspaces: &mut Workspaces) {
+        workspaces.resize_with(self.models.len(), Workspace::new);
+        let models = self.models.iter().zip(&mut self.states);
+        for ((model, state), workspace) in models.zip(workspaces) {
+            let sources = ended(sources, model.config());
+            state.join(model.begin_limited(&sources, is_limited, workspace));
+        }
+    }
+
+    fn step(&mut self, search: &mut RunningSearch, workspaces: &mut Workspaces) -> Vec<Found> {
+        workspaces.resize_with(self.models.len(), Workspace::new);
+        let parts = mem::take(&mut self.states)
+            .into_iter()
+            .zip(workspaces.drain(..));
+        let scorers = self.models.iter().zip(parts);
+        let mut scorers: Vec<PackedScorer<'_>> = scorers
+            .map(|(model, (state, workspace))| PackedScorer::resume(model, state, workspace))
+            .collect();
+        let found = match scorers.as_mut_slice() {
+            [scorer] => search.step(scorer),
+            _ => {
+                let mut ensemble = Ensemble::new(scorers, self.mean);
+                let found = search.step(&mut ensemble);
+                scorers = ensemble.into_members();
+                found
+            }
+        };
+        let parts = scorers.into_iter().map(PackedScorer::suspend);
+        (self.states, *workspaces) = parts.unzip();
+        found
+    }
+
+    fn n_steps(&self) -> usize {
+        let n_steps = self.states.iter().map(PackedState::n_steps);
+        n_steps.max().unwrap_or(0)
+    }
+}
 
 /// Lines of equal searches. Their rows are the rows of one model, and grow by one token in each step.
 pub(super) struct Group<'m> {
@@ -27,7 +103,6 @@ pub(super) struct Group<'m> {
 }
 
 impl<'m> Group<'m> {
-    /// Creates a group for lines like this one.
     pub(super) fn like(line: &Line, is_retry: bool, model: Box<dyn BatchModel + 'm>) -> Self {
         let search = line.job.shared_search.clone();
         let has_phrases = !line.request.phrases.is_empty();
@@ -42,14 +117,12 @@ impl<'m> Group<'m> {
         }
     }
 
-    /// Returns whether a line can join.
     pub(super) fn takes(&self, line: &Line) -> bool {
         !self.is_retry
             && self.has_phrases != line.request.phrases.is_empty()
             && self.search == line.job.shared_search
     }
 
-    /// Encodes lines, and adds them.
     pub(super) fn join(&mut self, lines: Vec<Line>, workspaces: &mut Workspaces) {
         let keys = self.next_key..self.next_key + lines.len();
         self.next_key = keys.end;
@@ -110,7 +183,6 @@ impl<'m> Group<'m> {
         self.lines.is_empty()
     }
 
-    /// Returns the number of rows of the next step.
     pub(super) fn n_rows(&self) -> usize {
         self.running.n_rows()
     }
@@ -125,18 +197,15 @@ impl<'m> Group<'m> {
 /// The hypotheses of a line, or the error.
 pub(super) type LineResult = Result<Vec<Hypothesis>, TranslatorError>;
 
-/// A waiting or running line of a job.
 #[derive(Debug)]
 pub(super) struct Line {
     pub(super) job: Arc<JobState>,
-    /// Its index in the job.
     pub(super) index: usize,
     /// The source tokens to translate, without EOS.
     pub(super) ids: Vec<u32>,
     pub(super) request: Request,
     /// Number of tokens of the source before it was cut.
     pub(super) n_src_tokens: usize,
-    /// The tokens of the languages.
     pub(super) direction: Direction,
     pub(super) terms: Vec<String>,
     /// Maximum number of rows that its search needs.
@@ -147,7 +216,6 @@ pub(super) struct Line {
     pub(super) n_reported: usize,
 }
 
-/// A line with a finished translation.
 #[derive(Debug)]
 pub(super) struct Ended {
     pub(super) line: Line,
@@ -158,9 +226,7 @@ pub(super) struct Ended {
 #[derive(Debug)]
 pub(super) struct Grown {
     pub(super) job: Arc<JobState>,
-    /// The index of the line in the job.
     pub(super) index: usize,
-    /// The tokens so far.
     pub(super) ids: Vec<u32>,
 }
 
@@ -179,7 +245,6 @@ impl Line {
         }
     }
 
-    /// Returns the number of rows that it needs in a batch.
     pub(super) fn n_rows(&self) -> usize {
         match self.known {
             Some(_) => 0,

@@ -40,7 +40,6 @@ pub struct JobLine {
     pub direction: Option<Direction>,
 }
 
-/// The callback of a job, for each event.
 pub(super) type Callback = Box<dyn FnMut(JobEvent) + Send>;
 
 /// Returns a callback for the index and the result of each line.
@@ -88,7 +87,6 @@ impl Progress {
         self.is_cancelled.store(true, Ordering::Relaxed);
     }
 
-    /// Returns whether each line is done.
     pub(super) fn is_done(&self) -> bool {
         self.n_left.load(Ordering::Relaxed) == 0
     }

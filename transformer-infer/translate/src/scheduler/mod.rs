@@ -14,7 +14,6 @@ mod batch;
 mod group;
 mod handle;
 mod job;
-mod model;
 mod queue;
 mod state;
 mod stream;

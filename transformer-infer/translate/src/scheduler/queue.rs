@@ -21,11 +21,9 @@ pub(super) struct FairQueue {
     callers: HashMap<u64, Waiting>,
     /// The callers with lines; it is the first one's turn.
     turns: VecDeque<u64>,
-    /// The sums over the lines of all callers.
     pub(super) sums: Sums,
 }
 
-/// Sums over waiting lines.
 #[derive(Debug, Default)]
 pub(super) struct Sums {
     pub(super) n_lines: usize,
@@ -33,7 +31,6 @@ pub(super) struct Sums {
     pub(super) n_tokens: usize,
     /// Number of those that the limit of the queue applies to.
     pub(super) n_limited_tokens: usize,
-    /// Number of rows that the lines need.
     pub(super) n_rows: usize,
 }
 
@@ -53,7 +50,6 @@ impl Sums {
     }
 }
 
-/// The lines of one caller.
 #[derive(Debug)]
 struct Waiting {
     lines: VecDeque<Line>,
@@ -127,7 +123,6 @@ impl FairQueue {
         removed.into()
     }
 
-    /// Removes and returns all lines.
     pub(super) fn take_all(&mut self) -> Vec<Line> {
         let callers = mem::take(self).callers;
         callers.into_values().flat_map(|it| it.lines).collect()

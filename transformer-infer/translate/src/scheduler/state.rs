@@ -11,7 +11,6 @@ use crate::batch::FEWEST_ROWS;
 /// A batch is refilled when `1/REFILL` of its rows are free: encoding sentences together costs less.
 const REFILL: usize = 8;
 
-/// The load of a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Load {
     pub(super) n_lines: usize,
@@ -21,10 +20,8 @@ pub(super) struct Load {
     pub(super) longest: usize,
 }
 
-/// The capacity of a thread.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Capacity {
-    /// Maximum number of rows.
     pub(super) n_rows: usize,
     /// Maximum number of tokens: rows times the longest of them.
     pub(super) n_tokens: usize,
@@ -34,7 +31,6 @@ pub(super) struct Capacity {
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) queue: FairQueue,
-    /// The load of each thread.
     loads: Vec<Load>,
     capacity: Capacity,
     /// True if new jobs are refused.
@@ -99,13 +95,11 @@ impl State {
         })
     }
 
-    /// Returns whether every other thread is idle.
     pub(super) fn is_alone(&self, thread: usize) -> bool {
         let mut others = self.loads.iter().enumerate();
         others.all(|(other, load)| other == thread || load.n_rows == 0)
     }
 
-    /// Returns the numbers of lines and rows that all threads run.
     pub(super) fn n_running(&self) -> (usize, usize) {
         let sum = |of: fn(&Load) -> usize| self.loads.iter().map(of).sum();
         (sum(|load| load.n_lines), sum(|load| load.n_rows))
@@ -192,7 +186,6 @@ pub struct SchedulerTotals {
 }
 
 impl SchedulerTotals {
-    /// Returns the totals of one decoding step.
     pub(super) fn of_step(n_rows: usize, decoding: Duration) -> Self {
         let n_row_steps = n_rows as u64;
         let mut steps_by_rows = [0; ROW_BORDERS.len() + 1];
@@ -206,7 +199,6 @@ impl SchedulerTotals {
         }
     }
 
-    /// Returns the totals of a job that waited for this time.
     pub(super) fn of_wait(waited: Duration) -> Self {
         let seconds = waited.as_secs_f64();
         let mut jobs_by_wait = [0; WAIT_BORDERS.len() + 1];

@@ -51,11 +51,9 @@ pub struct JobStream {
     ticket: Ticket,
 }
 
-/// The unread events.
 #[derive(Debug, Default)]
 struct Events {
     unread: Mutex<Unread>,
-    /// Wakes the reader.
     changed: Condvar,
 }
 

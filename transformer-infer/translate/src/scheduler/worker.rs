@@ -8,9 +8,9 @@ use std::time::Instant;
 use transformer_search::{Hypothesis, Search};
 
 use super::batch::{Batch, RunningBatch, WholeBatch, catching};
+use super::group::{BatchModel, PackedModels, Workspaces};
 use super::group::{Ended, Grown, Line};
 use super::job::{JobEvent, Progress};
-use super::model::{BatchModel, PackedModels, Workspaces};
 use super::state::{Load, SchedulerTotals, State};
 use crate::TranslatorError;
 use crate::batch::in_pool;
@@ -43,11 +43,8 @@ impl Drop for Worker<'_> {
     }
 }
 
-/// The next action of a thread.
 enum Next {
-    /// Translate, with new lines.
     Lines(Vec<Line>),
-    /// End.
     End,
 }
 
@@ -68,7 +65,6 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Wakes an idle thread, if any.
     pub(super) fn wake_one(&self) {
         self.work.notify_one();
     }
@@ -185,7 +181,6 @@ impl Shared {
         line.job.deliver(index, result);
     }
 
-    /// Reports the tokens of an unfinished line.
     fn report(&self, grown: &Grown) {
         let tokenizer = self.translator.tokenizers().tgt();
         // If this panics, so does decoding the whole translation, which reports it.
@@ -200,7 +195,6 @@ impl Shared {
     }
 }
 
-/// Translates until the scheduler ends.
 pub(super) fn work(shared: &Shared, thread: usize) {
     let _worker = shared.enter();
     let models = shared.translator.packed_models();
@@ -272,7 +266,6 @@ fn steps(
     }
 }
 
-/// Adds lines to a batch.
 fn add(shared: &Shared, batch: &mut dyn Batch, lines: Vec<Line>, workspaces: &mut Workspaces) {
     if lines.is_empty() {
         return;

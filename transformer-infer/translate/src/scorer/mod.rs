@@ -1,7 +1,6 @@
 //! The Transformer as a [`NextToken`](transformer_search::NextToken) model: one decoder state per row, which grows by
 //! one token at each step.
 
-mod device;
 mod packed;
 mod top_k;
 mod transformer;

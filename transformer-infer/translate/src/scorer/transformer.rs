@@ -10,7 +10,7 @@ use transformer_core::{
 };
 use transformer_search::{NextToken, ScoredToken};
 
-use super::device::{DeviceTopK, MAX_TOP_K, read_values};
+use super::top_k::{DeviceTopK, MAX_TOP_K, read_values};
 use super::top_k::{best_of_rows, top_k_of_rows};
 
 /// The message if a scorer has no state: only `select` takes it, and puts another in its place.

@@ -32,7 +32,6 @@ pub(crate) struct LoadedModel {
 }
 
 impl LoadedModel {
-    /// Takes a model in memory.
     pub(super) fn in_memory(model: Transformer, config: &TransformerConfig) -> Self {
         Self {
             config: config.clone(),
@@ -44,7 +43,6 @@ impl LoadedModel {
         }
     }
 
-    /// Takes a packed model.
     pub(super) fn of_packed(model: PackedTransformer) -> Self {
         Self {
             config: model.config().clone(),

@@ -3,7 +3,6 @@
 mod loaded_model;
 mod marian;
 mod pair_score;
-mod prepare;
 mod term_tokenizer;
 mod terms;
 mod translate;
@@ -13,7 +12,7 @@ pub(crate) use loaded_model::ARE_PACKED;
 pub use loaded_model::OpenOptions;
 pub use marian::{marian_search, write_marian};
 pub use pair_score::{PairScore, TotalScore, score_ids};
-pub(crate) use prepare::PreparedLine;
 pub use terms::{Glossary, Term};
 pub use translate::Translator;
+pub(crate) use translation::PreparedLine;
 pub use translation::{Candidate, Input, Translation, Warning};

@@ -13,7 +13,6 @@ const BEFORE: [&str; 3] = ["a", "1", "."];
 /// The placeholder for bytes that are not a whole character.
 const INCOMPLETE: char = '\u{FFFD}';
 
-/// Turns terms into the tokens of a vocabulary.
 #[derive(Debug)]
 pub(super) struct TermTokenizer {
     edges: Arc<[TokenEdges]>,

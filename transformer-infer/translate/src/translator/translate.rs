@@ -12,8 +12,8 @@ use transformer_core::{
 use transformer_search::{Hypothesis, Search};
 
 use super::loaded_model::{ARE_PACKED, LoadedModel};
-use super::prepare::PreparedLine;
 use super::term_tokenizer::TermTokenizer;
+use super::translation::PreparedLine;
 use super::{Input, OpenOptions, Translation};
 use crate::batch::{BatchLimits, Source, default_threads, translate_packed, translate_sources};
 use crate::{ModelOrigin, TranslatorError};
@@ -367,7 +367,6 @@ impl Translator {
             .collect()
     }
 
-    /// Returns the packed models, if the device is a CPU.
     pub(crate) fn packed_models(&self) -> Option<Vec<&PackedTransformer>> {
         self.models.iter().map(LoadedModel::packed).collect()
     }

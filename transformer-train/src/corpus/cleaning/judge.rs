@@ -1,13 +1,75 @@
-//! [`Judge`]: finds the defects of pairs, given what is usual in their text.
+//! [`Judge`]: finds the [`Defect`]s of pairs, given what is usual in their text.
+
+use std::fmt;
 
 use transformer_core::text::LanguageCode;
 use transformer_core::text::language_codes::{ISO_639_3, three_letter_code};
-use transformer_protection::numbers::{groups, with_joined_thousands};
+use transformer_protection::kept::{groups, with_joined_thousands};
 use transformer_protection::protection::Item;
 use transformer_protection::{Fault, Protection};
 use whatlang::{Detector, Lang};
 
-use super::Defect;
+/// A reason to leave out a pair: its sides do not translate each other, or it says nothing new.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Defect {
+    /// A replacement character, a control character, or UTF-8 that was read as Latin-1.
+    Damaged,
+    Identical,
+    /// Both sides are the same text of three words or more.
+    Copy,
+    Lengths,
+    /// The letters are of a script that the language of the side does not use.
+    Script,
+    /// A side is in another language than most of the text.
+    Language,
+    /// A placeholder, a tag or an address is on one side only.
+    Copied,
+    /// Both sides have several numbers, and none in common.
+    Numbers,
+    /// One side repeats letters or words over and over.
+    Repetition,
+}
+
+impl Defect {
+    /// All defects, in the order of a report.
+    pub(super) const ALL: [Self; 9] = [
+        Self::Identical,
+        Self::Copy,
+        Self::Damaged,
+        Self::Lengths,
+        Self::Script,
+        Self::Language,
+        Self::Copied,
+        Self::Numbers,
+        Self::Repetition,
+    ];
+
+    /// Returns the name in the file of dropped pairs.
+    pub(super) fn name(self) -> &'static str {
+        self.names().0
+    }
+
+    fn names(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Identical => ("identical", "identical to another"),
+            Self::Copy => ("copy", "with equal sides"),
+            Self::Damaged => ("damaged", "with damaged characters"),
+            Self::Lengths => ("lengths", "with sides of too different lengths"),
+            Self::Script => ("script", "in another script"),
+            Self::Language => ("language", "in another language"),
+            Self::Copied => ("copied", "with other placeholders, tags or addresses"),
+            Self::Numbers => ("numbers", "with different numbers"),
+            Self::Repetition => ("repetition", "with a repetition"),
+        }
+    }
+}
+
+impl fmt::Display for Defect {
+    /// Writes the description: `with different numbers`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.names().1)
+    }
+}
 
 /// Number of sampled lines that are joined to detect the language of a side.
 const LINES_OF_BLOCK: usize = 20;
@@ -37,7 +99,6 @@ const MAX_RATIO: f64 = 3.0;
 /// Number of characters that are added to both sides, since short lines differ more.
 const ADDED_CHARACTERS: f64 = 15.0;
 
-/// Finds the defects of pairs.
 pub(super) struct Judge {
     src: Side,
     tgt: Side,
@@ -45,9 +106,7 @@ pub(super) struct Judge {
     ratio: f64,
 }
 
-/// A side of the text.
 struct Side {
-    /// The check of translations into its language.
     check: Protection,
     /// Its language; `None` if it is not known for sure, or not known to whatlang.
     lang: Option<Lang>,
@@ -82,12 +141,10 @@ impl Judge {
         }
     }
 
-    /// Returns the English names of the languages, as far as they are known.
     pub(super) fn languages(&self) -> [Option<&'static str>; 2] {
         [&self.src, &self.tgt].map(|side| side.lang.map(|lang| lang.eng_name()))
     }
 
-    /// Returns the first defect of a pair.
     pub(super) fn defect(&self, src: &str, tgt: &str) -> Option<Defect> {
         if is_damaged(src) || is_damaged(tgt) {
             return Some(Defect::Damaged);
@@ -249,7 +306,6 @@ fn known_lang(code: &LanguageCode) -> Option<Lang> {
     lang.filter(|_| !has_script)
 }
 
-/// Returns the code of a language of whatlang.
 fn code_of(lang: Lang) -> Option<LanguageCode> {
     let (short, _) = ISO_639_3.iter().find(|(_, long)| *long == lang.code())?;
     short.parse().ok()

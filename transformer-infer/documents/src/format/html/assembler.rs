@@ -1,7 +1,7 @@
 //! [`Assembler`]: collects text and inline markup up to the end of a passage, and makes parts of them.
 
 use super::entity::pieces;
-use super::notation::Position;
+use super::segment::Position;
 use super::segment::push_inline;
 use crate::Part;
 use crate::format::items::{Item, ItemKind, is_space};
@@ -20,15 +20,12 @@ pub(super) const MAX_MARKUP_BYTES: usize = 1 << 20;
 /// The current passage, and the parts before it.
 #[derive(Debug, Default)]
 pub(super) struct Assembler {
-    /// The texts, as in the file, and the markup.
     items: Vec<Item>,
     /// The names of the start tags without an end tag so far.
     open: Vec<String>,
     n_text_bytes: usize,
     n_markup_bytes: usize,
-    /// The position of the passage's text.
     position: Position,
-    /// The parts before it.
     pub(super) parts: PartQueue,
 }
 
@@ -39,7 +36,6 @@ impl Assembler {
         self.parts.extend(parts);
     }
 
-    /// Adds text as written in the file.
     pub(super) fn text(&mut self, mut source: &str, position: Position) {
         while let Some(cut) = self.cut(source) {
             let (head, rest) = source.split_at(cut);
@@ -100,13 +96,11 @@ impl Assembler {
         }
     }
 
-    /// Adds something between words.
     pub(super) fn point(&mut self, point: Item) {
         self.make_room(point.source.len());
         self.items.push(point);
     }
 
-    /// Adds the start tag of a pair.
     pub(super) fn open(&mut self, name: &str, parts: Vec<Part>) {
         // Links do not nest: a second one ends the first.
         let is_single = matches!(name, "a" | "nobr");

@@ -2,9 +2,10 @@
 
 use htmlize::unescape_attribute;
 
-use super::notation::Position;
+use super::elements::text_mode;
+use super::segment::Position;
 use super::segment::push_inline;
-use super::token::{Attribute, Tag};
+use super::tokenizer::{Attribute, Tag, TextMode, TokenKind, next_token};
 use crate::Part;
 use crate::format::encoding::Charset;
 use crate::format::items::Item;
@@ -46,14 +47,12 @@ pub(super) fn keeps_line_ends(tag: &Tag, source: &str) -> Option<bool> {
     }
 }
 
-/// An encoding that a page declares.
 pub(super) struct Declared {
     pub(super) label: String,
     /// The encoding; `None` if the label is unknown or the encoding cannot be written.
     pub(super) encoding: Option<Charset>,
 }
 
-/// Returns the encoding that a `meta` tag declares.
 pub(super) fn declared_encoding(tag: &Tag, source: &str) -> Option<Declared> {
     if tag.name != "meta" {
         return None;
@@ -127,4 +126,28 @@ fn is_text(tag: &Tag, attribute: &Attribute, source: &str) -> bool {
 
 fn value(attribute: &Attribute, source: &str) -> String {
     unescape_attribute(&source[attribute.value.clone()]).into_owned()
+}
+
+/// Returns the encoding in the first `meta` tag that declares one, if it is known.
+pub(in crate::format) fn declared(head: &[u8]) -> Option<Charset> {
+    let ascii = |byte: &u8| char::from(if byte.is_ascii() { *byte } else { b'?' });
+    let head: String = head.iter().map(ascii).collect();
+    let mut rest = head.as_str();
+    let mut mode = TextMode::Data;
+    while !rest.is_empty()
+        && let Some(token) = next_token(rest, false, false, &mut mode)
+    {
+        mode = match &token.kind {
+            TokenKind::Start(tag) => {
+                if let Some(declared) = declared_encoding(tag, rest) {
+                    return declared.encoding;
+                }
+                text_mode(&tag.name)
+            }
+            TokenKind::End(_) => TextMode::Data,
+            _ => mode,
+        };
+        rest = &rest[token.len..];
+    }
+    None
 }

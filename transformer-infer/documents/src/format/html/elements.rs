@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
-use super::token::TextMode;
+use super::tokenizer::TextMode;
 
 /// Elements that stop the search for the element of an end tag with another name.
 static SPECIAL: LazyLock<HashSet<&str>> = LazyLock::new(|| {
@@ -31,10 +31,7 @@ pub(super) enum Role {
         is_visible: bool,
     },
     /// An element between words, with untranslated content.
-    Atom {
-        /// True if it is visible to a reader.
-        is_visible: bool,
-    },
+    Atom { is_visible: bool },
     /// An element that ends a passage; its content is not translated.
     CopiedBlock,
     /// An element that ends a passage.
@@ -89,7 +86,6 @@ pub(in crate::format) fn is_void(name: &str) -> bool {
     )
 }
 
-/// Returns the way to read the text of an element.
 pub(super) fn text_mode(name: &str) -> TextMode {
     match name {
         "title" => TextMode::Escapable("title"),
@@ -99,7 +95,7 @@ pub(super) fn text_mode(name: &str) -> TextMode {
         "iframe" => TextMode::Raw("iframe"),
         "noembed" => TextMode::Raw("noembed"),
         "noframes" => TextMode::Raw("noframes"),
-        "script" => TextMode::Script(super::token::Script::Code),
+        "script" => TextMode::Script(super::tokenizer::Script::Code),
         "plaintext" => TextMode::Plain,
         _ => TextMode::Data,
     }
@@ -135,7 +131,6 @@ pub(super) fn is_scope(name: &str) -> bool {
     )
 }
 
-/// Returns whether the start tag ends an open paragraph.
 pub(super) fn ends_paragraph(name: &str) -> bool {
     is_one_of(
         name,

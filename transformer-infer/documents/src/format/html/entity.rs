@@ -7,17 +7,14 @@ use htmlize::{Context, ENTITIES, unescape_in};
 /// Maximum length of an entity's name, including `&` and `;`.
 const MAX_NAME_BYTES: usize = 33;
 
-/// A piece of text of the source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Piece<'a> {
-    /// The text as written.
     pub(super) source: &'a str,
     /// The text as a person reads it: the same, unless the source is an entity.
     pub(super) text: Cow<'a, str>,
     pub(super) is_entity: bool,
 }
 
-/// Divides text into entities and the text between them.
 pub(super) fn pieces(source: &str, context: Context) -> impl Iterator<Item = Piece<'_>> {
     let mut rest = source;
     std::iter::from_fn(move || {

@@ -1,6 +1,6 @@
 //! Text without markup: `script`, `style`, `textarea`, `title` and others, up to their end tag.
 
-use super::token::Script;
+use super::tokenizer::Script;
 use crate::format::items::is_space;
 
 /// Returns the length of the text before the end tag `</name`, or of the part that is certainly text; 0 if the text
@@ -53,7 +53,6 @@ enum Step {
     EndTag,
 }
 
-/// Returns the next step of a script; `None` if more text is needed.
 fn script_step(rest: &str, is_at_end: bool, state: Script) -> Option<Step> {
     let text = |len: usize, next: Script| Some(Step::Text { len, next });
     if rest.starts_with('-') {

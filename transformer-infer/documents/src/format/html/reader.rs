@@ -5,8 +5,8 @@ use std::io::Read;
 use super::assembler::{Assembler, MAX_MARKUP_BYTES};
 use super::attributes::{declared_encoding, tag_parts, translate};
 use super::elements::{Role, role};
-use super::token::{Tag, TextMode, Token, TokenKind};
 use super::tokenizer::next_token;
+use super::tokenizer::{Tag, TextMode, Token, TokenKind};
 use super::tree::{MAX_DEPTH, Tree};
 use crate::format::encoding::{CONVERT, Charset};
 use crate::format::items::{Item, ItemKind};
@@ -90,11 +90,7 @@ struct Atom {
 }
 
 impl ReadParts for Html {
-    fn read_parts(
-        &mut self,
-        source: &mut Source,
-        parts: &mut PartQueue,
-    ) -> Result<bool, ReadError> {
+    fn read(&mut self, source: &mut Source, parts: &mut PartQueue) -> Result<bool, ReadError> {
         let has_more = self.step(source)?;
         parts.extend(std::mem::take(&mut self.assembler.parts).into_parts());
         Ok(has_more)
@@ -296,7 +292,6 @@ impl Html {
         }
     }
 
-    /// Adds the element to the passage.
     fn end_atom(&mut self) {
         if let Some(atom) = self.atom.take() {
             self.assembler.point(Item {
@@ -331,7 +326,6 @@ impl Html {
     }
 }
 
-/// Returns whether a tag belongs to a picture.
 fn is_in_picture(atom: &Atom, name: &str) -> bool {
     atom.name == "picture" && name == "source"
 }

@@ -1,6 +1,6 @@
 //! Reads a tag: the states "tag name" to "self-closing start tag" of the standard's tokenizer.
 
-use super::token::{Attribute, MAX_NAME_BYTES, Quote, Tag};
+use super::tokenizer::{Attribute, MAX_NAME_BYTES, Quote, Tag};
 use crate::format::items::is_space;
 
 /// The attributes that matter to the reader.

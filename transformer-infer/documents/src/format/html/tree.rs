@@ -10,13 +10,12 @@ use super::elements::{
     ends_foreign, ends_paragraph, is_copied, is_formatting, is_one_of, is_opaque, is_scope,
     is_special, is_void, reopens_formatting, text_mode,
 };
-use super::notation::Position;
-use super::token::{Tag, TextMode};
+use super::segment::Position;
+use super::tokenizer::{Tag, TextMode};
 
 /// Maximum number of open elements to compare a tag with, about as many as browsers allow to be open.
 const SEARCH_LIMIT: usize = 512;
 
-/// Maximum number of open elements.
 pub(super) const MAX_DEPTH: usize = 1 << 20;
 
 #[derive(Debug, Default)]
@@ -30,7 +29,6 @@ pub(super) struct Tree {
     pub(super) is_xml: bool,
 }
 
-/// An open element.
 #[derive(Debug)]
 pub(super) struct Open {
     pub(super) id: u64,
@@ -43,7 +41,6 @@ pub(super) struct Open {
     pub(super) own: Option<bool>,
     /// True if `translate="yes"` inside it has no effect.
     is_opaque: bool,
-    /// The position of its text.
     position: Position,
 }
 
@@ -53,7 +50,6 @@ pub(super) struct Active {
     pub(super) id: u64,
     pub(super) name: String,
     pub(super) own: Option<bool>,
-    /// Hash of its start tag.
     pub(super) tag_hash: u64,
     pub(super) is_limit: bool,
 }
@@ -82,7 +78,6 @@ impl Tree {
         self.open.len()
     }
 
-    /// Returns whether text at this point is translated.
     pub(super) fn translates(&self) -> bool {
         self.open.last().is_none_or(|open| open.translates)
     }
@@ -99,7 +94,6 @@ impl Tree {
         self.open.last().is_some_and(|open| open.is_opaque)
     }
 
-    /// Returns the position of text at this point.
     pub(super) fn position(&self) -> Position {
         self.open
             .last()
@@ -302,7 +296,6 @@ impl Tree {
         });
     }
 
-    /// Reopens a formatting element.
     pub(super) fn push_again(&mut self, name: &str, own: Option<bool>) {
         self.push(name, Space::Html, own);
     }
@@ -391,7 +384,6 @@ fn has_font_attribute(tag: &Tag) -> bool {
         .any(|name| tag.attribute(name).is_some())
 }
 
-/// Returns whether the start tag belongs in `head`.
 fn is_in_head(name: &str) -> bool {
     is_one_of(
         name,

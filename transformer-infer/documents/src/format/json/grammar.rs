@@ -1,18 +1,81 @@
-//! [`Grammar`]: the grammar of JSON (RFC 8259), without recursion.
+//! [`Grammar`]: the grammar of JSON (RFC 8259), without recursion; and [`JsonOptions`], the choice of strings.
 
-use super::filter::Selection;
+/// The selection of strings to translate in a JSON document, by their keys.
+///
+/// A pattern is a key, in which `*` matches any characters. A key applies to everything below it, including through
+/// arrays.
+#[derive(Clone, Debug)]
+pub struct JsonOptions {
+    /// Keys of strings to translate; all if empty, which is the default.
+    pub include: Vec<String>,
+    /// Keys of strings not to translate, even if they match `include`. By default `@*`: the metadata of ARB.
+    pub exclude: Vec<String>,
+}
+
+impl Default for JsonOptions {
+    fn default() -> Self {
+        Self {
+            include: Vec::new(),
+            exclude: vec!["@*".to_owned()],
+        }
+    }
+}
+
+/// The choice whether to translate the strings at a position, by the keys above it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Selection {
+    is_included: bool,
+    is_excluded: bool,
+}
+
+impl Selection {
+    pub(super) fn new(options: &JsonOptions) -> Self {
+        Self {
+            is_included: options.include.is_empty(),
+            is_excluded: false,
+        }
+    }
+
+    pub(super) fn below(self, key: &str, options: &JsonOptions) -> Self {
+        let is_in = |patterns: &[String]| patterns.iter().any(|pattern| matches(pattern, key));
+        Self {
+            is_included: self.is_included || is_in(&options.include),
+            is_excluded: self.is_excluded || is_in(&options.exclude),
+        }
+    }
+
+    pub(super) fn is_translated(self) -> bool {
+        self.is_included && !self.is_excluded
+    }
+}
+
+/// Returns whether a key matches a pattern, in which `*` matches any characters.
+fn matches(pattern: &str, key: &str) -> bool {
+    let Some((start, rest)) = pattern.split_once('*') else {
+        return pattern == key;
+    };
+    let Some(mut key) = key.strip_prefix(start) else {
+        return false;
+    };
+    let mut pieces: Vec<&str> = rest.split('*').collect();
+    let end = pieces.pop().unwrap_or_default();
+    for piece in pieces {
+        let Some(at) = key.find(piece) else {
+            return false;
+        };
+        key = &key[at + piece.len()..];
+    }
+    key.ends_with(end)
+}
 
 /// Maximum nesting of objects and arrays.
 pub(super) const MAX_DEPTH: usize = 512;
 
-/// The tokens that may come next.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Expected {
-    /// A value.
     Value,
     /// A value, or `]` after `[`.
     ValueOrEnd,
-    /// A key.
     Key,
     /// A key, or `}` after `{`.
     KeyOrEnd,
@@ -29,7 +92,6 @@ struct Container {
     selection: Selection,
 }
 
-/// The position in a document.
 #[derive(Debug)]
 pub(super) struct Grammar {
     pub(super) expected: Expected,
@@ -52,19 +114,16 @@ impl Grammar {
         self.open.is_empty() && self.expected == Expected::CommaOrEnd
     }
 
-    /// Returns whether a value may come here.
     pub(super) fn expects_value(&self) -> bool {
         matches!(self.expected, Expected::Value | Expected::ValueOrEnd)
     }
 
-    /// Returns the selection of the object or array here.
     pub(super) fn outer_selection(&self) -> Selection {
         self.open
             .last()
             .map_or(self.selection, |last| last.selection)
     }
 
-    /// Moves past a value.
     pub(super) fn end_value(&mut self) {
         self.expected = Expected::CommaOrEnd;
         self.selection = self.outer_selection();
@@ -109,7 +168,6 @@ impl Grammar {
         self.open.len() > MAX_DEPTH
     }
 
-    /// Describes the tokens that may come here.
     pub(super) fn description(&self) -> &'static str {
         let in_object = self.open.last().map(|last| last.is_object);
         match self.expected {
@@ -129,5 +187,19 @@ impl Grammar {
     fn close(&mut self) {
         self.open.pop();
         self.end_value();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_star_stands_for_any_characters() {
+        assert!(matches("*_title*", "page_title_long"));
+        assert!(matches("a*", "a"));
+        assert!(matches("a*b*b", "abb"));
+        assert!(!matches("a*b*b", "ab"));
+        assert!(!matches("title", "titles"));
     }
 }

@@ -4,8 +4,8 @@ use std::sync::{Arc, LazyLock};
 
 use regex::Regex;
 
-use super::filter::{JsonOptions, Selection};
 use super::grammar::{Expected, Grammar, MAX_DEPTH};
+use super::grammar::{JsonOptions, Selection};
 use super::string::{JsonText, decode};
 use crate::format::parts::{PartQueue, ReadParts};
 use crate::format::source::{MAX_RECORD_BYTES, Source};
@@ -42,11 +42,7 @@ impl Json {
 }
 
 impl ReadParts for Json {
-    fn read_parts(
-        &mut self,
-        source: &mut Source,
-        parts: &mut PartQueue,
-    ) -> Result<bool, ReadError> {
+    fn read(&mut self, source: &mut Source, parts: &mut PartQueue) -> Result<bool, ReadError> {
         let Some(byte) = source.byte(0)? else {
             if self.grammar.is_complete() {
                 return Ok(false);
@@ -138,7 +134,6 @@ fn read_string(source: &mut Source) -> Result<String, ReadError> {
     Ok(source.take(at + 1)[1..at].to_owned())
 }
 
-/// Returns the length of the escape at an index.
 fn len_of_escape(source: &mut Source, at: usize) -> Result<usize, ReadError> {
     let letter = byte_of_string(source, at + 1)?;
     if !b"\"\\/bfnrtu".contains(&letter) {

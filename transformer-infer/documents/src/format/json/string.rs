@@ -7,7 +7,6 @@ use crate::Notation;
 use crate::format::escapes::{escaped_by, letter_for};
 use crate::format::value::Value;
 
-/// The rules for writing text in a JSON string.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) struct JsonText {
     /// True if characters beyond ASCII are written as `\uXXXX`, as in the source.

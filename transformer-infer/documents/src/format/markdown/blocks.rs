@@ -1,4 +1,4 @@
-//! [`push_blocks`]: finds the text of paragraphs, headings and cells.
+//! [`Markdown`]: reads Markdown, and finds the text of paragraphs, headings and cells.
 
 use std::ops::Range;
 
@@ -6,17 +6,48 @@ use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
 use super::inline::Inline;
 use super::mask::Masked;
-use crate::format::parts::PartQueue;
-use crate::format::source::MAX_RECORD_BYTES;
+use crate::ReadError;
+use crate::format::parts::{PartQueue, ReadParts};
+use crate::format::source::{MAX_RECORD_BYTES, Source};
 
-/// A paragraph that is too long.
+/// Maximum size of a document, in bytes: 4 MiB. A reference may be defined anywhere, so the whole document is in
+/// memory, and takes up to about 150 times its size.
+const MAX_BYTES: usize = 1 << 22;
+
+/// A reader of Markdown.
+///
+/// Paragraphs, headings and cells of tables are passages. Code blocks, HTML blocks, definitions of references and front
+/// matter are verbatim. Emphasis, links, and balanced HTML tags are pairs; inline code, images, other HTML and
+/// footnotes are points; line ends are breaks, including the indentation of the next line.
+#[derive(Debug)]
+pub(in crate::format) struct Markdown;
+
+impl ReadParts for Markdown {
+    fn read(&mut self, source: &mut Source, parts: &mut PartQueue) -> Result<bool, ReadError> {
+        let mut text = String::new();
+        while let Some(line) = source.next_line()? {
+            text.push_str(&line);
+            if text.len() > MAX_BYTES {
+                let problem = format!("a document in Markdown has at most {MAX_BYTES} bytes");
+                return Err(source.syntax(source.n_read(), problem, "divide the file"));
+            }
+        }
+        match push_blocks(&text, parts) {
+            Ok(()) => Ok(false),
+            Err(TooLong { at }) => {
+                let line = 1 + text[..at].matches('\n').count() as u64;
+                Err(source.too_large(line, "the paragraph"))
+            }
+        }
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct TooLong {
     /// The start, in bytes.
     pub(super) at: usize,
 }
 
-/// Adds a document to the queue.
 pub(super) fn push_blocks(text: &str, parts: &mut PartQueue) -> Result<(), TooLong> {
     let masked = Masked::new(text);
     let mut blocks = Blocks {
@@ -65,14 +96,12 @@ fn options() -> Options {
         | Options::ENABLE_DEFINITION_LIST
 }
 
-/// The position in a document.
 struct Blocks<'a> {
     text: &'a str,
     /// The copied ranges inside text, see [`Masked::points`].
     points: &'a [Range<usize>],
     /// Number of bytes that are in the queue.
     at: usize,
-    /// The current text.
     inline: Option<Inline<'a>>,
     /// True inside a block without text.
     is_verbatim: bool,
@@ -93,7 +122,6 @@ impl<'a> Blocks<'a> {
         Ok(())
     }
 
-    /// Ends a text.
     fn end_inline(&mut self, parts: &mut PartQueue) {
         if let Some(inline) = self.inline.take() {
             parts.push_verbatim(&self.text[self.at..inline.start()]);

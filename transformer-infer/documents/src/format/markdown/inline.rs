@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use pulldown_cmark::{Event, LinkType, Tag};
 
-use super::html_pairs::{html_kind, pair_html};
-use super::text::{Link, MarkdownText};
 use super::writer::enclosed;
+use super::writer::{Link, MarkdownText};
 use crate::Notation;
 use crate::format::items::{Item, ItemKind, NAMED, join_atoms, join_points};
 use crate::format::parts::PartQueue;
 use crate::format::segments::push_items;
+use crate::format::value::tag;
 
 /// The text of a block, as far as it has been read.
 pub(super) struct Inline<'a> {
@@ -26,15 +26,12 @@ pub(super) struct Inline<'a> {
     open: Vec<OpenPair>,
 }
 
-/// An open pair.
 struct OpenPair {
-    /// Index of its item.
     item: usize,
     has_text: bool,
     kind: OpenKind,
 }
 
-/// The form of a pair.
 #[derive(Clone, Copy, Eq, PartialEq)]
 enum OpenKind {
     /// Delimiters around it, or a link with its address.
@@ -46,7 +43,6 @@ enum OpenKind {
 }
 
 impl OpenKind {
-    /// Returns the name of the pair.
     fn name(self) -> String {
         match self {
             Self::NamedByText => NAMED.to_owned(),
@@ -83,7 +79,6 @@ impl<'a> Inline<'a> {
         self.at
     }
 
-    /// Adds an event.
     pub(super) fn push(&mut self, event: Event<'_>, range: Range<usize>) {
         if let Some(pair) = self.open.last()
             && pair.kind == OpenKind::Point
@@ -108,7 +103,6 @@ impl<'a> Inline<'a> {
         }
     }
 
-    /// Adds the text to the queue.
     pub(super) fn push_parts(mut self, is_cell: bool, parts: &mut PartQueue) {
         pair_html(&mut self.items);
         let mut items = join_points(join_atoms(self.items), is_between);
@@ -285,7 +279,6 @@ fn is_between(item: &Item) -> bool {
     matches!(&item.kind, ItemKind::Text(text) if !text.contains(is_in_word))
 }
 
-/// Returns the links with their content.
 fn links(items: &[Item]) -> Vec<Link> {
     let mut open = Vec::new();
     let mut links = Vec::new();
@@ -307,4 +300,95 @@ fn links(items: &[Item]) -> Vec<Link> {
         }
     }
     links
+}
+
+/// Returns the kind of inline HTML: a start or end of a pair with the name of its element, or a point.
+pub(super) fn html_kind(html: &str) -> ItemKind {
+    match tag(html) {
+        Some((kind, len)) if len == html.len() => kind,
+        _ => ItemKind::Point,
+    }
+}
+
+/// Turns tags into points unless they form a pair that is properly nested, both in other pairs and in emphasis or
+/// links.
+///
+/// The pairs of Markdown itself have no name or are [`NAMED`], and are balanced.
+pub(super) fn pair_html(items: &mut [Item]) {
+    // The open starts, the outermost first.
+    let mut open: Vec<usize> = Vec::new();
+    for index in 0..items.len() {
+        match &items[index].kind {
+            ItemKind::Open(_) => open.push(index),
+            ItemKind::Close(name) => {
+                let name = name.clone();
+                // Open emphasis hides the tags before it.
+                let is_own = |name: &str| name.is_empty() || name == NAMED;
+                let own = |start: &usize| match &items[*start].kind {
+                    ItemKind::Open(name) => is_own(name),
+                    _ => false,
+                };
+                let first = match is_own(&name) {
+                    true => 0,
+                    false => open
+                        .iter()
+                        .rposition(own)
+                        .map_or(0, |position| position + 1),
+                };
+                let start = ItemKind::Open(name);
+                let starts = &open[first..];
+                let found = starts.iter().rposition(|at| items[*at].kind == start);
+                match found {
+                    Some(position) => {
+                        let unpaired = open.drain(first + position..).skip(1);
+                        unpaired.for_each(|at| items[at].kind = ItemKind::Point);
+                    }
+                    None => items[index].kind = ItemKind::Point,
+                }
+            }
+            ItemKind::Text(_) | ItemKind::Point | ItemKind::Break | ItemKind::Wall => {}
+        }
+    }
+    for at in open {
+        items[at].kind = ItemKind::Point;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Pairs tags. `*` and `_` are the start and end of emphasis. Returns `<`, `>` or `.` for each.
+    fn paired(tags: &[&str]) -> String {
+        let kind = |text: &&str| match *text {
+            "*" => ItemKind::Open(String::new()),
+            "_" => ItemKind::Close(String::new()),
+            html => html_kind(html),
+        };
+        let mut items: Vec<Item> = tags.iter().map(|it| Item::new(kind(it), *it)).collect();
+        pair_html(&mut items);
+        let sign = |item: &Item| match item.kind {
+            ItemKind::Open(_) => '<',
+            ItemKind::Close(_) => '>',
+            _ => '.',
+        };
+        items.iter().map(sign).collect()
+    }
+
+    #[test]
+    fn balanced_tags_are_pairs_and_others_are_points() {
+        assert_eq!(paired(&["<b>", "<i class=\"x\">", "</I>", "</b>"]), "<<>>");
+        assert_eq!(
+            paired(&["<b>", "<br>", "<p>", "</b>", "</i>", "<u>"]),
+            "<..>.."
+        );
+        assert_eq!(paired(&["<!-- <b> -->", "</b>"]), "..");
+    }
+
+    #[test]
+    fn tags_across_the_edge_of_emphasis_are_points() {
+        assert_eq!(paired(&["*", "<b>", "_", "</b>"]), "<.>.");
+        assert_eq!(paired(&["<b>", "*", "</b>", "_"]), ".<.>");
+        assert_eq!(paired(&["<b>", "*", "_", "</b>"]), "<<>>");
+    }
 }

@@ -5,8 +5,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use transformer_protection::braces::len_of_braces;
-use transformer_protection::kinds::{URL_OF_MARKDOWN, pattern};
+use transformer_protection::kinds::{URL_OF_MARKDOWN, len_of_braces, pattern};
 
 /// A document of the same length, with letters or spaces in place of copied ranges.
 #[derive(Debug)]

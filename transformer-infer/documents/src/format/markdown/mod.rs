@@ -1,14 +1,11 @@
 //! Markdown: CommonMark with tables, strikethrough, task lists, footnotes, formulas, templates and front matter.
 
 mod blocks;
-mod html_pairs;
 mod inline;
 mod mask;
-mod reader;
-mod text;
 mod writer;
 
-pub(super) use reader::Markdown;
+pub(super) use blocks::Markdown;
 
 #[cfg(test)]
 mod tests;

@@ -1,10 +1,100 @@
-//! [`Writer`]: writes translated text and its marks so that a parser reads them back as such.
+//! [`MarkdownText`]: writes translated text and its marks so that a parser reads them back as such.
 
 use std::borrow::Cow;
 
-use super::text::MarkdownText;
 use crate::Notation;
 use crate::format::items::{Item, ItemKind};
+
+/// The rules for writing text in Markdown: with a backslash before characters that would be markup.
+///
+/// Until a passage is complete, its text is as a person reads it, and special characters separate marks from the text.
+#[derive(Debug)]
+pub(super) struct MarkdownText {
+    /// True if the text is in a cell of a table, where `|` is markup.
+    pub(super) is_cell: bool,
+    /// The links of the passage.
+    pub(super) links: Vec<Link>,
+}
+
+#[derive(Debug)]
+pub(super) struct Link {
+    /// The source after its text.
+    pub(super) end: String,
+    /// Its text in the document.
+    pub(super) source: String,
+}
+
+impl MarkdownText {
+    /// Writes a character between others, with a backslash if it would be markup.
+    pub(super) fn push_escaped(
+        &self,
+        (before, char, rest): (Option<char>, char, &str),
+        is_markup: bool,
+        out: &mut String,
+    ) {
+        // The delimiters of cells are found first, and escaping the backslash would not hide it from that search.
+        if char == '\\' && self.is_cell && (rest.is_empty() || rest.starts_with('|')) {
+            return out.push_str("&#92;");
+        }
+        if is_markup || self.is_markup(before, char, rest) {
+            out.push('\\');
+        }
+        out.push(char);
+    }
+
+    /// Returns whether a character between others would be markup.
+    fn is_markup(&self, before: Option<char>, char: char, rest: &str) -> bool {
+        let after = rest.chars().next();
+        match char {
+            '\\' | '*' | '`' | '[' | ']' | '~' => true,
+            '|' => self.is_cell,
+            '_' => {
+                let is_word = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
+                !(is_word(before) && is_word(after))
+            }
+            '<' => after.is_none_or(|c| c.is_ascii_alphabetic() || "/!?".contains(c)),
+            '&' => is_reference(rest),
+            _ => false,
+        }
+    }
+
+    /// Returns the index of the character that would be markup at the start of a line.
+    pub(super) fn markup_at_start(&self, line: &str) -> Option<usize> {
+        let ends_word = |rest: &str| rest.is_empty() || rest.starts_with(char::is_whitespace);
+        let n_digits = line.bytes().take_while(u8::is_ascii_digit).count();
+        let is_fence = ["!!!", ":::", "???", "==="]
+            .iter()
+            .any(|it| line.starts_with(it));
+        let is_markup = is_fence
+            || line.starts_with('>')
+            || line.starts_with('#') && ends_word(line.trim_start_matches('#'))
+            || line.starts_with(['-', '+', '=', ':', '|'])
+                && (ends_word(&line[1..]) || line.chars().all(|c| "-+=:| \t".contains(c)));
+        let is_number = (1..=9).contains(&n_digits)
+            && line[n_digits..].starts_with(['.', ')'])
+            && ends_word(&line[n_digits + 1..]);
+        is_markup.then_some(0).or(is_number.then_some(n_digits))
+    }
+
+    /// Returns the index of the character that would be markup at the end of a heading.
+    pub(super) fn markup_at_end(&self, text: &str) -> Option<usize> {
+        let content = text.trim_end();
+        let before = content.trim_end_matches('#');
+        let is_closing = before.len() < content.len()
+            && (before.is_empty() || before.ends_with(char::is_whitespace));
+        match content.ends_with('}') {
+            true => Some(content.len() - 1),
+            false => is_closing.then_some(before.len()),
+        }
+    }
+}
+
+/// Returns whether the text after `&` makes it a character reference, such as `amp;` or `#160;`.
+fn is_reference(rest: &str) -> bool {
+    let name = rest.trim_start_matches('#');
+    let len = name.bytes().take_while(u8::is_ascii_alphanumeric).count();
+    len > 0 && name[len..].starts_with(';')
+}
 
 // Until a passage is complete, these characters enclose its marks, to separate them from text.
 const OPEN: char = '\u{1}';
@@ -18,7 +108,6 @@ const LINE_ENDS: [char; 2] = ['\n', '\r'];
 /// The characters around marks.
 const EDGES: [char; 5] = [OPEN, CLOSE, POINT, PREFIX, END];
 
-/// A piece of a passage.
 #[derive(Clone, Copy, Debug)]
 enum Token<'a> {
     Text(&'a str),
@@ -85,7 +174,6 @@ impl Notation for MarkdownText {
     }
 }
 
-/// Writes a passage.
 fn write(text: &MarkdownText, written: &str) -> String {
     let tokens = tokens(written);
     let mut writer = Writer {
@@ -107,7 +195,6 @@ fn write(text: &MarkdownText, written: &str) -> String {
     writer.out
 }
 
-/// The last output.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Last {
     /// Nothing in this line.
@@ -124,7 +211,6 @@ enum Last {
     Tag,
 }
 
-/// A passage, as far as it has been written.
 struct Writer<'a> {
     text: &'a MarkdownText,
     out: String,
@@ -223,7 +309,6 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Returns whether the last character belongs to a word.
     fn follows_word(&self) -> bool {
         is_word(self.out.chars().next_back())
     }

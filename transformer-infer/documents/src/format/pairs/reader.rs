@@ -176,7 +176,6 @@ impl Pairs {
         }
     }
 
-    /// Returns the rules for writing the value of a record.
     fn notation(&self, record: &str, quotes: Quotes) -> Arc<dyn Notation> {
         let has = |escape| record.is_ascii() && record.contains(escape);
         let is_ascii = match quotes {
@@ -193,11 +192,7 @@ impl Pairs {
 }
 
 impl ReadParts for Pairs {
-    fn read_parts(
-        &mut self,
-        source: &mut Source,
-        parts: &mut PartQueue,
-    ) -> Result<bool, ReadError> {
+    fn read(&mut self, source: &mut Source, parts: &mut PartQueue) -> Result<bool, ReadError> {
         if self.kind == PairKind::Properties && source.n_read() == 0 {
             self.has_raw = !source.text().is_ascii();
         }
@@ -261,7 +256,6 @@ pub(in crate::format) fn encoding_of_properties(head: &[u8]) -> Option<Charset> 
     (!is_cut).then_some(Charset::LATIN_1)
 }
 
-/// Returns the number of spaces at the start of a line.
 fn indent(line: &str) -> usize {
     line.len() - line.trim_start_matches(' ').len()
 }

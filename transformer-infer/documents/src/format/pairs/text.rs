@@ -22,7 +22,6 @@ pub(super) enum Quotes {
     Plain,
 }
 
-/// The rules for writing a value.
 #[derive(Debug)]
 pub(super) struct PairText {
     pub(super) quotes: Quotes,

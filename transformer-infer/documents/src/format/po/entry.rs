@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::header::Header;
 use super::line::{Keyword, Line, LineKind};
-use super::options::{Filled, PoOptions};
-use super::string::{PoText, has_lines, spell};
+use super::line::{PoText, has_lines, spell};
+use super::reader::Header;
+use super::reader::{Filled, PoOptions};
 use crate::Notation;
 use crate::format::parts::PartQueue;
 use crate::format::source::split_line_end;
@@ -69,7 +69,6 @@ impl Entry {
         self.has_translation() && !goes_on
     }
 
-    /// Returns whether there is a keyword.
     pub(super) fn has_fields(&self) -> bool {
         !self.fields.is_empty()
     }
@@ -88,13 +87,11 @@ impl Entry {
         self.text_of(Keyword::Id) == Some("") && !self.has(Keyword::Context)
     }
 
-    /// Returns the text of a keyword.
     pub(super) fn text_of(&self, keyword: Keyword) -> Option<&str> {
         let field = self.fields.iter().find(|field| field.keyword == keyword);
         field.map(|field| field.text.as_str())
     }
 
-    /// Adds the entry to the queue.
     pub(super) fn push_parts(&self, header: Header, options: PoOptions, parts: &mut PartQueue) {
         let sources: Vec<Option<&str>> = self
             .fields

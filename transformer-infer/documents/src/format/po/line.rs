@@ -1,8 +1,12 @@
-//! [`Line`]: a line of a catalog.
+//! [`Line`]: a line of a catalog, and its string with the escapes of C.
 
-use super::string::decode;
+use std::borrow::Cow;
+use std::fmt::Write;
 
-/// A line of a catalog.
+use crate::Notation;
+use crate::format::escapes::{escaped_by, letter_for};
+use crate::format::value::Value;
+
 #[derive(Debug)]
 pub(super) struct Line {
     /// The line, including its line end.
@@ -10,20 +14,16 @@ pub(super) struct Line {
     pub(super) kind: LineKind,
 }
 
-/// The kind of a line.
 #[derive(Debug)]
 pub(super) enum LineKind {
-    /// Whitespace.
     Blank,
     /// A comment, including flags and obsolete messages.
     Comment,
-    /// A keyword and a string.
     Field(Keyword, Quoted),
     /// A string that continues the previous one.
     More(Quoted),
 }
 
-/// A keyword of a message.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Keyword {
     Context,
@@ -35,7 +35,6 @@ pub(super) enum Keyword {
     Other,
 }
 
-/// A string of a line.
 #[derive(Debug)]
 pub(super) struct Quoted {
     pub(super) text: String,
@@ -100,5 +99,142 @@ fn parse_keyword(keyword: &str) -> Result<Keyword, String> {
                 _ => Err("expected `msgctxt`, `msgid`, `msgid_plural` or `msgstr`".to_owned()),
             }
         }
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct PoText;
+
+impl Notation for PoText {
+    fn escape<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let mut escaped = String::with_capacity(text.len());
+        for char in text.chars() {
+            push_escaped(char, &mut escaped);
+        }
+        Cow::Owned(escaped)
+    }
+}
+
+fn push_escaped(char: char, escaped: &mut String) {
+    if let Some(letter) = letter_for(char) {
+        return escaped.extend(['\\', letter]);
+    }
+    match char {
+        '\u{7}' => escaped.push_str("\\a"),
+        '\u{b}' => escaped.push_str("\\v"),
+        // Writing to a string does not fail.
+        _ if char.is_ascii_control() => {
+            let _ = write!(escaped, "\\{:03o}", u32::from(char));
+        }
+        _ => escaped.push(char),
+    }
+}
+
+/// Spells a text as the lines of a string, each of which ends after `\n`.
+pub(super) fn spell(text: &str, line_end: &str) -> Value {
+    let mut value = Value::default();
+    let mut chars = text.chars().peekable();
+    while let Some(char) = chars.next() {
+        let mut spelling = String::new();
+        push_escaped(char, &mut spelling);
+        if char == '\n' && chars.peek().is_some() {
+            spelling = format!("{spelling}\"{line_end}\"");
+        }
+        value.push(char, &spelling);
+    }
+    value
+}
+
+/// Returns whether [`spell`] spells a text as several lines.
+pub(super) fn has_lines(text: &str) -> bool {
+    text.strip_suffix('\n').unwrap_or(text).contains('\n')
+}
+
+/// Decodes a string, and returns its length including quotation marks; the error is the problem with it.
+pub(super) fn decode(source: &str) -> Result<(String, usize), String> {
+    // Escapes with digits are bytes; a character may consist of several.
+    let mut text: Vec<u8> = Vec::new();
+    let mut chars = source.char_indices().peekable();
+    chars.next();
+    while let Some((at, char)) = chars.next() {
+        match char {
+            '"' => {
+                let text = String::from_utf8(text);
+                let text = text.map_err(|_| "the escapes of a string are not UTF-8".to_owned())?;
+                return Ok((text, at + 1));
+            }
+            '\\' => {
+                let rest = &source[at + 1..];
+                let (byte, len) = decode_escape(rest)?;
+                text.push(byte);
+                for _ in 0..len {
+                    chars.next();
+                }
+            }
+            _ => text.extend_from_slice(char.encode_utf8(&mut [0; 4]).as_bytes()),
+        }
+    }
+    Err("a string does not end in its line".to_owned())
+}
+
+/// Decodes the escape after a backslash, and returns its length.
+fn decode_escape(rest: &str) -> Result<(u8, usize), String> {
+    let invalid = || {
+        let shown: String = rest.chars().take(1).filter(|c| !c.is_control()).collect();
+        format!("the escape `\\{shown}` is unknown")
+    };
+    let digits_of = |text: &str, radix: u32, most: usize| -> String {
+        text.chars()
+            .take(most)
+            .take_while(|c| c.is_digit(radix))
+            .collect()
+    };
+    let number = |digits: &str, radix| u8::from_str_radix(digits, radix).map_err(|_| invalid());
+    let letter = rest.chars().next().ok_or_else(invalid)?;
+    if let Some(char) = escaped_by(letter) {
+        return Ok((char as u8, 1));
+    }
+    let byte = match letter {
+        'a' => 7,
+        'v' => 11,
+        '\'' | '?' => letter as u8,
+        'x' => {
+            let digits = digits_of(&rest[1..], 16, 2);
+            return Ok((number(&digits, 16)?, 1 + digits.len()));
+        }
+        _ => {
+            let digits = digits_of(rest, 8, 3);
+            return Ok((number(&digits, 8)?, digits.len()));
+        }
+    };
+    Ok((byte, 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escapes_are_those_of_c() {
+        let decoded = decode(r#""a\t\"\\\x41\101\n" rest"#).expect("it is valid");
+        assert_eq!(decoded, ("a\t\"\\AA\n".to_owned(), 19));
+    }
+
+    #[test]
+    fn characters_may_be_escaped_byte_by_byte() {
+        assert_eq!(decode(r#""Ca\303\251""#), Ok(("Caé".to_owned(), 12)));
+        let broken = decode(r#""\303""#);
+        assert_eq!(
+            broken,
+            Err("the escapes of a string are not UTF-8".to_owned())
+        );
+    }
+
+    #[test]
+    fn an_unknown_escape_is_named() {
+        assert_eq!(
+            decode(r#""\q""#),
+            Err("the escape `\\q` is unknown".to_owned())
+        );
     }
 }

@@ -1,12 +1,30 @@
-//! [`Po`]: reads catalogs.
+//! [`Po`]: reads catalogs and their headers.
 
 use super::entry::Entry;
-use super::header::Header;
 use super::line::{Keyword, Line, LineKind};
-use super::options::PoOptions;
 use crate::ReadError;
 use crate::format::parts::{PartQueue, ReadParts};
 use crate::format::source::{MAX_RECORD_BYTES, Source};
+
+/// The selection of messages to translate in a catalog, and the marking of translations.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PoOptions {
+    /// The treatment of messages that have a translation.
+    pub filled: Filled,
+    /// True if translations get the flag `fuzzy`, with which gettext's tools mark those that nobody has reviewed.
+    /// Programs do not use them until a person removes the flag. Default: false.
+    pub fuzzy: bool,
+}
+
+/// The treatment of a `msgstr` that is not empty.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Filled {
+    /// It stays.
+    #[default]
+    Keep,
+    /// It is translated again.
+    Overwrite,
+}
 
 const RECODE: &str = "convert it with `msgconv --to-code=UTF-8`";
 
@@ -42,11 +60,7 @@ impl Po {
 }
 
 impl ReadParts for Po {
-    fn read_parts(
-        &mut self,
-        source: &mut Source,
-        parts: &mut PartQueue,
-    ) -> Result<bool, ReadError> {
+    fn read(&mut self, source: &mut Source, parts: &mut PartQueue) -> Result<bool, ReadError> {
         let Some(text) = source.next_line()? else {
             self.end_entry(source, parts)?;
             return Ok(false);
@@ -94,4 +108,64 @@ impl Po {
         self.n_bytes = 0;
         Ok(())
     }
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Header {
+    /// True if `msgstr[0]` also covers numbers other than 0 and 1.
+    has_many_in_first_form: bool,
+}
+
+/// A catalog in a charset other than UTF-8.
+#[derive(Debug)]
+pub(super) struct ForeignCharset {
+    pub(super) name: String,
+    /// Index of the header's line that names the charset.
+    pub(super) line: usize,
+}
+
+impl Header {
+    /// Reads a header, given its text and its lines. Replaces a template's charset, and ASCII, by UTF-8, since
+    /// translations need more characters.
+    pub(super) fn read(text: &str, lines: &mut [Line]) -> Result<Self, ForeignCharset> {
+        let plural = field(text, "plural-forms").and_then(|forms| forms.split_once("plural="));
+        let has_many_in_first_form = plural.is_some_and(|(_, formula)| {
+            let formula = formula.replace([' ', '(', ')', ';'], "");
+            let is_singular = ["n!=1", "n>1", "n==1?0:1"].contains(&formula.as_str());
+            !is_singular && !formula.starts_with("n==1?0:")
+        });
+        let charset = field(text, "content-type").and_then(|it| it.split_once("charset="));
+        if let Some((_, name)) = charset {
+            let name = name.split([';', ' ']).next().unwrap_or_default().to_owned();
+            let declares = |line: &Line| line.source.contains(&format!("charset={name}"));
+            let line = lines.iter().position(declares).unwrap_or(0);
+            match name.to_ascii_uppercase().as_str() {
+                "UTF-8" | "UTF8" | "" => {}
+                "CHARSET" | "ASCII" | "US-ASCII" | "ANSI_X3.4-1968" => {
+                    if let Some(line) = lines.get_mut(line) {
+                        line.recode(&name);
+                    }
+                }
+                _ => return Err(ForeignCharset { name, line }),
+            }
+        }
+        Ok(Self {
+            has_many_in_first_form,
+        })
+    }
+
+    /// Returns the keyword of the source text for a form of the plural, if the message has two texts.
+    pub(super) fn source_of(self, form: Keyword, n_forms: usize) -> Keyword {
+        let is_singular = form == Keyword::Singular && n_forms > 1 && !self.has_many_in_first_form;
+        match is_singular {
+            true => Keyword::Id,
+            false => Keyword::Plural,
+        }
+    }
+}
+
+fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    let fields = text.lines().filter_map(|line| line.split_once(':'));
+    let mut found = fields.filter(|(it, _)| it.trim().eq_ignore_ascii_case(name));
+    found.next().map(|(_, value)| value.trim())
 }

@@ -1,7 +1,7 @@
 //! [`read_line`]: the text and markup of a line of a cue.
 
-use super::options::SubtitleKind;
-use super::tag::Tag;
+use super::reader::SubtitleKind;
+use super::text::Tag;
 use crate::format::items::{Item, ItemKind};
 
 const SPACES: [char; 2] = [' ', '\t'];

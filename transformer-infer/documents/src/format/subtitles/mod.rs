@@ -1,13 +1,9 @@
 //! Subtitles: SubRip (`.srt`) and WebVTT (`.vtt`).
 
-mod blocks;
 mod line;
-mod options;
 mod passages;
 mod reader;
-mod tag;
 mod text;
-mod time;
 
-pub use options::{SubtitleKind, SubtitleOptions};
 pub(super) use reader::Subtitles;
+pub use reader::{SubtitleKind, SubtitleOptions};

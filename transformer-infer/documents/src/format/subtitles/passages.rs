@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::line::read_line;
-use super::options::{SubtitleKind, SubtitleOptions};
+use super::reader::{SubtitleKind, SubtitleOptions};
 use super::text::CueText;
-use super::time::CueTime;
+use super::text::CueTime;
 use crate::Notation;
 use crate::format::items::{Item, ItemKind};
 use crate::format::parts::PartQueue;
@@ -15,7 +15,6 @@ use crate::format::source::split_line_end;
 /// Number of bytes after which a passage ends at the next cue.
 const MAX_PASSAGE_BYTES: usize = 1 << 16;
 
-/// The cues of the current passage.
 #[derive(Debug)]
 pub(super) struct CuePassages {
     kind: SubtitleKind,
@@ -176,7 +175,6 @@ impl CuePassages {
     }
 }
 
-/// Returns whether the text ends with the end of a sentence.
 fn ends_sentence(items: &[Item]) -> bool {
     let texts = items.iter().rev().filter_map(|item| match &item.kind {
         ItemKind::Text(text) => Some(text.trim_end()),

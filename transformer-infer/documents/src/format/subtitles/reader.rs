@@ -1,13 +1,42 @@
 //! [`Subtitles`]: reads subtitles.
 
-use super::blocks::{Block, Blocks};
-use super::options::{SubtitleKind, SubtitleOptions};
+use std::time::Duration;
+
 use super::passages::CuePassages;
-use super::text::is_number;
-use super::time::CueTime;
+use super::text::CueTime;
+use super::text::{is_number, trimmed};
 use crate::ReadError;
 use crate::format::parts::{PartQueue, ReadParts};
-use crate::format::source::Source;
+use crate::format::source::{MAX_RECORD_BYTES, Source};
+
+/// The format of subtitles.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum SubtitleKind {
+    /// SubRip, `.srt`.
+    SubRip,
+    /// WebVTT, `.vtt`.
+    WebVtt,
+}
+
+/// The rules for ending passages of subtitles. Sentences run over the cues of a passage.
+#[derive(Clone, Debug)]
+pub struct SubtitleOptions {
+    /// The pause between two cues that ends the passage if it is exceeded, unless the second cue continues an
+    /// unfinished sentence in lower case. 3 seconds by default.
+    pub pause: Duration,
+    /// Maximum number of cues in a passage; once half of it is reached, a cue that ends a sentence ends the passage. 24
+    /// by default; at least 1.
+    pub max_cues: usize,
+}
+
+impl Default for SubtitleOptions {
+    fn default() -> Self {
+        Self {
+            pause: Duration::from_secs(3),
+            max_cues: 24,
+        }
+    }
+}
 
 /// A reader of SubRip and WebVTT.
 ///
@@ -34,11 +63,7 @@ impl Subtitles {
 }
 
 impl ReadParts for Subtitles {
-    fn read_parts(
-        &mut self,
-        source: &mut Source,
-        parts: &mut PartQueue,
-    ) -> Result<bool, ReadError> {
+    fn read(&mut self, source: &mut Source, parts: &mut PartQueue) -> Result<bool, ReadError> {
         let Some(block) = self.blocks.next_block(source)? else {
             self.passages.end_passage(parts);
             return Ok(false);
@@ -142,6 +167,67 @@ impl Subtitles {
         self.passages.end_passage(parts);
         for line in lines {
             parts.push_verbatim(line);
+        }
+    }
+}
+
+/// Lines with their line ends, none of them blank, and the blank lines after them.
+#[derive(Debug)]
+pub(super) struct Block {
+    pub(super) lines: Vec<String>,
+    pub(super) blank: String,
+    /// Number of the first line.
+    pub(super) number: u64,
+}
+
+#[derive(Debug)]
+pub(super) struct Blocks {
+    kind: SubtitleKind,
+    /// The first line of the next block.
+    next: Option<String>,
+}
+
+impl Blocks {
+    pub(super) fn new(kind: SubtitleKind) -> Self {
+        Self { kind, next: None }
+    }
+
+    /// Returns the next block, which has no lines if the file begins with blank ones; `None` at the end.
+    pub(super) fn next_block(&mut self, source: &mut Source) -> Result<Option<Block>, ReadError> {
+        let mut block = Block {
+            lines: Vec::new(),
+            blank: String::new(),
+            number: source.n_read() + u64::from(self.next.is_none()),
+        };
+        let mut n_bytes = 0;
+        loop {
+            let line = match self.next.take() {
+                Some(line) => line,
+                None => match source.next_line()? {
+                    Some(line) => line,
+                    None => break,
+                },
+            };
+            n_bytes += line.len();
+            if n_bytes > MAX_RECORD_BYTES {
+                return Err(source.too_large(block.number, "the cue or block"));
+            }
+            if self.is_blank(&line) {
+                block.blank.push_str(&line);
+            } else if block.blank.is_empty() {
+                block.lines.push(line);
+            } else {
+                self.next = Some(line);
+                break;
+            }
+        }
+        Ok((n_bytes > 0).then_some(block))
+    }
+
+    fn is_blank(&self, line: &str) -> bool {
+        match self.kind {
+            SubtitleKind::SubRip => trimmed(line).is_empty(),
+            SubtitleKind::WebVtt => line.trim_end_matches(['\r', '\n']).is_empty(),
         }
     }
 }

@@ -1,10 +1,9 @@
-//! [`Table`]: reads tables.
+//! [`Table`]: reads tables; and the notations of cells.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::cell::{QuotedText, TsvText, UnquotedCell};
-use super::columns::find_columns;
-use super::options::{FirstRow, TableOptions};
+use super::columns::{FirstRow, TableOptions, find_columns};
 use super::row::{Cell, Row, next_row};
 use crate::format::parts::{PartQueue, ReadParts};
 use crate::format::source::Source;
@@ -37,11 +36,7 @@ impl Table {
 }
 
 impl ReadParts for Table {
-    fn read_parts(
-        &mut self,
-        source: &mut Source,
-        parts: &mut PartQueue,
-    ) -> Result<bool, ReadError> {
+    fn read(&mut self, source: &mut Source, parts: &mut PartQueue) -> Result<bool, ReadError> {
         if let Some(separator @ ('"' | '\n' | '\r')) = self.separator {
             let problem = format!("{separator:?} does not separate cells");
             return Err(source.syntax(1, problem, "name another separator, such as `,` or `;`"));
@@ -147,4 +142,57 @@ fn push_unquoted(source: &str, separator: char, parts: &mut PartQueue) {
         separator,
     });
     parts.push_passage(with_source(passage, source.to_owned()));
+}
+
+/// Text between the quotation marks of a cell of CSV.
+#[derive(Debug)]
+pub(super) struct QuotedText;
+
+/// A cell of CSV without quotation marks; its translation gets them if needed.
+#[derive(Debug)]
+pub(super) struct UnquotedCell {
+    /// The notation of the text between the spaces.
+    pub(super) notation: Arc<dyn Notation>,
+    pub(super) before: String,
+    pub(super) after: String,
+    pub(super) separator: char,
+}
+
+#[derive(Debug)]
+pub(super) struct TsvText;
+
+impl Notation for QuotedText {
+    fn escape<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        if text.contains('"') {
+            Cow::Owned(text.replace('"', "\"\""))
+        } else {
+            Cow::Borrowed(text)
+        }
+    }
+}
+
+impl Notation for UnquotedCell {
+    fn escape<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        self.notation.escape(text)
+    }
+
+    fn complete(&self, written: String) -> String {
+        let written = self.notation.complete(written);
+        let cell = format!("{}{written}{}", self.before, self.after);
+        if cell.contains(['"', '\n', '\r', self.separator]) {
+            format!("\"{}\"", cell.replace('"', "\"\""))
+        } else {
+            cell
+        }
+    }
+}
+
+impl Notation for TsvText {
+    fn escape<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        if text.contains(['\t', '\n', '\r']) {
+            Cow::Owned(text.replace(['\t', '\n', '\r'], " "))
+        } else {
+            Cow::Borrowed(text)
+        }
+    }
 }

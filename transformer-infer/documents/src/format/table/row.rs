@@ -14,7 +14,6 @@ pub(super) struct Row {
     pub(super) number: u64,
 }
 
-/// A cell of a row.
 #[derive(Clone, Debug)]
 pub(super) struct Cell {
     /// Its bytes in the row, without the quotation marks around it.
@@ -28,7 +27,6 @@ impl Row {
         matches!(&self.cells[..], [cell] if cell.range.is_empty() && !cell.is_quoted)
     }
 
-    /// Returns the text of a cell.
     pub(super) fn cell_text(&self, cell: &Cell) -> String {
         let text = &self.text[cell.range.clone()];
         if cell.is_quoted {
@@ -98,7 +96,6 @@ fn read_csv(source: &mut Source, row: &mut Row, separator: char) -> Result<(), R
     }
 }
 
-/// Returns the position of the quotation mark that closes a cell.
 fn find_closing_quote(
     source: &mut Source,
     row: &mut Row,

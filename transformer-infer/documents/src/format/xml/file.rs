@@ -27,11 +27,7 @@ pub(in crate::format) struct XmlFile {
 }
 
 impl ReadParts for XmlFile {
-    fn read_parts(
-        &mut self,
-        source: &mut Source,
-        parts: &mut PartQueue,
-    ) -> Result<bool, ReadError> {
+    fn read(&mut self, source: &mut Source, parts: &mut PartQueue) -> Result<bool, ReadError> {
         while !source.is_at_end() {
             source.fill()?;
             if source.text().len() > MAX_XML_BYTES {
@@ -112,7 +108,6 @@ pub(in crate::format) fn declared(head: &[u8]) -> Option<Charset> {
     charset(label(&String::from_utf8_lossy(head))?)
 }
 
-/// Returns the encoding of a name.
 fn charset(label: &str) -> Option<Charset> {
     match label.to_ascii_lowercase().as_str() {
         "us-ascii" | "ascii" => Some(Charset::UpTo(0x7f)),
@@ -126,7 +121,6 @@ fn charset(label: &str) -> Option<Charset> {
     }
 }
 
-/// Returns the name of the encoding in the declaration of a document.
 fn label(text: &str) -> Option<&str> {
     let first = each_token(text).next()?;
     let is_declaration = first.kind == TokenKind::Declaration && first.source.starts_with("<?xml");

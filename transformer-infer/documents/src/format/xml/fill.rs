@@ -13,7 +13,6 @@ use crate::format::parts::PartQueue;
 const MAX_TOKENS_BACK: usize = 10_000;
 
 impl Document<'_> {
-    /// Returns whether an element has source text.
     pub(super) fn is_source(&self, element: Element<'_>) -> bool {
         let filled = self.rules.filled.as_ref();
         filled.is_some_and(|[_, target]| {

@@ -1,10 +1,8 @@
 //! XML: fragments with tags, as programs send them for translation, and documents by the table of their format.
 
-mod android;
 mod file;
 mod fill;
 mod notation;
-mod options;
 mod outline;
 mod paragraph;
 mod reader;
@@ -14,7 +12,7 @@ mod table;
 mod token;
 
 pub(super) use file::{MAX_XML_BYTES, XmlFile, declared};
-pub use options::XmlOptions;
+pub use outline::XmlOptions;
 pub use reader::xml_parts;
 pub(super) use rules::XmlKind;
 pub use rules::{RunNames, XmlRules};

@@ -8,13 +8,13 @@ use std::sync::Arc;
 use super::notation::{resolved, split_at_entities};
 use super::rules::{Element, RunNames};
 use super::runs::{Markup, Runs, raw};
-use super::table::{Document, has_letters, markup_item};
+use super::table::{Document, markup_item};
 use super::token::{TokenKind, partners, tokens};
 use crate::Part;
 use crate::format::build::build_passage;
 use crate::format::items::{Item, ItemKind};
 use crate::format::parts::PartQueue;
-use crate::format::segments::{PassageRules, push_items};
+use crate::format::segments::{PassageRules, has_letters, push_items};
 use crate::{Notation, Passage};
 
 /// The name of pairs of formatting; no element is called so.
@@ -26,7 +26,6 @@ const MAX_FIELD_ELEMENTS: usize = 1000;
 /// Maximum number of fields without an end in a paragraph; after these, no more are searched for.
 const MAX_OPEN_FIELDS: usize = 8;
 
-/// A paragraph of runs.
 pub(super) struct Paragraph<'d, 'a> {
     document: &'d Document<'a>,
     names: &'d RunNames,
@@ -35,7 +34,6 @@ pub(super) struct Paragraph<'d, 'a> {
     formats: BTreeMap<usize, String>,
     /// True if passages inside of the paragraph are not read.
     is_trial: bool,
-    /// Number of fields without an end.
     n_open_fields: usize,
 }
 
@@ -51,7 +49,6 @@ impl<'d, 'a> Paragraph<'d, 'a> {
         }
     }
 
-    /// Adds the parts of the content of a paragraph.
     pub(super) fn push(mut self, content: Range<usize>, parts: &mut PartQueue) {
         let mut trial = Self::new(self.document, self.names);
         trial.is_trial = true;
@@ -118,7 +115,6 @@ impl<'d, 'a> Paragraph<'d, 'a> {
         }
     }
 
-    /// Reads a run.
     fn run(&mut self, run: &Range<usize>) {
         let content = self.document.content(run);
         let format = self.document.child(&content, &self.names.format);
@@ -333,7 +329,6 @@ impl<'d, 'a> Paragraph<'d, 'a> {
     }
 }
 
-/// The name of pairs of fields.
 const FIELD: &str = "<field>";
 
 /// The rules for the passages of runs: only whole elements are outside of passages.
@@ -372,7 +367,6 @@ fn apart(mut item: Item) -> [Option<Item>; 3] {
     [spaces(before), Some(item), spaces(after)]
 }
 
-/// Returns whether each tag in a text has its partner.
 fn is_balanced(source: &str) -> bool {
     let tokens = tokens(source);
     let partners = partners(&tokens);
@@ -390,7 +384,6 @@ fn is_head(name: &str) -> bool {
     matches!(name, "w:pPr" | "a:pPr" | "a:endParaRPr")
 }
 
-/// Returns a tag without some of its attributes.
 fn without_attributes(tag: &str, names: &[String]) -> String {
     let mut tag = tag.to_owned();
     for name in names {

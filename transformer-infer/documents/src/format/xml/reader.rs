@@ -4,8 +4,8 @@ use std::sync::{Arc, LazyLock};
 
 use regex::Regex;
 
-use super::notation::{XmlText, resolved, split_at_entities};
-use super::options::XmlOptions;
+use super::notation::{XmlText, split_at_entities, words};
+use super::outline::XmlOptions;
 use super::outline::walls;
 use super::token::{Token, TokenKind, partners, tokens};
 use crate::format::items::{Item, ItemKind};
@@ -86,10 +86,6 @@ pub fn xml_parts(text: &str, options: &XmlOptions) -> Vec<Part> {
     let mut parts = PartQueue::default();
     push_items(items, &notation, &mut parts);
     parts.into_parts()
-}
-
-fn words(source: &str) -> Item {
-    Item::new(ItemKind::Text(resolved(source).into_owned()), source)
 }
 
 /// Adds text and keeps its line ends: each line is a passage.

@@ -59,7 +59,6 @@ pub struct RunNames {
     pub ignored_attributes: Vec<String>,
 }
 
-/// The tables of the known formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::format) enum XmlKind {
     /// Paragraphs of WordprocessingML.
@@ -92,7 +91,6 @@ pub(super) const ROOTS: [(&str, XmlKind); 5] = [
 ];
 
 impl XmlKind {
-    /// Returns the table.
     pub(in crate::format) fn rules(self) -> XmlRules {
         match self {
             Self::Word => XmlRules {
@@ -148,7 +146,6 @@ impl XmlKind {
         }
     }
 
-    /// Returns the table of a format of programs and translators.
     fn resources(self) -> XmlRules {
         match self {
             Self::Android => XmlRules {
@@ -233,12 +230,10 @@ impl<'a> Element<'a> {
         }
     }
 
-    /// Returns whether one of the rules names the element.
     pub(super) fn is_in(&self, rules: &[String]) -> bool {
         rules.iter().any(|rule| self.matches(rule))
     }
 
-    /// Returns whether a rule names the element.
     pub(super) fn matches(&self, rule: &str) -> bool {
         let (rule, condition) = match rule.strip_suffix(']').and_then(|it| it.split_once('[')) {
             Some((rule, condition)) => (rule, Some(condition)),
@@ -311,7 +306,6 @@ pub(super) fn tags(rule: &str) -> [String; 2] {
     }
 }
 
-/// Returns the names between the spaces.
 fn names(all: &str) -> Vec<String> {
     all.split_whitespace().map(str::to_owned).collect()
 }

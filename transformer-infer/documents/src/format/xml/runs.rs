@@ -13,7 +13,6 @@ const END: char = '\u{2}';
 /// The sign between the formatting of a point and its text.
 const FORMAT_END: char = '\u{3}';
 
-/// Markup inside a paragraph.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Markup<'a> {
     /// The start of text with another formatting.
@@ -79,7 +78,6 @@ impl Notation for Runs {
     }
 }
 
-/// The runs written so far.
 struct RunWriter<'a> {
     runs: &'a Runs,
     out: String,

@@ -5,19 +5,19 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::android;
-use super::notation::{XmlText, resolved, split_at_entities};
+use super::notation::{
+    AndroidText, XmlText, is_android_text, push_android, resolved, split_at_entities, words,
+};
 use super::paragraph::Paragraph;
 use super::reader::push_lines;
 use super::rules::{Element, XmlRules, attribute};
 use super::token::{Token, TokenKind, each_token, partners, tokens};
 use crate::format::items::{Item, ItemKind};
 use crate::format::parts::PartQueue;
-use crate::format::segments::push_items;
+use crate::format::segments::{has_letters, push_items};
 use crate::format::source::MAX_RECORD_BYTES;
 use crate::{Notation, Part};
 
-/// Maximum depth of elements.
 const MAX_DEPTH: usize = 512;
 
 /// Maximum depth of passages inside of others; deeper ones are copied. Time and memory grow with it.
@@ -90,15 +90,12 @@ pub(in crate::format) fn column_names(table: &str) -> Vec<String> {
     names
 }
 
-/// The reason why a document cannot be read.
 #[derive(Debug)]
 pub(in crate::format) struct TableError {
-    /// The number of the line.
     pub(in crate::format) line: u64,
     pub(in crate::format) problem: String,
 }
 
-/// A document with its rules.
 #[derive(Debug)]
 pub(super) struct Document<'a> {
     pub(super) tokens: Vec<Token<'a>>,
@@ -106,9 +103,7 @@ pub(super) struct Document<'a> {
     pub(super) rules: &'a XmlRules,
     /// The rule for elements with source text, if there are some.
     pub(super) source_rule: RefCell<String>,
-    /// The number of open passages.
     passage_depth: Cell<usize>,
-    /// The first error.
     error: RefCell<Option<TableError>>,
 }
 
@@ -205,7 +200,6 @@ impl<'a> Document<'a> {
         error.is_some()
     }
 
-    /// Adds the content of an element with text.
     fn passage(&self, content: Range<usize>, name: &str, parts: &mut PartQueue) {
         if let Some(runs) = &self.rules.runs {
             let is_run = |token: &Token<'_>| token.kind == TokenKind::Start(&runs.run);
@@ -224,9 +218,8 @@ impl<'a> Document<'a> {
         self.push_mixed(content, name, parts);
     }
 
-    /// Adds text with markup inside.
     pub(super) fn push_mixed(&self, content: Range<usize>, name: &str, parts: &mut PartQueue) {
-        if self.rules.has_escapes && !android::is_text(&self.tokens[content.clone()]) {
+        if self.rules.has_escapes && !is_android_text(&self.tokens[content.clone()]) {
             return parts.push_verbatim(&self.source(content));
         }
         let mut items = Vec::new();
@@ -235,7 +228,7 @@ impl<'a> Document<'a> {
             return parts.extend(items.into_iter().flat_map(Item::into_parts));
         }
         let notation: Arc<dyn Notation> = match self.rules.has_escapes {
-            true => Arc::new(android::Text),
+            true => Arc::new(AndroidText),
             false => Arc::new(XmlText {
                 has_hard_line_ends: self.rules.keeps_lines,
             }),
@@ -270,7 +263,6 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// Adds the element inside a passage.
     fn markup(&self, element: Element<'_>, whole: Range<usize>, items: &mut Vec<Item>) {
         let rules = self.rules;
         let is_copied = element.is_in(&rules.copied) || whole.len() < 3;
@@ -324,12 +316,9 @@ impl<'a> Document<'a> {
     fn push_text(&self, source: &str, items: &mut Vec<Item>) {
         for (at, piece) in split_at_entities(source).into_iter().enumerate() {
             match at % 2 {
-                0 if self.rules.has_escapes => android::push(piece, items),
+                0 if self.rules.has_escapes => push_android(piece, items),
                 0 if self.rules.keeps_lines => push_lines(piece, items),
-                0 => items.push(Item::new(
-                    ItemKind::Text(resolved(piece).into_owned()),
-                    piece,
-                )),
+                0 => items.push(words(piece)),
                 _ => items.push(Item::new(ItemKind::Point, piece)),
             }
         }
@@ -343,13 +332,6 @@ pub(super) fn markup_item(kind: ItemKind, parts: Vec<Part>, is_visible: bool) ->
         has_inner_space: is_visible,
         ..Item::of_parts(kind, parts)
     }
-}
-
-pub(super) fn has_letters(items: &[Item]) -> bool {
-    items.iter().any(|item| match &item.kind {
-        ItemKind::Text(text) => text.chars().any(char::is_alphabetic),
-        _ => false,
-    })
 }
 
 /// Returns the start tag of the pair that the last item ends.

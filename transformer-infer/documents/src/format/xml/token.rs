@@ -1,14 +1,11 @@
 //! [`tokens`]: text and tags of XML. Any input is valid: everything except tags is text.
 
-/// A piece of the input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Token<'a> {
     pub(super) kind: TokenKind<'a>,
-    /// The token as in the input.
     pub(super) source: &'a str,
 }
 
-/// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TokenKind<'a> {
     /// Text with entities.

@@ -13,8 +13,8 @@ use super::doubles::{
 use crate::TranslatorError;
 use crate::scheduler::batch::Batch;
 use crate::scheduler::group::Line;
+use crate::scheduler::group::Workspaces;
 use crate::scheduler::job::JobState;
-use crate::scheduler::model::Workspaces;
 
 /// Returns jobs of every kind of search.
 fn jobs() -> Vec<Arc<JobState>> {

@@ -4,9 +4,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 
 use crate::scheduler::batch::{Batch, RunningBatch};
+use crate::scheduler::group::{BatchModel, Workspaces};
 use crate::scheduler::group::{Ended, Line};
 use crate::scheduler::job::{Callback, JobState, for_results};
-use crate::scheduler::model::{BatchModel, Workspaces};
 use transformer_core::text::Direction;
 use transformer_search::{Found, Hypothesis, NextToken, Request, RunningSearch, Search};
 

@@ -5,7 +5,7 @@ use transformer_core::{ComputePrecision, PackedTransformer, TransformerConfig, d
 
 use super::doubles::{job, line, search};
 use crate::scheduler::batch::{Batch, RunningBatch};
-use crate::scheduler::model::{BatchModel, PackedModels, Workspaces};
+use crate::scheduler::group::{BatchModel, PackedModels, Workspaces};
 use crate::scheduler::state::{Capacity, Load, State};
 use crate::weights::random_model;
 use transformer_search::Search;

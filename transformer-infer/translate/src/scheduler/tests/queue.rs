@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::doubles::{job, line, line_of_length, search, with_batch};
 use crate::scheduler::batch::Batch;
 use crate::scheduler::group::Line;
-use crate::scheduler::model::Workspaces;
+use crate::scheduler::group::Workspaces;
 use crate::scheduler::queue::FairQueue;
 use crate::scheduler::state::{Capacity, Load, State};
 

@@ -9,7 +9,7 @@ use super::doubles::{job, line};
 use crate::TranslatorError;
 use crate::scheduler::batch::{Batch, WholeBatch};
 use crate::scheduler::group::Line;
-use crate::scheduler::model::Workspaces;
+use crate::scheduler::group::Workspaces;
 use crate::translator::Translator;
 use crate::weights::random_model;
 

@@ -87,7 +87,6 @@ pub(crate) fn capitalized(text: &str) -> Option<String> {
 pub(super) struct Piece<'a> {
     /// Its characters; one space for whitespace of any length.
     pub(super) text: &'a str,
-    /// Its bytes in the text.
     pub(super) range: Range<usize>,
 }
 

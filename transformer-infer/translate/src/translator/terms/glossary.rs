@@ -122,7 +122,6 @@ impl Glossary {
         Ok(glossary)
     }
 
-    /// Returns an empty glossary: a tree with a root alone.
     fn empty() -> Self {
         Self {
             entries: Vec::new(),

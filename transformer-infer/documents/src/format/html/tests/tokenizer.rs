@@ -13,8 +13,8 @@ use proptest::prelude::{prop_assert_eq, proptest};
 use super::soup::{block_size, soup};
 use crate::format::html::elements::text_mode;
 use crate::format::html::entity::pieces;
-use crate::format::html::token::{TextMode, TokenKind};
 use crate::format::html::tokenizer::next_token;
+use crate::format::html::tokenizer::{TextMode, TokenKind};
 
 /// A token in a form to which the tokens of both tokenizers can be converted.
 #[derive(Clone, Debug, PartialEq, Eq)]
