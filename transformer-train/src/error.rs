@@ -372,7 +372,6 @@ fn fewer(requested: usize, existing: &[u64]) -> String {
     }
 }
 
-/// Joins numbers by commas.
 fn list(numbers: &[u64]) -> String {
     match numbers {
         [] => "none".to_owned(),
@@ -399,7 +398,6 @@ fn made_of(lines: &[u64]) -> String {
     }
 }
 
-/// Describes the model that a failed run has saved.
 fn saved(model: Option<&Path>) -> String {
     match model {
         Some(path) => format!(

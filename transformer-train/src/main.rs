@@ -27,7 +27,6 @@ use crate::cli::{
 /// dashboard; it panics if it cannot start them. Measured, and rounded up.
 const BURNS_THREADS: usize = 12;
 
-/// The exit code of a program that has panicked.
 const PANICKED: u8 = 101;
 
 fn main() -> ExitCode {
@@ -48,7 +47,6 @@ fn main() -> ExitCode {
     }
 }
 
-/// Returns the exit code of a program that fails.
 fn code_of(error: &(dyn std::error::Error + 'static)) -> u8 {
     match error.downcast_ref() {
         Some(TrainError::Interrupted) => INTERRUPTED,
@@ -82,7 +80,6 @@ fn run(arguments: &Arguments, output: &Output) -> Result<ExitCode, Failure> {
     }
 }
 
-/// Trains, or follows the process that does.
 fn start(arguments: &Arguments, output: &Output, ranks: Ranks) -> Result<ExitCode, Failure> {
     let (experiment, reasons) = arguments.experiment(ranks)?;
     if !ranks.is_first() && (arguments.print_config || arguments.dry_run) {
@@ -158,7 +155,6 @@ fn directory_of(arguments: &Arguments, experiment: &Experiment) -> PathBuf {
     free_directory(&name, experiment)
 }
 
-/// Returns the treatment of a run that is already in the folder.
 fn existing(arguments: &Arguments) -> Existing {
     match (arguments.overwrite, arguments.allow_changes) {
         (true, _) => Existing::Replace,

@@ -3,16 +3,18 @@
 //! An epoch of Burn's Learner is an interval here: a fixed number of updates between two validations, independent of
 //! the size of the corpus.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
 use burn::data::dataloader::{DataLoader, DataLoaderIterator, Progress};
 use burn::data::dataset::DatasetError;
 use burn::tensor::Device;
+use burn_train::Interrupter;
+use parking_lot::Mutex;
 use transformer_core::random::hash;
 
-use crate::batching::{IntervalTiming, Plan, ShardSpec, Update, UpdateGate};
+use crate::batching::{IntervalTiming, Plan, ShardSpec, Update};
 use crate::config::TrainingSettings;
 use crate::corpus::{CorpusError, TrainingText};
 
@@ -24,7 +26,6 @@ use crate::corpus::{CorpusError, TrainingText};
 pub(crate) struct TrainLoader {
     text: Arc<TrainingText>,
     plan: Arc<Mutex<Plan>>,
-    /// Number of the next update.
     next_update: Arc<AtomicU64>,
     /// Updates per interval.
     interval: u64,
@@ -64,12 +65,10 @@ impl TrainLoader {
         }
     }
 
-    /// Returns the number of the next update, which advances during training.
     pub(crate) fn next_update(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.next_update)
     }
 
-    /// Returns the plan, which learns the starts of passes during training.
     pub(crate) fn plan(&self) -> Arc<Mutex<Plan>> {
         Arc::clone(&self.plan)
     }
@@ -78,7 +77,7 @@ impl TrainLoader {
         let batches = number * self.batches_per_update..(number + 1) * self.batches_per_update;
         // The lock ends with this block: the loaders of other devices read text at the same time.
         let sentences: Vec<(u64, Vec<u32>)> = {
-            let mut plan = self.plan.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut plan = self.plan.lock();
             batches
                 .map(|batch| (batch, plan.batch(batch).to_vec()))
                 .collect()
@@ -144,7 +143,6 @@ impl DataLoader<Update> for TrainLoader {
     }
 }
 
-/// An iterator over the updates of one interval.
 struct Interval<'a> {
     loader: &'a TrainLoader,
     first: u64,
@@ -178,5 +176,60 @@ impl DataLoaderIterator<Update> for Interval<'_> {
         let done = self.loader.next_update.load(Ordering::Relaxed) - self.first;
         let total = self.end - self.first;
         Progress::new(done as usize, total as usize, Some("updates".to_owned()))
+    }
+}
+
+/// Stops training after the same update on all devices.
+///
+/// Devices that sum their gradients wait for each other: if one stopped an update before another, the other would wait
+/// forever. So once the gate is closed, no device begins an update that no other has begun, and every device completes
+/// the updates that another has begun.
+#[derive(Default)]
+pub(crate) struct UpdateGate {
+    is_closed: AtomicBool,
+    n_begun: Mutex<u64>,
+    interrupter: Interrupter,
+}
+
+impl UpdateGate {
+    pub(crate) fn new(interrupter: &Interrupter) -> Self {
+        Self {
+            interrupter: interrupter.clone(),
+            ..Self::default()
+        }
+    }
+
+    pub(crate) fn close(&self) {
+        self.is_closed.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns whether a device may begin an update, counted from 0. If not, stops the training.
+    pub(crate) fn may_begin(&self, update: u64) -> bool {
+        let mut n_begun = self.n_begun.lock();
+        if update < *n_begun {
+            return true;
+        }
+        if self.is_closed.load(Ordering::Relaxed) {
+            self.interrupter.stop(None);
+            return false;
+        }
+        *n_begun = update + 1;
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn after_closing_every_device_completes_the_updates_begun_by_another() {
+        let interrupter = Interrupter::new();
+        let gate = UpdateGate::new(&interrupter);
+        assert!(gate.may_begin(6));
+        gate.close();
+        assert!(gate.may_begin(6), "another device has begun it");
+        assert!(!interrupter.should_stop(), "no device has finished");
+        assert!(!gate.may_begin(7) && interrupter.should_stop());
     }
 }

@@ -8,16 +8,12 @@ use crate::config::TrainingSettings;
 /// The parts of a checkpoint that Burn writes: weights, Adam's moments, and the step of the schedule.
 pub(crate) const PARTS: [&str; 3] = [MODEL, OPTIMIZER, SCHEDULER];
 
-/// The part with the weights.
 pub(crate) const MODEL: &str = "model";
 
-/// The part with Adam's moments.
 pub(crate) const OPTIMIZER: &str = "optim";
 
-/// The part with the step of the schedule.
 pub(crate) const SCHEDULER: &str = "scheduler";
 
-/// The prefix of a state's file name.
 pub(crate) const STATE: &str = "state";
 
 pub(super) fn part_name(part: &str, n_updates: u64) -> String {

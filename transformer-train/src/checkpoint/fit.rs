@@ -1,5 +1,5 @@
-//! Checks that the records of a checkpoint fit a model. Burn panics at a record that does not, and trains on without
-//! missing moments of Adam.
+//! Loads checkpoints, after checks that their records fit a model, and averages their weights (§6.1). Burn panics at a
+//! record that does not fit, and trains on without missing moments of Adam.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -11,31 +11,27 @@ use burn_pack::Reader;
 use transformer_core::regular_file;
 
 use super::files::{MODEL, OPTIMIZER, SCHEDULER, part_name};
-use super::resume_point::ResumePoint;
+use super::state::SavedState;
 use crate::error::TrainError;
+use crate::optim::ema::combine;
 
 /// The first tensor of a record that does not fit a model.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-#[expect(missing_docs, reason = "a field's name says what it holds")]
+#[expect(missing_docs, reason = "the messages and the names of fields say it")]
 pub enum Misfit {
-    /// A tensor, or its moments, have another shape.
     #[error("`{tensor}` has the shape {found:?} in the file, but {expected:?} in the model")]
     Shape {
         tensor: String,
         found: Vec<usize>,
         expected: Vec<usize>,
     },
-    /// The record lacks a parameter.
     #[error("`{tensor}` is missing in the file")]
     Missing { tensor: String },
-    /// The record has a tensor that is not a parameter.
     #[error("`{tensor}` in the file is not a parameter of the model")]
     Unknown { tensor: String },
-    /// The record of the optimizer lacks moments of a parameter.
     #[error("the moments of `{tensor}` are missing in the file")]
     NoMoments { tensor: String },
-    /// A mismatch that Burn reports.
     #[error("{source}")]
     Other { source: RecordError },
 }
@@ -44,17 +40,16 @@ pub enum Misfit {
 const MOMENTS: [&str; 2] = ["momentum.moment_1", "momentum.moment_2"];
 const TIME: &str = "momentum.time";
 
-/// The shapes of the tensors of a record, by name.
 type Shapes = BTreeMap<String, Vec<usize>>;
 
-impl ResumePoint {
+impl SavedState {
     /// Checks that the records of the checkpoint can be read and fit `template`, a module of the trained architecture.
     pub(crate) fn check_records<M: Module>(
         &self,
         checkpoints: &Path,
         template: &M,
     ) -> Result<(), TrainError> {
-        let path = |part| checkpoints.join(part_name(part, self.state.updates));
+        let path = |part| checkpoints.join(part_name(part, self.updates));
         let loaded = load(template, &path(MODEL))?;
         check_moments(&loaded, &path(OPTIMIZER))?;
         let scheduler = path(SCHEDULER);
@@ -79,7 +74,6 @@ pub(super) fn load<M: Module>(template: &M, path: &Path) -> Result<M, TrainError
     })
 }
 
-/// Checks that Adam has moments of every parameter that is trained.
 fn check_moments<M: Module>(module: &M, path: &Path) -> Result<(), TrainError> {
     let reader = Reader::from_bytes(read(path)?).map_err(not_a_record(path))?;
     let times: BTreeSet<String> = reader.scalars().keys().cloned().collect();
@@ -103,7 +97,6 @@ fn check_moments<M: Module>(module: &M, path: &Path) -> Result<(), TrainError> {
     })
 }
 
-/// Returns the first difference between the parameters of a module and the tensors of a record.
 fn model_misfit<M: Module>(module: &M, stored: &Shapes) -> Option<Misfit> {
     let parameters = parameters(module);
     let missing = |tensor| Misfit::Missing { tensor };
@@ -142,13 +135,10 @@ fn shapes(reader: Reader) -> Result<Shapes, burn_pack::Error> {
         .collect())
 }
 
-/// A parameter of a module.
 struct Parameter {
-    /// Its name in a record.
     name: String,
     shape: Vec<usize>,
     id: u64,
-    /// True if the parameter is not frozen.
     is_trained: bool,
 }
 
@@ -177,7 +167,6 @@ fn parameters<M: Module>(module: &M) -> Vec<Parameter> {
     collector.parameters
 }
 
-/// Collects the parameters of a module.
 #[derive(Default)]
 struct Collector {
     path: Vec<String>,
@@ -202,4 +191,26 @@ impl ModuleVisitor for Collector {
             is_trained: tensor.is_require_grad(),
         });
     }
+}
+
+/// Returns the mean of the weights of checkpoints, given by their numbers of updates, of which there is at least one.
+///
+/// `template` is a module with parameters of the same names. Adapters are merged first, because the mean of products is
+/// not the product of means.
+pub(crate) fn average<M: Module>(
+    checkpoints: &Path,
+    updates: &[u64],
+    template: &M,
+) -> Result<M, TrainError> {
+    let load = |n_updates: &u64| {
+        let path = checkpoints.join(part_name(MODEL, *n_updates));
+        Ok::<M, TrainError>(load(template, &path)?.materialize())
+    };
+    let (first, others) = updates.split_first().expect("a mean has a checkpoint");
+    let mut sum = load(first)?;
+    for n_updates in others {
+        sum = combine(sum, &load(n_updates)?, |sum, weights| sum + weights);
+    }
+    let factor = 1.0 / updates.len() as f64;
+    Ok(combine(sum.clone(), &sum, |sum, _| sum * factor))
 }

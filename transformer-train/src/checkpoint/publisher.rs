@@ -19,18 +19,15 @@ use crate::error::TrainError;
 use crate::progress::DeferredLog;
 use crate::step::Objective;
 
-/// Writes weights as a model directory that is ready for translation.
 #[derive(Clone)]
 pub(crate) struct Publisher {
     pub(crate) directory: PathBuf,
     pub(crate) config: TransformerConfig,
     pub(crate) tokenizers: Tokenizers,
-    /// The description of the training for the manifest.
     pub(crate) training: serde_json::Value,
 }
 
 impl Publisher {
-    /// Returns the publisher of a run; the manifest records its settings and their changes.
     pub(crate) fn of_run(
         directory: &Path,
         config: &TransformerConfig,
@@ -83,12 +80,10 @@ pub(crate) type OnPublish = Arc<dyn Fn(u64, &Transformer) + Send + Sync>;
 /// Burn's checkpointer of the weights, which also publishes them.
 pub(crate) struct ModelCheckpointer {
     pub(crate) part: PartCheckpointer,
-    /// A module with the parameters of the record.
     pub(crate) template: Objective,
     pub(crate) publisher: Publisher,
     pub(crate) training: TrainingSettings,
     pub(crate) deferred: DeferredLog,
-    /// Called before weights are published, if given.
     pub(crate) on_publish: Option<OnPublish>,
 }
 

@@ -1,20 +1,22 @@
 //! The state of a run, `state-N.json`: its progress, and the hashes of the checkpoint's other files.
 //!
-//! `N` is the number of updates done.
+//! `N` is the number of updates done. A run resumes at the newest checkpoint that is complete and intact.
 
-use std::io;
 use std::path::Path;
 use std::time::Duration;
+use std::{fs, io};
 
 use serde::{Deserialize, Serialize};
 use transformer_core::directory::{DirectoryError, FileEntry};
 use transformer_core::json;
 use transformer_core::regular_file::{self, MAX_JSON_BYTES};
 
-use super::files::{MODEL, STATE, checkpoints_with, part_name, state_path};
+use super::files::{MODEL, STATE, checkpoints_with, part_name, state_path, updates_of};
+use crate::config::{Experiment, TrainingSettings};
 use crate::corpus::{has_own_hash, with_own_hash};
+use crate::error::TrainError;
 use crate::progress::LogFn;
-use crate::validation::Validation;
+use crate::validation::{Validation, is_out_of_patience};
 
 /// The version of the states that this program writes and reads. In version 1 the names of files counted intervals.
 const FORMAT: u64 = 2;
@@ -26,20 +28,15 @@ const FORMAT: u64 = 2;
 #[serde(deny_unknown_fields)]
 pub(crate) struct SavedState {
     pub(super) format: u64,
-    /// Number of updates done.
     pub(crate) updates: u64,
     /// Time spent on them, in seconds.
     pub(super) seconds: f64,
-    /// Number of threads that share an update.
     pub(crate) n_threads: usize,
     /// The devices, in Burn's notation.
     pub(crate) device: String,
-    /// Fingerprint of the training pairs.
     #[serde(rename = "corpus")]
     pub(crate) corpus_fingerprint: u64,
-    /// The validations so far.
     pub(crate) validations: Vec<Validation>,
-    /// Fingerprint of the validation pairs and settings.
     #[serde(rename = "measure")]
     pub(crate) validation_fingerprint: Option<u64>,
     /// Checkpoints that were the best under earlier validation settings; they are kept.
@@ -48,9 +45,7 @@ pub(crate) struct SavedState {
     pub(crate) passes: Vec<u64>,
     /// The settings of the training up to the checkpoint, as TOML.
     pub(crate) experiment: String,
-    /// The settings that the run changed on the way, in order.
     pub(crate) changes: Vec<SettingChange>,
-    /// The other files of the checkpoint.
     pub(super) files: Vec<FileEntry>,
     /// Hash of this state's text with this field empty.
     pub(super) sha256: String,
@@ -62,7 +57,6 @@ struct Format {
     format: u64,
 }
 
-/// A setting with another value from an update on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SettingChange {
@@ -76,10 +70,8 @@ pub(crate) struct SettingChange {
     pub(crate) update: u64,
 }
 
-/// The reason why a checkpoint cannot be used.
 #[derive(Debug)]
-pub(super) enum Unusable {
-    /// Its files differ from those that were saved.
+enum Unusable {
     Damaged(String),
     /// Another version of the program wrote it, in this format.
     OtherFormat(u64),
@@ -119,12 +111,10 @@ impl SavedState {
         }
     }
 
-    /// Returns the state of a run that continues with these settings, as TOML.
     pub(crate) fn with_settings(self, experiment: String) -> Self {
         Self { experiment, ..self }
     }
 
-    /// Returns the time spent on training and validation.
     pub(crate) fn elapsed(&self) -> Duration {
         Duration::try_from_secs_f64(self.seconds).unwrap_or_default()
     }
@@ -140,7 +130,7 @@ impl SavedState {
         })
     }
 
-    pub(super) fn read(path: &Path) -> Result<Self, Unusable> {
+    fn read(path: &Path) -> Result<Self, Unusable> {
         let text = regular_file::read(path, MAX_JSON_BYTES)?;
         let text = String::from_utf8_lossy(&text);
         // States of other versions have other fields.
@@ -158,8 +148,7 @@ impl SavedState {
         }
     }
 
-    /// Checks every file of the checkpoint against its hash.
-    pub(super) fn check_files(&self, checkpoints: &Path) -> Result<(), Unusable> {
+    fn check_files(&self, checkpoints: &Path) -> Result<(), Unusable> {
         for file in &self.files {
             file.check_in(checkpoints).map_err(|error| match error {
                 // The file may be intact once the disk can be read again.
@@ -170,17 +159,99 @@ impl SavedState {
         Ok(())
     }
 
-    /// Returns whether the weights of the checkpoint are those that were saved.
     fn has_intact_weights(&self, checkpoints: &Path) -> bool {
         let name = part_name(MODEL, self.updates);
         let mut files = self.files.iter();
         files.any(|file| file.name == name && file.is_intact_in(checkpoints))
     }
 
-    /// Returns the text of the state, with its hash.
     pub(crate) fn to_json(&self) -> String {
         let text = serde_json::to_string_pretty(self).expect("a state is numbers and text");
         with_own_hash(&text)
+    }
+
+    /// Returns the newest intact checkpoint at the end of an interval, if any, and logs those that it skips.
+    ///
+    /// # Errors
+    ///
+    /// Refuses a run that has done more updates than requested, since it cannot be shortened, and one with its only
+    /// intact checkpoint within an interval, since a fresh start would delete it.
+    pub(crate) fn find(
+        checkpoints: &Path,
+        training: &TrainingSettings,
+        log: &LogFn,
+    ) -> Result<Option<Self>, TrainError> {
+        let mut within = None;
+        for n_updates in checkpoints_with(checkpoints, STATE).into_iter().rev() {
+            let path = state_path(checkpoints, n_updates);
+            let read = Self::read(&path);
+            if let Ok(state) = &read
+                && state.updates > training.updates
+            {
+                return Err(TrainError::TooManyUpdates {
+                    done: state.updates,
+                    requested: training.updates,
+                });
+            }
+            let checked = read.and_then(|state| state.check_files(checkpoints).map(|()| state));
+            let state = match checked {
+                Ok(state) => state,
+                Err(Unusable::OtherFormat(format)) => {
+                    return Err(TrainError::OtherFormat { path, format });
+                }
+                Err(Unusable::Damaged(reason)) => {
+                    log_damage(&path, &reason, log);
+                    continue;
+                }
+                Err(Unusable::Unreadable(source)) => {
+                    return Err(TrainError::Unreadable { path, source });
+                }
+            };
+            // If `updates` is not a multiple of the interval, the last checkpoint of the run is within an interval. It
+            // is skipped when such a run is extended.
+            let is_boundary = state.updates.is_multiple_of(training.validation_interval);
+            if is_boundary || state.updates == training.updates {
+                return Ok(Some(state));
+            }
+            within = within.or(Some(state.updates));
+        }
+        match within {
+            None => Ok(None),
+            Some(done) => Err(TrainError::WithinInterval {
+                done,
+                interval: training.validation_interval,
+            }),
+        }
+    }
+
+    /// Returns the newest checkpoint with a readable state, if any.
+    pub(crate) fn newest(checkpoints: &Path) -> Option<Self> {
+        let mut all = checkpoints_with(checkpoints, STATE).into_iter().rev();
+        all.find_map(|n_updates| Self::read(&state_path(checkpoints, n_updates)).ok())
+    }
+
+    pub(crate) fn is_finished(&self, training: &TrainingSettings) -> bool {
+        self.updates >= training.updates || is_out_of_patience(&self.validations, training)
+    }
+
+    pub(crate) fn experiment(&self, checkpoints: &Path) -> Result<Experiment, TrainError> {
+        let path = state_path(checkpoints, self.updates);
+        Experiment::from_toml_text(&self.experiment, &path.display().to_string())
+            .map_err(|source| TrainError::Settings { path, source })
+    }
+
+    /// Deletes the files of newer checkpoints: they are incomplete, or will be written again.
+    pub(crate) fn delete_newer(&self, checkpoints: &Path) -> Result<(), TrainError> {
+        let entries = fs::read_dir(checkpoints).into_iter().flatten().flatten();
+        for entry in entries {
+            let name = entry.file_name();
+            let n_updates = name.to_str().and_then(updates_of);
+            if n_updates.is_some_and(|n_updates| n_updates > self.updates) {
+                let path = entry.path();
+                fs::remove_file(&path).map_err(|source| TrainError::Delete { path, source })?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -201,7 +272,7 @@ pub(crate) fn checkpoints_with_intact_weights(checkpoints: &Path, log: &LogFn) -
     found
 }
 
-pub(super) fn log_damage(state: &Path, reason: &str, log: &LogFn) {
+fn log_damage(state: &Path, reason: &str, log: &LogFn) {
     let state = state.display();
     log(&format!(
         "damaged     `{state}`: {reason}; this checkpoint is skipped"

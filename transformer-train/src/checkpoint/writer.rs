@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 use std::{fs, io};
 
 use burn::tensor::Bytes;
 use burn_train::checkpoint::{Checkpoint, Checkpointer, CheckpointerError};
+use parking_lot::Mutex;
 use transformer_core::directory::{FileEntry, write_file};
 use transformer_core::regular_file;
 use transformer_core::text::one_line;
@@ -28,7 +29,6 @@ pub(crate) struct CheckpointWriter {
     pub(crate) start: SavedState,
     pub(crate) training: TrainingSettings,
     pub(crate) history: History,
-    /// The plan from which the training loader takes its batches.
     pub(crate) plan: Arc<Mutex<Plan>>,
     pub(crate) started: Instant,
     /// The files of checkpoints that are not complete yet, by interval.
@@ -36,13 +36,11 @@ pub(crate) struct CheckpointWriter {
 }
 
 impl CheckpointWriter {
-    /// Returns the path of a part.
     pub(super) fn path(&self, part: &str, interval: usize) -> PathBuf {
         self.checkpoints
             .join(part_name(part, self.updates(interval)))
     }
 
-    /// Returns an error unless this process may change checkpoints.
     fn check_can_write(&self) -> Result<(), CheckpointerError> {
         let error = || "only the process of rank 0 changes checkpoints".to_owned();
         match self.can_write {
@@ -51,7 +49,6 @@ impl CheckpointWriter {
         }
     }
 
-    /// Returns the number of updates at the end of an interval, which names its files.
     fn updates(&self, interval: usize) -> u64 {
         self.training.updates_after(interval)
     }
@@ -61,7 +58,7 @@ impl CheckpointWriter {
         let updates = self.updates(interval);
         let name = part_name(part, updates);
         write_file(&self.checkpoints, &name, content)?;
-        let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut written = self.written.lock();
         let files = written.entry(interval).or_default();
         files.push(FileEntry::new(name, content));
         if files.len() < PARTS.len() {
@@ -70,10 +67,7 @@ impl CheckpointWriter {
         let state = SavedState {
             updates,
             validations: self.history.up_to(interval),
-            passes: {
-                let plan = self.plan.lock().unwrap_or_else(PoisonError::into_inner);
-                plan.pass_starts().to_vec()
-            },
+            passes: self.plan.lock().pass_starts().to_vec(),
             seconds: self.start.seconds + self.started.elapsed().as_secs_f64(),
             files: written.remove(&interval).unwrap_or_default(),
             ..self.start.clone()

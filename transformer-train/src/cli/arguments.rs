@@ -7,9 +7,8 @@ use std::thread;
 use burn::tensor::Device;
 use clap::{ArgGroup, Parser};
 use toml::{Table, Value};
-use transformer_core::Preset;
-use transformer_core::device;
 use transformer_core::text::LanguageCode;
+use transformer_core::{Preset, device};
 use transformer_train::config::{
     ConfigError, ContinuedRun, CorpusSettings, Experiment, UserSettings,
 };
@@ -19,7 +18,6 @@ use transformer_train::{ThreadCount, recommend};
 
 use super::command::{Command, Failure};
 
-/// The refusal of `--preset auto` where it has nothing to read.
 const NO_FILES_FOR_AUTO: &str = "`--preset auto` reads the training text before the run does; name its files by `--src` and \
                                  `--tgt`, or by `--tsv`, without `--config`, `--finetune` and `--task`, or choose \
                                  another preset";
@@ -135,7 +133,6 @@ pub(crate) struct Arguments {
     pub(crate) plain: bool,
 }
 
-/// The value of `--preset`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum PresetChoice {
     /// The recipe is chosen by the training text.
@@ -187,7 +184,6 @@ impl Arguments {
         }
     }
 
-    /// Returns whether the recipe is chosen by the training text.
     fn chooses_recipe(&self) -> bool {
         let is_set = |key: &str| {
             self.set
@@ -220,7 +216,6 @@ impl Arguments {
         })
     }
 
-    /// Returns the run that learns new pairs, if one is named.
     fn continued_run(&self) -> Option<ContinuedRun> {
         Some(ContinuedRun {
             run: self.continued.clone()?,
@@ -237,7 +232,6 @@ impl Arguments {
         })
     }
 
-    /// Returns the settings given as arguments, in the tables of a settings file.
     fn settings(&self, ranks: Ranks) -> Result<Table, ConfigError> {
         let (mut data, mut model, mut training) = (Table::new(), Table::new(), Table::new());
         let mut finetune = Table::new();
@@ -303,23 +297,19 @@ impl Arguments {
         }
     }
 
-    /// Returns the run to continue with new pairs, if any.
     pub(crate) fn continued(&self) -> Option<&Path> {
         self.continued.as_deref()
     }
 
-    /// Returns the folder of the run, if it is given.
     pub(crate) fn directory(&self) -> Option<&Path> {
         self.resume.as_deref().or(self.out.as_deref())
     }
 }
 
-/// Returns the number of threads that share an update on a CPU if none is given.
 fn suggested_threads() -> usize {
     thread::available_parallelism().map_or(1, |cores| cores.get().min(16))
 }
 
-/// Reads a share of more than 0 and less than 1.
 fn share(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(share) if share > 0.0 && share < 1.0 => Ok(share),

@@ -9,9 +9,8 @@ use clap::{ArgGroup, Args, Subcommand};
 use transformer_core::device;
 use transformer_train::{CheckpointChoice, LogFn, average_checkpoints};
 
-use super::output::Output;
+use super::summary::Output;
 
-/// The error of a program that fails.
 pub(crate) type Failure = Box<dyn std::error::Error>;
 
 #[derive(Debug, Subcommand)]

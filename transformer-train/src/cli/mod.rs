@@ -2,12 +2,10 @@
 
 mod arguments;
 mod command;
-mod output;
 mod signal;
 mod summary;
 
 pub(crate) use arguments::Arguments;
 pub(crate) use command::Failure;
-pub(crate) use output::Output;
 pub(crate) use signal::{INTERRUPTED, print_error, status, stop_on_interrupt};
-pub(crate) use summary::{print_summary, was_stopped};
+pub(crate) use summary::{Output, print_summary, was_stopped};

@@ -18,7 +18,6 @@ use transformer_train::{Interrupt, Stage, StatusFn, TrainError};
 
 use super::command::Failure;
 
-/// The exit code of a program ended by an interrupt.
 pub(crate) const INTERRUPTED: u8 = 130;
 
 /// Time for a run before its first update to end by itself.
@@ -91,7 +90,6 @@ fn interrupted(request: &Interrupt, ranks: Ranks) {
     }
 }
 
-/// Returns whether the terminal shows the dashboard.
 fn has_dashboard() -> bool {
     is_raw_mode_enabled().unwrap_or(false)
 }

@@ -1,15 +1,46 @@
-//! The output of the program at the end of a run: samples, scores, and the next commands.
+//! Standard output of a run: at its end samples, scores, and the next commands.
 
 use std::env;
+use std::io::{self, Write};
 use std::path::Path;
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use transformer_core::device::Backend;
+use transformer_program::{OutputError, check_output};
 use transformer_train::Outcome;
 use transformer_train::config::Experiment;
 
-use super::output::Output;
+/// Standard output. A line that cannot be written does not end a training, but its program fails at the end.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Output {
+    failure: Arc<Mutex<Option<io::Error>>>,
+}
 
-/// Prints the samples, the scores and the next commands.
+impl Output {
+    pub(crate) fn print(&self, text: &str) {
+        if let Err(error) = io::stdout().write_all(text.as_bytes()) {
+            self.failure.lock().get_or_insert(error);
+        }
+    }
+
+    pub(crate) fn print_line(&self, line: &str) {
+        self.print(&format!("{line}\n"));
+    }
+
+    /// Checks that everything printed has arrived. A closed pipe, such as `head`, is not a failure.
+    pub(crate) fn finish(&self) -> Result<(), OutputError> {
+        let outcome = match self.failure.lock().take() {
+            Some(error) => Err(error.into()),
+            None => check_output(),
+        };
+        match outcome {
+            Err(error) if error.is_closed_pipe() => Ok(()),
+            outcome => outcome,
+        }
+    }
+}
+
 pub(crate) fn print_summary(
     outcome: &Outcome,
     experiment: &Experiment,
@@ -51,12 +82,10 @@ pub(crate) fn print_summary(
     }
 }
 
-/// Returns whether the run was ended early by the user.
 pub(crate) fn was_stopped(outcome: &Outcome, experiment: &Experiment) -> bool {
     outcome.n_updates < experiment.training.updates && !outcome.is_out_of_patience
 }
 
-/// Returns the rows of the table of scores.
 fn scores(outcome: &Outcome, experiment: &Experiment) -> Vec<(&'static str, String)> {
     let text = &outcome.text_scores;
     let mut rows = vec![

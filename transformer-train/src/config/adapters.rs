@@ -7,7 +7,6 @@ use crate::config::{Checkpointing, ConfigError, EmbeddingSettings, Experiment};
 
 const MAX_RANK: u64 = 1 << 16;
 
-/// Checks the settings of adapters, which need a model to start from.
 pub(super) fn validate_adapters(experiment: &Experiment) -> Result<(), ConfigError> {
     let adapters = &experiment.adapters;
     at_most(setting!(adapters.rank), MAX_RANK)?;
@@ -50,7 +49,6 @@ pub(super) fn validate_adapters(experiment: &Experiment) -> Result<(), ConfigErr
     )
 }
 
-/// Refuses to freeze embeddings that are to be trained.
 fn refuse_frozen_embeddings(
     adapters: &AdapterConfig,
     embeddings: &EmbeddingSettings,

@@ -72,7 +72,6 @@ impl Experiment {
     }
 }
 
-/// Refuses empty paths.
 fn validate_paths(experiment: &Experiment) -> Result<(), ConfigError> {
     let (data, embeddings) = (&experiment.data, &experiment.embeddings);
     for (key, path) in [
@@ -118,7 +117,6 @@ fn validate_noise(experiment: &Experiment) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// Checks the number of updates, and what one consists of.
 fn validate_update(training: &TrainingSettings) -> Result<(), ConfigError> {
     within(setting!(training.updates), MAX_UPDATES)?;
     within(setting!(training.accumulate), MAX_BATCHES)?;

@@ -102,7 +102,6 @@ impl Default for CorpusSettings {
 }
 
 impl CorpusSettings {
-    /// Returns the keys of files, and the files.
     fn paths(&self) -> [(&'static str, &Option<PathBuf>); 6] {
         [
             ("src", &self.src),
@@ -114,7 +113,6 @@ impl CorpusSettings {
         ]
     }
 
-    /// Refuses empty paths.
     pub(super) fn check_paths(&self) -> Result<(), ConfigError> {
         for (key, path) in self.paths() {
             let is_path = path.as_ref().is_none_or(|it| !it.as_os_str().is_empty());
@@ -123,7 +121,6 @@ impl CorpusSettings {
         Ok(())
     }
 
-    /// Returns all files that are set.
     pub(super) fn files(&self) -> impl Iterator<Item = PathBuf> {
         let files = self.paths().into_iter();
         files.filter_map(|(_, path)| path.clone())
@@ -137,7 +134,6 @@ impl CorpusSettings {
         }
     }
 
-    /// Returns the training pairs and their weight.
     pub(super) fn train(&self) -> Result<(TaggedCorpus, f64), ConfigError> {
         let [src, tgt, tsv, ..] = self.paths();
         let source = corpus([src, tgt, tsv])?.ok_or(ConfigError::NoFilesInCorpus)?;
@@ -157,7 +153,6 @@ impl CorpusSettings {
         Ok((TaggedCorpus { source, tags }, self.weight))
     }
 
-    /// Returns the validation pairs, if there are files with some.
     pub(super) fn valid(&self) -> Result<Option<TaggedCorpus>, ConfigError> {
         let [_, _, _, files @ ..] = self.paths();
         let tags = self.tags();

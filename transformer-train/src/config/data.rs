@@ -191,7 +191,6 @@ impl DataSettings {
         }
     }
 
-    /// Returns the languages of both sides, as far as they are set.
     pub(crate) fn languages(&self) -> Languages {
         Languages {
             src: self.src_lang.clone(),
@@ -199,7 +198,6 @@ impl DataSettings {
         }
     }
 
-    /// Returns the filter for training pairs.
     pub(crate) fn filter(&self) -> Filter {
         Filter {
             max_len: self.max_len,
@@ -211,7 +209,6 @@ impl DataSettings {
         }
     }
 
-    /// Returns the limit of lines, for training and validation pairs.
     pub(crate) fn line_limit(&self) -> LineLimit {
         LineLimit {
             max_bytes: self.max_line_bytes,
@@ -219,7 +216,6 @@ impl DataSettings {
         }
     }
 
-    /// Returns the noise of training sources.
     pub(crate) fn noise(&self) -> Noise {
         Noise {
             lowercase: self.noise_lowercase,
@@ -228,7 +224,6 @@ impl DataSettings {
         }
     }
 
-    /// Returns where the pairs come from.
     pub(crate) fn source(&self) -> Result<DataSource, ConfigError> {
         let files = self
             .files()
@@ -259,7 +254,6 @@ impl DataSettings {
         }
     }
 
-    /// Returns the files and weights of `corpora`, unless it is empty.
     fn weighted_corpora(&self) -> Result<Option<Vec<(TaggedCorpus, f64)>>, ConfigError> {
         let corpora = self.corpora.iter().zip(1..);
         let corpora =
@@ -304,7 +298,6 @@ impl DataSettings {
         tags
     }
 
-    /// Returns the keys of files, and the files: three for training, and three for validation.
     fn files(&self) -> [(&'static str, &Option<PathBuf>); 6] {
         [
             ("src", &self.src),
@@ -316,7 +309,6 @@ impl DataSettings {
         ]
     }
 
-    /// Returns the first key that names files.
     fn first_file_key(&self) -> &'static str {
         if !self.corpora.is_empty() && self.src.is_none() && self.tsv.is_none() {
             return "corpora";
@@ -325,7 +317,6 @@ impl DataSettings {
     }
 }
 
-/// Returns the first key with a file.
 fn first_key(files: &[(&'static str, &Option<PathBuf>)]) -> &'static str {
     let mut given = files.iter().filter(|(_, path)| path.is_some());
     given.next().map_or("valid_tgt", |(key, _)| key)

@@ -5,7 +5,7 @@ use std::fs;
 use toml::{Table, Value};
 use transformer_core::Preset;
 
-use super::documented::comment;
+use super::schema::comment;
 use crate::config::{Experiment, read, schema};
 use crate::tasks::Task;
 

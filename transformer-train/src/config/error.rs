@@ -204,17 +204,14 @@ pub enum ConfigError {
 }
 
 impl ConfigError {
-    /// Returns the error of two settings of which only one can be given.
     pub(super) fn conflict(first: &'static str, second: &'static str) -> Self {
         Self::Conflict { first, second }
     }
 
-    /// Returns the error of a setting that needs another one.
     pub(super) fn missing(missing: &'static str, given: &'static str) -> Self {
         Self::MissingSide { given, missing }
     }
 
-    /// Returns a function that adds the number of the corpus whose settings are wrong.
     pub(super) fn in_corpus(number: usize) -> impl Fn(Self) -> Self {
         move |error| Self::InCorpus {
             number,
@@ -224,7 +221,6 @@ impl ConfigError {
 }
 
 impl PartialEq for ConfigError {
-    /// Compares the messages.
     fn eq(&self, other: &Self) -> bool {
         self.to_string() == other.to_string()
     }

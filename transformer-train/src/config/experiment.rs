@@ -108,7 +108,7 @@ impl Default for EmbeddingSettings {
 }
 
 /// Files for people who watch a run, beside `metrics.csv` and `curve.svg`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ReportSettings {
     /// Event file of TensorBoard in the folder of the run: `off`, `scalars` or `histograms`. Default: `scalars`.
@@ -116,24 +116,17 @@ pub struct ReportSettings {
 }
 
 /// The content of the event file of TensorBoard.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum TensorBoard {
     /// No event file.
     Off,
     /// The metrics of every interval, and the sentences that are shown with their translations.
+    #[default]
     Scalars,
     /// The same, and at every validation a histogram of each weight matrix: about a kilobyte each.
     Histograms,
-}
-
-impl Default for ReportSettings {
-    fn default() -> Self {
-        Self {
-            tensorboard: TensorBoard::Scalars,
-        }
-    }
 }
 
 impl Experiment {
@@ -178,12 +171,9 @@ impl Experiment {
             data: DataSettings::for_task(task),
             tokenizer: TokenizerSettings::for_task(task),
             model: ModelSettings::for_task(task),
-            finetune: FinetuneSettings::default(),
-            adapters: AdapterConfig::default(),
-            embeddings: EmbeddingSettings::default(),
             training: TrainingSettings::for_task(task),
             validation: ValidationSettings::for_task(task),
-            report: ReportSettings::default(),
+            ..Self::default()
         }
     }
 }

@@ -131,7 +131,6 @@ impl Noise {
         *self == Self::default()
     }
 
-    /// Checks the probabilities.
     pub(super) fn validate(&self) -> Result<(), ConfigError> {
         fraction(("data.noise_lowercase", self.lowercase))?;
         fraction(("data.noise_uppercase", self.uppercase))?;

@@ -25,7 +25,6 @@ pub(super) fn deserialize<'de, D: Deserializer<'de>>(
     text.parse().map_err(D::Error::custom)
 }
 
-/// Returns the schema of both forms.
 pub(super) fn schema(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": ["string", "number"] })
 }

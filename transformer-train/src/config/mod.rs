@@ -9,7 +9,6 @@ mod corpora;
 mod data;
 #[cfg(test)]
 mod data_tests;
-mod documented;
 #[cfg(test)]
 mod documented_tests;
 mod error;
@@ -22,7 +21,6 @@ mod range;
 mod read;
 mod recipe;
 mod schema;
-mod score_command;
 mod setting;
 mod tokenizer;
 mod training;
@@ -49,8 +47,6 @@ pub(crate) use model::check_sequences;
 #[cfg(test)]
 pub(crate) use read::keys as setting_keys;
 pub(crate) use read::put;
-#[doc(hidden)]
-pub use score_command::{CommandFailure, ScoreCommand};
 pub use tokenizer::TokenizerSettings;
 #[doc(hidden)]
 pub use tokenizer::{Vocabularies, Vocabulary};
@@ -61,3 +57,5 @@ pub use training::{BestBy, Checkpointing, ComputePrecision, ScheduleKind, Smooth
 pub use user_settings::UserSettings;
 #[doc(hidden)]
 pub use validation::ValidationSettings;
+#[doc(hidden)]
+pub use validation::{CommandFailure, ScoreCommand};

@@ -39,7 +39,6 @@ impl ModelSettings {
         }
     }
 
-    /// Sets and unsets keys of a model.
     pub(super) fn apply(model: &mut toml::Table, overrides: toml::Table) {
         for (key, value) in overrides {
             match OPTIONAL.contains(&key.as_str()) && optional::is_none(&value) {
@@ -85,7 +84,6 @@ impl ModelSettings {
         })
     }
 
-    /// Returns a configuration with the overrides applied.
     pub(crate) fn override_in(
         &self,
         config: &TransformerConfig,

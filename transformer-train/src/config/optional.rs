@@ -4,10 +4,8 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use toml::Value;
 
-/// The value that unsets a key.
 pub(super) const NONE: &str = "none";
 
-/// Returns whether a value unsets its key.
 pub(super) fn is_none(value: &Value) -> bool {
     value.as_str() == Some(NONE)
 }

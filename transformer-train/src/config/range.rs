@@ -42,7 +42,6 @@ pub(super) fn within(
     at_most((key, value), max)
 }
 
-/// Checks that a value is at most `max`.
 pub(super) fn at_most(
     (key, value): (&'static str, impl TryInto<u64>),
     max: u64,

@@ -100,7 +100,6 @@ fn check_model(overrides: Table) -> Result<(), toml::de::Error> {
     model.try_into::<TransformerConfig>().map(drop)
 }
 
-/// Returns every section with its keys, in the order of the file.
 pub(super) fn sections() -> Vec<(String, Vec<String>)> {
     let sections = fields::<Experiment>(|unknown| unknown).into_iter();
     let with_keys = sections.map(|section| {
@@ -123,7 +122,6 @@ pub(crate) fn keys() -> Vec<String> {
     sections().into_iter().flat_map(with_section).collect()
 }
 
-/// Returns the keys of `[model]` that are fields of the model.
 pub(super) fn model_keys() -> Vec<String> {
     let keys = fields::<TransformerConfig>(|unknown| unknown);
     let is_set_by_tokenizers = |key: &String| FROM_TOKENIZERS.contains(&key.as_str());
@@ -140,7 +138,6 @@ fn fields<T: DeserializeOwned>(table_with: impl Fn(Table) -> Table) -> Vec<Strin
     names.map(|(_, known)| known).unwrap_or_default()
 }
 
-/// Returns the value of a setting, if there is one.
 pub(super) fn value<'a>(table: &'a Table, section: &str, key: &str) -> Option<&'a Value> {
     table.get(section)?.get(key)
 }
@@ -167,7 +164,6 @@ pub(crate) fn put(settings: &mut Table, section: &str, key: &str, value: impl In
     }
 }
 
-/// Converts an error of the TOML parser, with the line of its span.
 fn located_error(error: &toml::de::Error, text: &str, file: &str) -> ConfigError {
     let Range { start, .. } = error.span().unwrap_or(0..0);
     let before = text.get(..start).unwrap_or(text);
@@ -175,7 +171,6 @@ fn located_error(error: &toml::de::Error, text: &str, file: &str) -> ConfigError
     toml_error(error, text, file, line)
 }
 
-/// Converts an error of the TOML parser about this line.
 fn toml_error(error: &toml::de::Error, text: &str, file: &str, line: usize) -> ConfigError {
     let message = error.message();
     if let Some((name, known)) = unknown_name(message) {

@@ -50,7 +50,6 @@ impl Experiment {
     }
 }
 
-/// The recipe of the task with the same name.
 fn numbers() -> Experiment {
     let mut experiment = Experiment::for_task(Task::Numbers);
     experiment.data.task = None;

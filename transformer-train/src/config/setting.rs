@@ -71,14 +71,12 @@ fn with_remedy(text: &str, message: String, is_valid: impl Fn(Value) -> bool) ->
     }
 }
 
-/// Parses a text as a TOML value.
 fn parsed(text: &str) -> Option<Value> {
     let mut table: Table = toml::from_str(&format!("value = {text}")).ok()?;
     let value = table.remove("value")?;
     table.is_empty().then_some(value)
 }
 
-/// Converts a message of the TOML parser.
 fn setting_error(setting: &str, message: String) -> ConfigError {
     if let Some((name, known)) = read::unknown_name(&message) {
         return read::unknown(format!("`--set {setting}`"), name, known);

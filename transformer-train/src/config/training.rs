@@ -304,7 +304,6 @@ impl TrainingSettings {
         n_updates.div_ceil(self.validation_interval) as usize
     }
 
-    /// Returns the number of updates that `n_batches` batches make.
     pub(crate) fn updates_of(&self, n_batches: u64) -> u64 {
         n_batches.div_ceil(self.batches_per_update())
     }
@@ -320,7 +319,6 @@ impl TrainingSettings {
         self.keep_last.max(self.average_last).max(2)
     }
 
-    /// Returns how many of the best checkpoints are kept.
     pub(crate) fn n_best(&self) -> usize {
         let for_patience = usize::from(self.patience.is_some());
         self.keep_best.max(self.average_best).max(for_patience)

@@ -94,7 +94,6 @@ impl UserSettings {
         }
     }
 
-    /// Returns the file with the arguments and single settings applied.
     fn combined(&self) -> Result<Table, ConfigError> {
         let mut combined = match &self.file {
             Some(path) => read::table_from(path)?,
@@ -120,13 +119,11 @@ impl UserSettings {
     }
 }
 
-/// Returns whether training data is named.
 fn names_data(settings: &Table) -> bool {
     let mut keys = TRAIN_KEYS.iter();
     keys.any(|key| value(settings, "data", key).is_some())
 }
 
-/// Removes the keys of a file that are replaced by other keys.
 fn remove_replaced(file: &mut Table, overrides: &Table) {
     let Some(Value::Table(data)) = file.get_mut("data") else {
         return;

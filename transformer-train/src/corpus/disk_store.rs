@@ -7,8 +7,9 @@
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use transformer_core::regular_file;
 
 use crate::corpus::fingerprint::Fingerprint;
@@ -20,20 +21,16 @@ pub(crate) const LENGTHS: &str = "lengths.bin";
 /// Number of pairs from one known offset to the next.
 const STRIDE: usize = 256;
 
-/// Size of a record's checksum, in bytes.
 const CHECKSUM_BYTES: usize = 4;
 
-/// Lengths of source and target of every pair.
 type Lengths = Vec<(u32, u32)>;
 
-/// Writes a store, one pair after the other.
 pub(crate) struct StoreWriter {
     directory: PathBuf,
     ids: BufWriter<File>,
     lengths: Lengths,
     /// Size of an id, in bytes.
     width: usize,
-    /// Buffer for one record.
     record: Vec<u8>,
 }
 
@@ -50,7 +47,6 @@ impl StoreWriter {
         })
     }
 
-    /// Appends a pair.
     pub(crate) fn push(&mut self, src: &[u32], tgt: &[u32]) -> io::Result<()> {
         self.record.clear();
         for id in src.iter().chain(tgt) {
@@ -61,7 +57,6 @@ impl StoreWriter {
         self.ids.write_all(&self.record)
     }
 
-    /// Writes the remaining data, and flushes it to the disk.
     pub(crate) fn finish(mut self) -> io::Result<()> {
         self.ids.flush()?;
         self.ids.get_ref().sync_all()?;
@@ -75,12 +70,10 @@ impl StoreWriter {
     }
 }
 
-/// A token store on disk.
 #[derive(Debug)]
 pub(crate) struct DiskStore {
     path: PathBuf,
     file: Mutex<File>,
-    /// Size of an id, in bytes.
     width: usize,
     lengths: Arc<[(u32, u32)]>,
     /// Offset of the record of every [`STRIDE`]th pair, and the end of the last one.
@@ -122,12 +115,10 @@ impl DiskStore {
         Arc::clone(&self.lengths)
     }
 
-    /// Returns the memory that the store takes, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         size_of_val(&*self.lengths) + size_of_val(self.offsets.as_slice())
     }
 
-    /// Reads a pair.
     pub(crate) fn pair(&self, index: usize) -> Result<SentencePair, CorpusError> {
         let error = |source| CorpusError::Store {
             path: self.path.clone(),
@@ -142,7 +133,7 @@ impl DiskStore {
         let (n_src, n_tgt) = self.lengths[index];
         let mut record = vec![0; record_len((n_src, n_tgt), self.width) as usize];
         {
-            let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut file = self.file.lock();
             let read = file
                 .seek(SeekFrom::Start(offset))
                 .and_then(|_| file.read_exact(&mut record));
@@ -166,28 +157,20 @@ impl DiskStore {
 
 fn read_lengths(path: &Path) -> io::Result<Lengths> {
     let bytes = regular_file::read(path, u64::MAX)?;
-    let length = |bytes: &[u8]| {
-        let mut padded = [0; 4];
-        padded.copy_from_slice(bytes);
-        u32::from_le_bytes(padded)
-    };
-    let pairs = bytes.chunks_exact(8);
-    Ok(pairs
-        .map(|pair| (length(&pair[..4]), length(&pair[4..])))
-        .collect())
+    let lengths = bytes.as_chunks().0.iter().copied().map(u32::from_le_bytes);
+    let lengths: Vec<u32> = lengths.collect();
+    let (pairs, _) = lengths.as_chunks();
+    Ok(pairs.iter().map(|&[src, tgt]| (src, tgt)).collect())
 }
 
-/// Returns the size of an id, in bytes.
 fn width_of(vocab_size: usize) -> usize {
     if vocab_size <= 1 << 16 { 2 } else { 4 }
 }
 
-/// Returns the size of a record, in bytes.
 fn record_len((src, tgt): (u32, u32), width: usize) -> u64 {
     (u64::from(src) + u64::from(tgt)) * width as u64 + CHECKSUM_BYTES as u64
 }
 
-/// Returns the checksum of a record.
 fn checksum(src: &[u32], tgt: &[u32]) -> u32 {
     let mut fingerprint = Fingerprint::default();
     fingerprint.push(src, tgt);

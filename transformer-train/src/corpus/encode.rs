@@ -3,7 +3,7 @@
 use transformer_core::text::Tokenizer;
 
 use crate::config::{Empty, Filter};
-use crate::corpus::counted_filter::CountedFilter;
+use crate::corpus::summary::CountedFilter;
 use crate::corpus::{CorpusError, CorpusSummary, EncodedCorpus, Fingerprint, Pairs, ParallelText};
 
 /// Number of pairs that are tokenized together: enough to keep all threads busy in little memory.
@@ -12,7 +12,6 @@ const CHUNK_PAIRS: usize = 4096;
 /// Size of the text, in bytes, above which fewer pairs are tokenized together.
 const CHUNK_BYTES: usize = 1 << 22;
 
-/// A pair that passes the filter.
 pub(crate) struct KeptPair<'a> {
     /// The ids of the source, without `EOS`.
     pub(crate) src: &'a [u32],
@@ -22,11 +21,9 @@ pub(crate) struct KeptPair<'a> {
     pub(crate) text: (&'a str, &'a str),
     /// The number of the lines in a single corpus, from 1.
     pub(crate) line: u64,
-    /// The index of its corpus.
     pub(crate) corpus: usize,
 }
 
-/// Returns a function that tokenizes lines for [`encode_into`].
 pub(crate) fn tokenized(tokenizer: &Tokenizer) -> impl Fn(&[String]) -> Vec<Vec<u32>> {
     |lines| tokenizer.encode_all(lines)
 }
@@ -123,7 +120,6 @@ struct ReadPair {
     pair: (String, String),
 }
 
-/// Reads the next chunk, limited in pairs and in bytes; it is empty at the end.
 fn next_chunk(pairs: &mut Pairs, name: &str, empty: Empty) -> Result<Vec<ReadPair>, CorpusError> {
     let mut chunk = Vec::new();
     let mut n_bytes = 0;
@@ -152,7 +148,6 @@ fn next_chunk(pairs: &mut Pairs, name: &str, empty: Empty) -> Result<Vec<ReadPai
     Ok(chunk)
 }
 
-/// Returns the side of a pair that is blank, if any.
 fn empty_side((src, tgt): &(String, String)) -> Option<&'static str> {
     let sides = [(src, "source"), (tgt, "target")];
     let empty = sides.into_iter().find(|(line, _)| line.trim().is_empty());

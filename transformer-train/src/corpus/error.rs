@@ -13,18 +13,16 @@ use crate::corpus::CorpusSummary;
 /// Error of reading or storing parallel text, or of grouping it into batches. Lines and bytes are counted from 1.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-#[expect(missing_docs, reason = "a field's name says what it holds")]
+#[expect(missing_docs, reason = "the messages and the names of fields say it")]
 pub enum CorpusError {
     /// A file cannot be opened, read or decoded.
     #[error(transparent)]
     Line(#[from] LineError),
-    /// Cleaning left out all pairs.
     #[error(
         "cleaning leaves no pair of {file}: the reasons are above; check the files and `--src-lang` and `--tgt-lang`, or \
          keep all pairs by `--clean=false`"
     )]
     AllDropped { file: String },
-    /// The two files have different numbers of lines.
     #[error(
         "{src} has {src_lines} lines but {tgt} has {tgt_lines}; line n of one must be the translation of line n of the \
          other"
@@ -35,10 +33,8 @@ pub enum CorpusError {
         tgt: String,
         tgt_lines: u64,
     },
-    /// A line of a TSV file has no tab.
     #[error("{file}, line {line}: no tab; write the source, one tab, the target")]
     NoTab { file: String, line: u64 },
-    /// A line of a TSV file has more than two columns.
     #[error(
         "{file}, line {line}: {columns} columns; keep source and target only, for example with `cut -f 1,2`"
     )]
@@ -47,10 +43,8 @@ pub enum CorpusError {
         line: u64,
         columns: usize,
     },
-    /// A file has no lines.
     #[error("{file} is empty; give at least one pair of lines")]
     Empty { file: String },
-    /// A line is blank, and the settings refuse that.
     #[error(
         "pair {pair} of {file} has an empty {side}; correct the files, or set `data.empty` to `drop`"
     )]
@@ -61,7 +55,6 @@ pub enum CorpusError {
         /// The side that is blank: `source` or `target`.
         side: &'static str,
     },
-    /// No validation pair of one of several corpora passes the filter.
     #[error(
         "no validation pair of corpus {number} of `data.corpora` passes the filters; check its `valid_src` and \
          `valid_tgt`, or `valid_tsv`, or raise `data.max_len`"
@@ -70,7 +63,6 @@ pub enum CorpusError {
         /// The number of the corpus, from 1.
         number: usize,
     },
-    /// The filter drops every pair.
     #[error(
         "no pair of {file} is left: {summary}; check the files, and `max_len` and the other filters in `[data]`"
     )]
@@ -78,15 +70,12 @@ pub enum CorpusError {
         file: String,
         summary: Box<CorpusSummary>,
     },
-    /// The corpus is too small to hold out validation pairs.
     #[error("{file} has only one pair, so none can be held out; give validation files")]
     TooFewToHoldOut { file: String },
-    /// The token store on disk cannot be read or written.
     #[error(
         "the token store `{path}`: {source}; check the disk, or delete its folder to have it built again"
     )]
     Store { path: PathBuf, source: io::Error },
-    /// A file or folder of the token store cannot be written.
     #[error("cannot write `{path}`: {source}; check that the folder exists and the disk has space")]
     Write { path: PathBuf, source: io::Error },
     /// A file of the token store cannot be written.
@@ -98,13 +87,10 @@ pub enum CorpusError {
     /// A tokenizer cannot be trained on the text.
     #[error(transparent)]
     Tokenizer(#[from] TokenizerError),
-    /// There are no sentences.
     #[error("there are no sentences to plan; give a corpus with at least one pair")]
     NoSentences,
-    /// There are more sentences than 32-bit indices.
     #[error("{n_sentences} sentences are more than a plan supports (4,294,967,295); use fewer")]
     TooManySentences { n_sentences: usize },
-    /// The weights are so small that a pass may be empty, or so large that it has too many sentences.
     #[error(
         "with these weights a pass has about {n_drawn:.1} sentences; choose weights that make it 1 to 4,294,967,295"
     )]
@@ -112,10 +98,8 @@ pub enum CorpusError {
         /// Mean number of sentences per pass.
         n_drawn: f64,
     },
-    /// The window of batches is empty.
     #[error("`window` is 0; choose at least 1, for example 131072")]
     ZeroWindow,
-    /// A single sentence is longer than the budget.
     #[error(
         "sentence {sentence} alone has {n_tokens} tokens, more than `tokens_per_batch` ({tokens_per_batch}); raise \
          `tokens_per_batch` to at least {n_tokens}, or lower `max_len`"
@@ -127,10 +111,8 @@ pub enum CorpusError {
         n_tokens: u64,
         tokens_per_batch: usize,
     },
-    /// The user stopped the run while the text was read.
     #[error("stopped while reading the text; nothing is lost")]
     Interrupted,
-    /// Both sides are standard input.
     #[error("source and target are both `-`; only one of them can be standard input")]
     StandardInputTwice,
 }

@@ -13,14 +13,11 @@ use crate::corpus::CorpusError;
 /// Maximum size of text that is buffered because it can be read only once, in bytes.
 const MAX_BUFFERED_BYTES: usize = 1 << 30;
 
-/// Remedy for a line that is too long.
 const REMEDY: &str = "check that it is a text file, and split the line, raise \
                       `data.max_line_bytes`, or set `data.long_lines` to `drop`";
 
-/// Lines of one input.
 pub(super) type Lines = LineReader<Box<dyn Read + Send>>;
 
-/// A file of text, or standard input, that can be read several times.
 #[derive(Clone, Debug)]
 pub(super) struct Input {
     /// The name in messages: the path in backquotes, or `standard input`.
@@ -72,7 +69,6 @@ impl Input {
         })
     }
 
-    /// Returns the lines from the beginning.
     pub(super) fn lines(&self) -> Result<Lines, CorpusError> {
         let name = self.name.clone();
         let reader: Box<dyn Read + Send> = match &self.content {
@@ -107,7 +103,6 @@ fn buffered(name: &str, limit: LineLimit, stream: &mut dyn Read) -> Result<Conte
     Ok(Content::Buffered(recorder.bytes.into()))
 }
 
-/// Passes a stream on and records the bytes that are read.
 struct Recorder<'a> {
     stream: &'a mut dyn Read,
     bytes: Vec<u8>,

@@ -13,7 +13,6 @@ use crate::corpus::{
 use crate::progress::Progress;
 use crate::tasks::{Split, Task};
 
-/// Number of test pairs of a built-in task.
 const N_TEST_PAIRS: usize = 1000;
 
 /// Share of the pairs of a corpus that cleaning may leave out without a warning.
@@ -26,19 +25,15 @@ const LEARNING: &str = "learning";
 const TOKENIZING: &str = "tokenizing";
 const STORING: &str = "storing";
 
-/// Pairs of source and target lines.
 type Lines = Vec<(String, String)>;
 
 /// The text of an experiment, with training pairs as token ids.
 pub(crate) struct LoadedData {
     pub(crate) tokenizers: Tokenizers,
-    /// The training pairs.
     pub(crate) store: TokenStore,
     /// The pairs that were left out of each corpus before all others, if the text was cleaned now.
     pub(crate) cleaning: Vec<Cleaning>,
-    /// Counts of the training pairs that were kept and dropped.
     pub(crate) summary: CorpusSummary,
-    /// Fingerprint of the kept training pairs.
     pub(crate) fingerprint: u64,
     /// The weight of each corpus: the mean number of times that each of its pairs occurs in a pass over the data.
     pub(crate) weights: Vec<f64>,
@@ -137,7 +132,6 @@ impl LoadedData {
         })
     }
 
-    /// Tokenizes the training text in memory.
     fn in_memory(
         experiment: &Experiment,
         tokenizers: Option<Tokenizers>,
@@ -169,7 +163,6 @@ impl LoadedData {
     }
 }
 
-/// Opens the training text, without the pairs that cleaning leaves out.
 fn open_train(
     sources: &[TaggedCorpus],
     experiment: &Experiment,
@@ -242,7 +235,6 @@ fn open_valid(
     })
 }
 
-/// Returns the numbers of the training corpora that have validation pairs.
 fn numbers(valid: &ValidationSource) -> Vec<usize> {
     match valid {
         ValidationSource::HeldOut | ValidationSource::Files(_) => Vec::new(),
@@ -250,7 +242,6 @@ fn numbers(valid: &ValidationSource) -> Vec<usize> {
     }
 }
 
-/// Generates the training, validation and test pairs of a built-in task.
 fn splits_of(task: Task, experiment: &Experiment) -> (ParallelText, ParallelText, Lines) {
     let data = &experiment.data;
     let seed = experiment.training.seed;
@@ -262,7 +253,6 @@ fn splits_of(task: Task, experiment: &Experiment) -> (ParallelText, ParallelText
     )
 }
 
-/// Trains the tokenizers on a sample of the training text.
 fn train_tokenizers(
     experiment: &Experiment,
     train: &ParallelText,

@@ -1,23 +1,18 @@
 //! Parallel text: files, pairs of lines, and the token store that is built from them.
 
-mod bpe_dropout;
 mod cleaning;
-mod counted_filter;
 mod disk_store;
 mod encode;
-mod encoded_corpus;
 mod error;
 mod fingerprint;
 mod input;
 mod loaded_data;
 mod noise;
-mod own_hash;
 mod pairs;
 #[cfg(test)]
 mod pairs_tests;
 mod parallel_text;
 mod sample;
-mod seen_pairs;
 mod store_location;
 mod stored_corpus;
 mod summary;
@@ -27,22 +22,20 @@ mod training_text;
 #[cfg(test)]
 mod tsv_tests;
 
-pub(crate) use bpe_dropout::BpeDropout;
-pub(crate) use cleaning::{CLEANING_RULES, Cleaning, DroppedError};
+pub(crate) use cleaning::{CLEANING_RULES, Cleaning};
 pub(crate) use disk_store::{DiskStore, LENGTHS, StoreWriter};
 pub(crate) use encode::{KeptPair, encode, encode_into, tokenized};
-pub(crate) use encoded_corpus::EncodedCorpus;
 pub use error::CorpusError;
-pub(crate) use fingerprint::Fingerprint;
+pub(crate) use fingerprint::{Fingerprint, has_own_hash, with_own_hash};
 pub(crate) use loaded_data::LoadedData;
 pub(crate) use noise::SourceNoise;
-pub(crate) use own_hash::{has_own_hash, with_own_hash};
 pub(crate) use pairs::Pairs;
 pub(crate) use parallel_text::ParallelText;
 pub(crate) use store_location::{IfMissing, StoreLocation, contains_only_stores};
 pub(crate) use stored_corpus::StoredCorpus;
 pub use summary::CorpusSummary;
 pub(crate) use survey::Survey;
+pub(crate) use token_store::EncodedCorpus;
 pub use token_store::SentencePair;
 pub(crate) use token_store::TokenStore;
-pub(crate) use training_text::{PairDropout, TrainingText};
+pub(crate) use training_text::{BpeDropout, PairDropout, TrainingText};

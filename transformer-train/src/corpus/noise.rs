@@ -15,10 +15,8 @@ const MISTYPED: u64 = 0x6d69_7374_7970_6564;
 /// Number of letters of the shortest word that gets typing errors.
 const MIN_LETTERS: usize = 4;
 
-/// The rows of a keyboard.
 const KEYS: [&str; 3] = ["qwertyuiop", "asdfghjkl", "zxcvbnm"];
 
-/// Adds noise to sources given as token ids.
 #[derive(Debug)]
 pub(crate) struct SourceNoise {
     pub(crate) tokenizer: Tokenizer,
@@ -79,7 +77,6 @@ impl SourceNoise {
     }
 }
 
-/// The case of all letters of a line.
 #[derive(Clone, Copy, Debug)]
 enum LetterCase {
     Kept,
@@ -120,7 +117,6 @@ fn mistyped(text: &str, rate: f64, random: &mut SplitMix64) -> String {
     noisy
 }
 
-/// A typing error.
 #[derive(Clone, Copy, Debug)]
 enum Typo {
     Swapped,
@@ -170,7 +166,6 @@ fn mistyped_word(word: &str, random: &mut SplitMix64) -> Vec<char> {
     chars
 }
 
-/// Returns one of several items, all with the same probability.
 fn drawn<'a, T>(items: &'a [T], random: &mut SplitMix64) -> &'a T {
     &items[random.below(items.len() as u64) as usize]
 }

@@ -13,22 +13,23 @@ use crate::progress::Phase;
 /// Number of pairs from one progress report to the next.
 const REPORT_INTERVAL: u64 = 1024;
 
-/// The source of pairs.
 pub(super) enum PairSource {
-    /// A file for each side.
-    Files { src: Lines, tgt: Lines },
-    /// One file with two columns.
+    Files {
+        src: Lines,
+        tgt: Lines,
+    },
     Tsv(Lines),
-    /// A list in memory.
     Memory {
         pairs: Arc<[(String, String)]>,
         next: usize,
     },
     /// Several corpora, one after the other.
-    Corpora { corpora: Vec<Pairs>, current: usize },
+    Corpora {
+        corpora: Vec<Pairs>,
+        current: usize,
+    },
 }
 
-/// The progress report of reading.
 pub(super) struct Reading {
     pub(super) phase: Phase,
     /// Number of all pairs, known after they have been read once.
@@ -62,7 +63,6 @@ pub(crate) struct Pairs {
 }
 
 impl Pairs {
-    /// Returns whether the sides of the last pair are equal without their tags.
     pub(super) fn is_copy(&self) -> bool {
         match &self.source {
             PairSource::Corpora { corpora, current } => {
@@ -93,7 +93,6 @@ impl Pairs {
         }
     }
 
-    /// Reads the next pair, held out or not.
     fn read(&mut self) -> Result<Option<Row>, CorpusError> {
         let pair = match &mut self.source {
             PairSource::Files { src, tgt } => return read_files(src, tgt, self.long_lines),
@@ -125,7 +124,6 @@ impl Pairs {
             && phase.pairs(self.n_read, n_pairs.get().copied()).is_break()
     }
 
-    /// Reads the next pair that is not held out.
     fn next_kept(&mut self) -> Result<Option<(String, String)>, CorpusError> {
         while let Some(row) = self.read()? {
             let index = self.n_read;
@@ -181,7 +179,6 @@ fn with_tag(line: String, tag: Option<&str>) -> String {
     }
 }
 
-/// A row of a corpus.
 enum Row {
     Pair((String, String)),
     /// A line is above the limit.

@@ -25,13 +25,10 @@ pub(crate) struct ParallelText {
     progress: Option<ReadingProgress>,
 }
 
-/// The receiver of the progress of reading, and the name of the phase.
 #[derive(Clone, Debug)]
 struct ReadingProgress {
     progress: Progress,
-    /// The name of the phase.
     phase: &'static str,
-    /// Number of pairs, known after they have been read once.
     n_pairs: Arc<OnceLock<u64>>,
 }
 
@@ -86,7 +83,6 @@ impl ParallelText {
         Ok(Self::concatenated(corpora?, limit))
     }
 
-    /// Returns corpora as one: their concatenation.
     pub(super) fn concatenated(mut corpora: Vec<Self>, limit: LineLimit) -> Self {
         if corpora.len() == 1 {
             return corpora.remove(0);
@@ -119,7 +115,6 @@ impl ParallelText {
         &self.name
     }
 
-    /// Returns the tags of each corpus.
     pub(super) fn tags(&self) -> Vec<&Tags> {
         match &self.origin {
             Origin::Corpora(corpora) => corpora.iter().flat_map(Self::tags).collect(),
@@ -184,7 +179,6 @@ impl ParallelText {
         }
     }
 
-    /// Sets the name of this corpus in messages.
     pub(super) fn named(self, name: String) -> Self {
         Self { name, ..self }
     }
@@ -199,7 +193,6 @@ impl ParallelText {
         }
     }
 
-    /// Returns the progress that every reading reports to, if any.
     pub(super) fn progress(&self) -> Option<&Progress> {
         self.progress.as_ref().map(|it| &it.progress)
     }

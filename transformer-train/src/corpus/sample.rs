@@ -4,14 +4,11 @@ use transformer_core::random::{SplitMix64, hash};
 
 use crate::corpus::{CorpusError, ParallelText};
 
-/// Maximum size of a sample, in bytes of text.
 const MAX_SAMPLE_BYTES: usize = 1 << 30;
 
-/// A random sample of a corpus.
 struct Sample {
     /// Pairs with their index in the files, in the order of the corpus.
     pairs: Vec<(u64, (String, String))>,
-    /// Number of pairs of the corpus.
     n_seen: u64,
 }
 
@@ -105,7 +102,6 @@ impl ParallelText {
     }
 }
 
-/// Returns the size of a pair's text, in bytes.
 fn n_bytes_of((_, (src, tgt)): &(u64, (String, String))) -> usize {
     src.len() + tgt.len()
 }

@@ -20,28 +20,21 @@ use crate::progress::LogFn;
 /// quarter of it.
 const AUTO_BYTES: u64 = 2 << 30;
 
-/// The typical compression ratio of gzip for text.
 const GZIP_RATIO: u64 = 3;
 
-/// The size of the blocks of a text that are hashed.
 const BLOCK_BYTES: usize = 1 << 16;
 
-/// Maximum number of blocks of a text that are hashed.
 const MAX_BLOCKS: u64 = 1 << 10;
 
-/// The folder of a run that contains its stores.
 const STORES: &str = "store";
 
-/// The file that is locked while a store is built.
 const LOCK: &str = "lock";
 
-/// The prefix of a store's name.
 const TOKENS: &str = "tokens-";
 
 /// The prefix of the name of a store that is being built.
 const UNFINISHED: &str = ".unfinished-";
 
-/// The location of a run's token store on disk.
 #[derive(Clone, Debug)]
 pub(crate) struct StoreLocation {
     folder: PathBuf,
@@ -51,10 +44,8 @@ pub(crate) struct StoreLocation {
     if_missing: IfMissing,
 }
 
-/// The action if there is no intact store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum IfMissing {
-    /// Build it.
     Build,
     /// Keep the ids in memory, and write nothing.
     UseMemory,
@@ -126,12 +117,10 @@ impl StoreLocation {
         }))
     }
 
-    /// Returns the folder of the store.
     pub(crate) fn path(&self) -> PathBuf {
         self.folder.join(&self.name)
     }
 
-    /// Returns whether a missing store is to be built.
     pub(crate) fn builds_missing(&self) -> bool {
         self.if_missing == IfMissing::Build
     }
@@ -309,7 +298,6 @@ fn tokenizers_of(model: &ModelDirectory) -> String {
     hashes.map(|entry| entry.sha256.as_str()).collect()
 }
 
-/// Hashes the facts.
 fn key(facts: &[String]) -> u64 {
     let bytes = facts.iter().flat_map(|fact| fact.bytes().chain([0]));
     bytes.fold(0, |hashed, byte| hash(hashed, u64::from(byte)))

@@ -10,7 +10,7 @@ use transformer_core::directory::{
 use transformer_core::text::Tokenizer;
 use transformer_core::{json, regular_file};
 
-use crate::corpus::own_hash::{has_own_hash, with_own_hash};
+use crate::corpus::fingerprint::{has_own_hash, with_own_hash};
 use crate::corpus::{CorpusError, CorpusSummary, DiskStore, Fingerprint, LENGTHS, StoreWriter};
 
 /// The version of the format, the only one that this program reads.
@@ -18,7 +18,6 @@ pub(super) const FORMAT: u64 = 2;
 
 const MANIFEST: &str = "store.json";
 
-/// The content of `store.json`.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Manifest {
@@ -35,7 +34,6 @@ pub(crate) struct Manifest {
     files: Vec<FileEntry>,
 }
 
-/// A corpus from a token store on disk.
 #[derive(Debug)]
 pub(crate) struct StoredCorpus {
     pub(crate) store: DiskStore,
@@ -81,7 +79,6 @@ pub(super) fn write_store(
 }
 
 impl StoredCorpus {
-    /// Opens a token store, and checks its files.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         let invalid = |message: String| io::Error::new(io::ErrorKind::InvalidData, message);
         let text = regular_file::read_text(&path.join(MANIFEST), u64::MAX)?;

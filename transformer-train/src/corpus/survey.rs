@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use transformer_core::text::is_dense;
 
-use crate::corpus::seen_pairs::SeenPairs;
+use crate::corpus::fingerprint::SeenPairs;
 use crate::corpus::{CorpusError, ParallelText};
 
 /// Share of the text that the characters of [`Survey::n_characters`] make up, as in SentencePiece's
@@ -15,7 +15,6 @@ const COVERAGE: f64 = 0.9995;
 const TOKENS_PER_WORD: f64 = 1.25;
 const CHARACTERS_PER_TOKEN: f64 = 5.5;
 
-/// The size and the characters of a training text.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Survey {
     /// Pairs without blank sides that differ from all others.
@@ -27,12 +26,10 @@ pub(crate) struct Survey {
 }
 
 impl Survey {
-    /// Returns the tokens of both sides, estimated.
     pub(crate) fn n_tokens(&self) -> u64 {
         self.tokens.iter().sum()
     }
 
-    /// Reads the whole text once.
     pub(crate) fn of(text: &ParallelText) -> Result<Self, CorpusError> {
         let mut seen = SeenPairs::default();
         let mut counts: HashMap<char, u64> = HashMap::new();
@@ -66,7 +63,6 @@ fn tokens_of(line: &str) -> f64 {
     (words * TOKENS_PER_WORD).max(characters / CHARACTERS_PER_TOKEN)
 }
 
-/// Returns how many of the most frequent characters make up nearly all of the text.
 fn n_covering(mut counts: Vec<u64>) -> u64 {
     counts.sort_unstable_by(|a, b| b.cmp(a));
     let goal = COVERAGE * counts.iter().sum::<u64>() as f64;

@@ -152,7 +152,6 @@ impl Step {
         (weights, AdamState { momentum })
     }
 
-    /// Updates all elements of a parameter, on the threads of the current rayon pool.
     fn update_all(
         &self,
         weights: &mut [f32],
@@ -178,7 +177,6 @@ impl Step {
     }
 }
 
-/// The elements of a parameter that a thread updates at a time.
 struct UpdateChunk<'a> {
     step: &'a Step,
     weights: &'a mut [f32],

@@ -68,7 +68,6 @@ struct SumOfSquares<'a> {
     max_joined: fn(&Device) -> usize,
     /// Gradients to join: on a GPU, several launches for each of them cost more than a copy.
     pending: Vec<Tensor<1>>,
-    /// Number of elements of the pending gradients.
     n_pending: usize,
     sum: Option<Tensor<1>>,
 }
@@ -82,7 +81,6 @@ impl SumOfSquares<'_> {
         });
     }
 
-    /// Joins the pending gradients, and adds the sum of their squares.
     fn sum_pending(&mut self) {
         if !self.pending.is_empty() {
             self.n_pending = 0;

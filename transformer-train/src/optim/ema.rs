@@ -68,7 +68,6 @@ impl ModuleVisitor for Weights {
 }
 
 struct Combine<F> {
-    /// The parameters of the other module, in their order.
     others: VecDeque<Tensor<1>>,
     function: F,
 }

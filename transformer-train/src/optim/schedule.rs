@@ -16,7 +16,6 @@ pub struct Schedule {
     peak: f64,
     warmup_steps: f64,
     n_updates: f64,
-    /// Number of updates done.
     step: u64,
 }
 
@@ -48,7 +47,6 @@ impl Schedule {
         }
     }
 
-    /// Returns the schedule of a run that resumes after `n_done` updates.
     pub(crate) fn after(self, n_done: u64) -> Self {
         Self {
             step: n_done,
@@ -91,10 +89,8 @@ impl LrScheduler for Schedule {
     }
 }
 
-/// Key of the step in a saved record.
 const STEP: &str = "step";
 
-/// The state of a schedule that checkpoints save.
 struct Step(u64);
 
 impl RecordState for Step {

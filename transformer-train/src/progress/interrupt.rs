@@ -2,10 +2,12 @@
 
 use std::io;
 use std::process::{Child, Command, ExitStatus};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 /// Time between two checks of whether a program has ended.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
@@ -57,7 +59,6 @@ impl Interrupt {
         })
     }
 
-    /// Returns whether the end of the run has been requested.
     pub(crate) fn is_requested(&self) -> bool {
         self.0.is_requested.load(Ordering::SeqCst)
     }
@@ -69,8 +70,7 @@ impl Interrupt {
 
     /// Kills the program that the run waits for, if any, and the programs that it has started.
     pub fn kill_child(&self) {
-        let mut child = self.0.child.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(child) = child.take() {
+        if let Some(child) = self.0.child.lock().take() {
             kill(child);
         }
     }
@@ -86,7 +86,7 @@ impl Interrupt {
     ) -> io::Result<Option<ExitStatus>> {
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(command, 0);
-        let lock = || self.0.child.lock().unwrap_or_else(PoisonError::into_inner);
+        let lock = || self.0.child.lock();
         let started = Instant::now();
         *lock() = Some(command.spawn()?);
         loop {
@@ -108,7 +108,6 @@ impl Interrupt {
     }
 }
 
-/// Kills a program and the programs of its process group.
 fn kill(mut child: Child) {
     #[cfg(unix)]
     if let Ok(group) = i32::try_from(child.id()) {

@@ -1,9 +1,13 @@
-//! Progress of the phases before the first update: reading, tokenizing, learning a vocabulary.
+//! Progress of the phases before the first update, and log lines that wait until their model is on disk.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+use derive_new::new;
+use parking_lot::Mutex;
 
 use crate::progress::Interrupt;
 
@@ -18,7 +22,6 @@ pub type StatusFn = Arc<dyn Fn(&str) + Send + Sync>;
 /// Time between two log lines if there is no status line.
 const LOG_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Time between two updates of the status line.
 const STATUS_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Reports the progress before the first update, and checks for an interrupt.
@@ -39,12 +42,10 @@ impl Progress {
         }
     }
 
-    /// Returns the log of the run.
     pub(crate) fn log(&self) -> &LogFn {
         &self.log
     }
 
-    /// Starts a phase that may take a long time.
     pub(crate) fn begin(&self, name: &'static str) -> Phase {
         let now = Instant::now();
         Phase {
@@ -127,6 +128,37 @@ fn counted(n_done: u64, n_all: Option<u64>, elapsed: Duration) -> String {
     format!("{n_done}/{n_all} pairs ({percent}%), {per_second:.0} a second, {left:.0} s left")
 }
 
+/// Holds back the log entry of an interval until its model is saved, because a user who reads it may end the run.
+///
+/// Models are saved on another thread, in the order of their intervals, and may lag one interval.
+#[derive(Clone, new)]
+#[new(visibility = "pub(crate)")]
+pub(crate) struct DeferredLog {
+    log: LogFn,
+    #[new(default)]
+    entries: Arc<Mutex<VecDeque<String>>>,
+}
+
+impl DeferredLog {
+    pub(crate) fn push(&self, entry: String) {
+        self.entries.lock().push_back(entry);
+    }
+
+    pub(crate) fn release_oldest(&self) {
+        let mut entries = self.entries.lock();
+        if let Some(entry) = entries.pop_front() {
+            entry.lines().for_each(|line| (self.log)(line));
+        }
+    }
+
+    pub(crate) fn release_all(&self) {
+        let mut entries = self.entries.lock();
+        let lines = entries.iter().flat_map(|entry| entry.lines());
+        lines.for_each(|line| (self.log)(line));
+        entries.clear();
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -147,5 +179,25 @@ mod tests {
         assert!(phase.pairs(1, None).is_continue());
         interrupt.request();
         assert!(phase.pairs(2, None).is_break());
+    }
+}
+
+#[cfg(test)]
+mod deferred_log_tests {
+    use super::*;
+
+    #[test]
+    fn entries_wait_for_their_model_and_none_is_lost() {
+        let logged = Arc::new(Mutex::new(Vec::new()));
+        let lines = Arc::clone(&logged);
+        let deferred = DeferredLog::new(Arc::new(move |line: &str| {
+            lines.lock().push(line.to_owned());
+        }));
+        deferred.push("one".to_owned());
+        deferred.push("two".to_owned());
+        deferred.release_oldest();
+        assert_eq!(*logged.lock(), ["one"]);
+        deferred.release_all();
+        assert_eq!(*logged.lock(), ["one", "two"]);
     }
 }

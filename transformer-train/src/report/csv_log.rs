@@ -13,18 +13,15 @@ use transformer_core::directory::replace_file;
 use transformer_core::regular_file;
 
 use super::curve::curve;
-use super::tensorboard::EventLog;
+use super::event_log::EventLog;
 use crate::config::TrainingSettings;
 use crate::optim::Schedule;
 use crate::validation::{BLEU, CHRF, COMMAND, History, PERPLEXITY, Samples, Validation};
 
-/// File name of the table of metrics.
 pub(crate) const METRICS_FILE: &str = "metrics.csv";
 
-/// File name of the translations of validation sentences.
 pub(crate) const SAMPLES_FILE: &str = "samples.tsv";
 
-/// File name of the image of the training curves.
 pub(crate) const CURVE_FILE: &str = "curve.svg";
 
 /// Writes the value of every metric over an interval to `metrics.csv`, as `update,split,metric,value`.
@@ -87,7 +84,6 @@ impl CsvLog {
         self
     }
 
-    /// Appends the sample translations after `n_done` updates.
     fn write_samples(&mut self, n_done: u64) {
         let samples = self.samples.latest();
         if let Some(events) = &self.events {
@@ -105,7 +101,6 @@ impl CsvLog {
         let _ = self.samples_file.write_all(rows.as_bytes());
     }
 
-    /// Returns names and values of the metrics over a whole interval.
     fn finals<'a>(&'a self, update: &'a MetricsUpdate) -> impl Iterator<Item = (&'a str, f64)> {
         update.entries_numeric.iter().filter_map(|numeric| {
             let Some(NumericEntry::Final(value)) = numeric.numeric_entry else {
@@ -120,7 +115,6 @@ impl CsvLog {
         })
     }
 
-    /// Adds a complete validation to the history.
     fn add_to_history(&self, update: &MetricsUpdate, interval: usize) {
         let value = |name| self.finals(update).find(|it| it.0 == name).map(|it| it.1);
         if let [Some(perplexity), Some(bleu), Some(chrf)] = [PERPLEXITY, BLEU, CHRF].map(value) {

@@ -1,8 +1,9 @@
 //! Training curves as an SVG image: perplexity, BLEU and learning rate over the updates.
 
-use super::axis::{Panel, number, perplexity_ticks, ticks, with_labels};
 use super::csv_log::rows;
-use super::drawing::{Drawing, LEFT, Point, RIGHT};
+use super::drawing::{
+    Drawing, LEFT, Panel, Point, RIGHT, number, perplexity_ticks, ticks, with_labels,
+};
 use crate::validation::{BLEU, PERPLEXITY};
 
 /// Number of line segments of the learning rate.
@@ -53,7 +54,6 @@ pub(crate) fn curve(table: &str, title: &str, learning_rate: impl Fn(u64) -> f64
     drawing.finish(title)
 }
 
-/// Draws the panel of training and validation, given their perplexities.
 fn draw_losses(drawing: &mut Drawing, train: &[Point], valid: &[Point]) {
     let (train_nats, valid_nats) = (logarithms(train), logarithms(valid));
     let both = values(&train_nats).chain(values(&valid_nats));
@@ -80,7 +80,6 @@ fn draw_losses(drawing: &mut Drawing, train: &[Point], valid: &[Point]) {
     }
 }
 
-/// Returns the learning rate at equally spaced updates from the first to the last.
 fn rates(last: f64, learning_rate: impl Fn(u64) -> f64) -> Vec<Point> {
     (0..=N_RATES)
         .map(|index| 1.0 + (last - 1.0) * index as f64 / N_RATES as f64)
@@ -91,7 +90,6 @@ fn rates(last: f64, learning_rate: impl Fn(u64) -> f64) -> Vec<Point> {
         .collect()
 }
 
-/// Parses the finite values of a metric from `metrics.csv`.
 fn series(table: &str, split: &str, metric: &str) -> Vec<Point> {
     let of_metric = rows(table).filter(|it| (it.1, it.2) == (split, metric) && it.3.is_finite());
     let point = |(update, _, _, value)| Point {
@@ -114,7 +112,6 @@ fn logarithms(points: &[Point]) -> Vec<Point> {
     positive.map(logarithm).collect()
 }
 
-/// Returns the label of the lowest perplexity, reached after `update`.
 fn lowest_label(perplexity: &[Point], update: f64) -> String {
     let best = perplexity.iter().find(|point| point.update == update);
     let value = best.map_or(f64::NAN, |best| best.value);

@@ -24,9 +24,7 @@ use crate::validation::{
 pub(crate) struct LineRenderer {
     deferred: DeferredLog,
     training: TrainingSettings,
-    /// Updates done before this process started.
     n_done_before: u64,
-    /// Training time before this process started.
     time_before: Duration,
     samples: Samples,
     #[new(value = "Instant::now()")]
@@ -72,7 +70,6 @@ impl LineRenderer {
         )
     }
 
-    /// Returns a line for each corpus that is validated by itself.
     fn lines_of_corpora(&self) -> String {
         let mut lines = BTreeMap::new();
         for (name, perplexity) in &self.valid {

@@ -11,8 +11,7 @@ use transformer_core::directory::{ModelDirectory, check_link};
 use super::finetune::with_adapters;
 use super::folder::RunFolder;
 use crate::checkpoint::{
-    Publisher, ResumePoint, SavedState, average, checkpoints_with_intact_weights, last_of,
-    of_interval,
+    Publisher, SavedState, average, checkpoints_with_intact_weights, last_of, of_interval,
 };
 use crate::config::Experiment;
 use crate::error::TrainError;
@@ -69,10 +68,8 @@ pub fn average_checkpoints(
             .collect();
     let updates = chosen(&states, choice, &experiment, run)?;
     let published = ModelDirectory::open(&folder.model)?;
-    let newest = updates.last().map(|n_updates| ResumePoint {
-        state: states[n_updates].clone(),
-    });
-    let trained_with = folder.trained_with(newest.as_ref())?;
+    let newest = updates.last().map(|n_updates| &states[n_updates]);
+    let trained_with = folder.trained_with(newest)?;
     #[expect(clippy::disallowed_methods, reason = "all weights are replaced")]
     let model = published.config().init(device)?;
     let model = with_adapters(model, &trained_with.adapters, None);
@@ -82,7 +79,7 @@ pub fn average_checkpoints(
         directory: out.to_owned(),
         config: published.config().clone(),
         tokenizers: published.tokenizers().clone(),
-        training: training_of(&published, newest.as_ref()),
+        training: training_of(&published, newest),
     };
     let scores = serde_json::json!({
         "updates": updates.last(),
@@ -94,10 +91,9 @@ pub fn average_checkpoints(
 
 /// Returns the published model's description of its training, with the settings of a checkpoint and their earlier
 /// changes.
-fn training_of(published: &ModelDirectory, newest: Option<&ResumePoint>) -> serde_json::Value {
+fn training_of(published: &ModelDirectory, newest: Option<&SavedState>) -> serde_json::Value {
     let mut training = published.manifest().training.clone();
-    let state = newest.map(|newest| &newest.state);
-    if let (Some(state), Some(training)) = (state, training.as_object_mut()) {
+    if let (Some(state), Some(training)) = (newest, training.as_object_mut()) {
         training.insert("experiment".to_owned(), state.experiment.as_str().into());
         training.remove("changes");
         if !state.changes.is_empty() {
@@ -107,7 +103,6 @@ fn training_of(published: &ModelDirectory, newest: Option<&ResumePoint>) -> serd
     training
 }
 
-/// Returns the chosen checkpoints by their numbers of updates, in ascending order.
 fn chosen(
     states: &BTreeMap<u64, SavedState>,
     choice: &CheckpointChoice,

@@ -76,11 +76,8 @@ const LENGTH: &str = "training.updates";
 /// A difference between two experiments that makes their runs differ.
 #[derive(Debug)]
 pub(super) struct Change {
-    /// True if a run can be resumed with the change.
     pub(super) is_possible: bool,
-    /// The setting, with both values.
     pub(super) text: String,
-    /// The setting, as `section.key`.
     setting: String,
     /// Its value before, in TOML.
     before: String,
@@ -89,7 +86,6 @@ pub(super) struct Change {
 }
 
 impl Change {
-    /// Returns whether only the length of the run differs.
     pub(super) fn is_of_length(&self) -> bool {
         self.setting == LENGTH
     }
@@ -105,7 +101,6 @@ impl Change {
     }
 }
 
-/// Lists the differences between two experiments that make their runs differ.
 pub(super) fn changes(before: &Experiment, now: &Experiment) -> Result<Vec<Change>, TrainError> {
     // If the schedule ends with the run, every update depends on the run's length.
     let depends_on_end = [before, now]

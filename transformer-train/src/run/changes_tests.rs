@@ -10,7 +10,7 @@ use transformer_core::TransformerConfig;
 
 use super::changes::{MAY_DIFFER, ON_REQUEST};
 use super::folder::{Existing, RunFolder};
-use crate::checkpoint::{ResumePoint, SavedState};
+use crate::checkpoint::SavedState;
 use crate::config::{Experiment, setting_keys};
 use crate::error::TrainError;
 use crate::progress::LogFn;
@@ -53,7 +53,7 @@ impl Interrupted {
         &self,
         key: &str,
         existing: Existing,
-    ) -> Result<Option<ResumePoint>, TrainError> {
+    ) -> Result<Option<SavedState>, TrainError> {
         let mut settings = Table::try_from(&self.experiment).expect("TOML has these values");
         let (section, name) = key.split_once('.').expect("a key has a section");
         let keys = settings.get_mut(section).and_then(Value::as_table_mut);
@@ -161,7 +161,7 @@ fn an_edited_setting_is_refused_by_name_or_changes_nothing_that_is_learned() {
         match resumed {
             Ok(Some(resumed)) => {
                 assert!(MAY_DIFFER.contains(&key.as_str()), "`{key}` is not noticed");
-                assert_eq!(resumed.state.changes, []);
+                assert_eq!(resumed.changes, []);
             }
             Ok(None) => panic!("`{key}`: the checkpoint is not found"),
             Err(error) => {
@@ -181,7 +181,7 @@ fn an_edited_setting_that_is_accepted_is_recorded_with_its_first_update() {
     for key in setting_keys() {
         let is_listed = |keys: &[&str]| keys.contains(&key.as_str());
         let resumed = run.resume_with_edited(&key, Existing::Change);
-        let changes = resumed.map(|resumed| resumed.expect("it has a checkpoint").state.changes);
+        let changes = resumed.map(|resumed| resumed.expect("it has a checkpoint").changes);
         match changes.as_deref() {
             Ok([]) => assert!(is_listed(&MAY_DIFFER), "`{key}` is not recorded"),
             Ok([change]) => {

@@ -1,8 +1,9 @@
 //! The response to a failure of `validation.command`: a warning, or the end of the run.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use burn_train::Interrupter;
+use parking_lot::Mutex;
 
 use super::environment::{Display, RunEnvironment};
 use super::prepare::Prepared;
@@ -12,7 +13,6 @@ use crate::error::TrainError;
 use crate::progress::LogFn;
 use crate::validation::{ExternalScorer, IntervalMetric};
 
-/// The command that scores translations, and the response to its failure.
 #[derive(Clone)]
 pub(super) struct CommandScorer {
     scorer: ExternalScorer,
@@ -20,14 +20,11 @@ pub(super) struct CommandScorer {
     log: LogFn,
     /// True if warnings wait until the dashboard has closed.
     is_deferred: bool,
-    /// The failure that ends the training.
     failure: Arc<Mutex<Option<TrainError>>>,
-    /// The warnings that wait.
     warnings: Arc<Mutex<Vec<String>>>,
 }
 
 impl CommandScorer {
-    /// Returns the scorer of an experiment, if it has a command.
     pub(super) fn new(
         experiment: &Experiment,
         environment: &RunEnvironment,
@@ -58,14 +55,10 @@ impl CommandScorer {
     pub(super) fn metric(&self, interrupter: &Interrupter) -> IntervalMetric {
         let (this, interrupter) = (self.clone(), interrupter.clone());
         let on_error = move |error: TrainError| match this.on_failure {
-            CommandFailure::Warn if this.is_deferred => {
-                let mut warnings = this.warnings.lock().unwrap_or_else(PoisonError::into_inner);
-                warnings.push(warning(&error));
-            }
+            CommandFailure::Warn if this.is_deferred => this.warnings.lock().push(warning(&error)),
             CommandFailure::Warn => (this.log)(&warning(&error)),
             CommandFailure::Stop => {
-                let mut failure = this.failure.lock().unwrap_or_else(PoisonError::into_inner);
-                failure.get_or_insert(error);
+                this.failure.lock().get_or_insert(error);
                 interrupter.stop(Some("validation.command has failed"));
             }
         };
@@ -74,10 +67,10 @@ impl CommandScorer {
 
     /// Logs the waiting warnings, and returns the failure that has ended the training, if any.
     pub(super) fn finish_training(&self) -> Result<(), TrainError> {
-        let mut warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut warnings = self.warnings.lock();
         warnings.drain(..).for_each(|warning| (self.log)(&warning));
-        let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
-        failure.take().map_or(Ok(()), |source| Err(stopped(source)))
+        let failure = self.failure.lock().take();
+        failure.map_or(Ok(()), |source| Err(stopped(source)))
     }
 
     /// Scores translations of the first validation pairs. `None` if the command fails and the run continues.

@@ -51,7 +51,6 @@ pub enum ThreadCount {
 }
 
 impl ThreadCount {
-    /// Returns the number that is given, at least 1.
     pub(crate) fn given(self) -> usize {
         let (Self::Exactly(given) | Self::Suggested(given)) = self;
         given.max(1)
@@ -88,12 +87,10 @@ impl RunEnvironment {
         }
     }
 
-    /// Returns the reporter of the phases before the first update.
     pub(crate) fn progress(&self) -> Progress {
         Progress::new(&self.log, self.status.as_ref(), &self.interrupt)
     }
 
-    /// Replaces the status line, if there is one.
     pub(crate) fn show_status(&self, line: &str) {
         if let Some(status) = &self.status {
             status(line);
@@ -126,7 +123,6 @@ impl RunEnvironment {
         })
     }
 
-    /// Returns the names of the devices, in Burn's notation.
     pub(crate) fn device_names(&self) -> String {
         let names = self.devices().into_iter();
         let names: Vec<String> = names.map(|device| format!("{device:?}")).collect();

@@ -1,9 +1,12 @@
-//! The origin of weights and tokenizers: a fresh start, a trained model that is trained further, or the run in the folder.
+//! The origin of weights and tokenizers: a fresh start, perhaps with word vectors, a trained model that is trained further,
+//! or the run in the folder.
 
 use std::path::Path;
 
 use transformer_core::config::AdapterConfig;
 use transformer_core::directory::{Languages, ModelDirectory, Tokenizers};
+use transformer_core::import::{WordVectors, WordVectorsError};
+use transformer_core::text::Tokenizer;
 use transformer_core::{Transformer, TransformerConfig};
 
 use super::folder::RunFolder;
@@ -12,11 +15,8 @@ use crate::config::{EmbeddingSettings, Experiment, check_sequences, check_tokeni
 use crate::error::TrainError;
 use crate::progress::LogFn;
 
-/// The state of a run before it reads its text.
 pub(crate) struct InitialState {
-    /// True if the run starts at its first update.
     pub(super) is_fresh: bool,
-    /// The tokenizers, unless they are trained on the text.
     pub(super) tokenizers: Option<Tokenizers>,
     /// The trained model that provides the config and the tokenizers.
     pub(super) base: Option<ModelDirectory>,
@@ -114,7 +114,6 @@ pub(super) fn with_adapters(
     model.with_trained_tokens(&tokens.src, &tokens.tgt)
 }
 
-/// Returns the log line with the number of parameters, and the number of those that are trained.
 pub(super) fn size(config: &TransformerConfig, adapters: &AdapterConfig) -> String {
     let n_parameters = config.parameter_count();
     let size = format!("model       {n_parameters} parameters");
@@ -165,4 +164,78 @@ pub(super) fn config(
         ));
     }
     Ok(config)
+}
+
+pub(crate) struct InitialEmbeddings {
+    settings: EmbeddingSettings,
+    src: Option<WordVectors>,
+    tgt: Option<WordVectors>,
+}
+
+impl InitialEmbeddings {
+    /// Reads the files, and logs the number of tokens with a vector.
+    pub(crate) fn read(
+        settings: &EmbeddingSettings,
+        config: &TransformerConfig,
+        tokenizers: &Tokenizers,
+        log: &LogFn,
+    ) -> Result<Self, WordVectorsError> {
+        let read = |path: Option<&Path>, tokenizer: &Tokenizer, side: &str| {
+            let Some(path) = path else { return Ok(None) };
+            let vectors = vectors(path, tokenizer, settings, config.d_model)?;
+            let (n_found, n_tokens) = (vectors.n_found(), tokenizer.vocab_size());
+            log(&format!(
+                "embeddings  {n_found} of {n_tokens} {side} tokens have a word vector"
+            ));
+            Ok::<_, WordVectorsError>(Some(vectors))
+        };
+        let src = read(
+            settings.src_word_vectors.as_deref(),
+            tokenizers.src(),
+            "source",
+        )?;
+        let tgt = read(
+            settings.tgt_word_vectors.as_deref(),
+            tokenizers.tgt(),
+            "target",
+        )?;
+        let settings = settings.clone();
+        Ok(Self { settings, src, tgt })
+    }
+
+    /// Sets the vectors of a fresh model, and freezes its embeddings as configured.
+    pub(crate) fn apply_to(&self, mut model: Transformer) -> Result<Transformer, WordVectorsError> {
+        if let Some(vectors) = &self.src {
+            let embedding = vectors.replace_rows(model.src_embedding())?;
+            model = model.with_src_embedding(embedding);
+        }
+        if let Some(vectors) = &self.tgt {
+            let embedding = vectors.replace_rows(model.tgt_embedding())?;
+            model = model.with_tgt_embedding(embedding);
+        }
+        if self.settings.freeze_src {
+            model = model.freeze_src_embedding();
+        }
+        if self.settings.freeze_tgt {
+            model = model.freeze_tgt_embedding();
+        }
+        Ok(model)
+    }
+}
+
+fn vectors(
+    path: &Path,
+    tokenizer: &Tokenizer,
+    settings: &EmbeddingSettings,
+    d_model: usize,
+) -> Result<WordVectors, WordVectorsError> {
+    let vectors = WordVectors::read(path, tokenizer)?;
+    let width = vectors.width();
+    if width != d_model {
+        return Err(WordVectorsError::ModelWidth { width, d_model });
+    }
+    Ok(match settings.rescale {
+        true => vectors.with_rms((d_model as f64).powf(-0.5)),
+        false => vectors,
+    })
 }

@@ -8,9 +8,9 @@ use transformer_core::directory::{ModelDirectory, check_link, write_file};
 use transformer_core::regular_file::{self, MAX_JSON_BYTES};
 
 use super::changes::{Change, changes};
-use crate::checkpoint::{ResumePoint, STATE, checkpoints_with, updates_of};
+use crate::checkpoint::{STATE, SavedState, checkpoints_with, updates_of};
 use crate::config::{Experiment, TrainingSettings};
-use crate::corpus::{Cleaning, DroppedError, contains_only_stores};
+use crate::corpus::{Cleaning, contains_only_stores};
 use crate::error::TrainError;
 use crate::progress::LogFn;
 use crate::report::{CURVE_FILE, METRICS_FILE, SAMPLES_FILE, is_event_file};
@@ -28,13 +28,10 @@ pub enum Existing {
     Replace,
 }
 
-/// The settings of a run.
 const SETTINGS: &str = "experiment.toml";
 
-/// The pairs that cleaning left out.
 const DROPPED: &str = "dropped.tsv";
 
-/// The paths of a run's files.
 pub(crate) struct RunFolder {
     pub(crate) directory: PathBuf,
     settings: PathBuf,
@@ -88,7 +85,7 @@ impl RunFolder {
         experiment: &Experiment,
         existing: Existing,
         log: &LogFn,
-    ) -> Result<Option<ResumePoint>, TrainError> {
+    ) -> Result<Option<SavedState>, TrainError> {
         self.check_checkpoints()?;
         let path = self.directory.clone();
         if existing == Existing::Replace {
@@ -104,9 +101,9 @@ impl RunFolder {
             };
         }
         // The settings decide which checkpoint counts, so they are compared before and after.
-        let newest = ResumePoint::newest(&self.checkpoints);
+        let newest = SavedState::newest(&self.checkpoints);
         self.accepted_changes(experiment, newest.as_ref(), existing)?;
-        let Some(mut resumed) = ResumePoint::find(&self.checkpoints, &experiment.training, log)?
+        let Some(mut resumed) = SavedState::find(&self.checkpoints, &experiment.training, log)?
         else {
             return match self.has_trained(&experiment.training) {
                 // A fresh start would delete the rest of a run with damaged or lost checkpoints.
@@ -115,7 +112,7 @@ impl RunFolder {
             };
         };
         let changes = self.accepted_changes(experiment, Some(&resumed), existing)?;
-        let done = resumed.state.updates;
+        let done = resumed.updates;
         let is_finished = done >= experiment.training.updates;
         let without_effect = changes
             .iter()
@@ -127,7 +124,7 @@ impl RunFolder {
         let first_update = done + 1;
         for change in changes {
             log(&format!("changed     {}", change.text));
-            resumed.state.changes.push(change.at(first_update));
+            resumed.changes.push(change.at(first_update));
         }
         Ok(Some(resumed))
     }
@@ -148,7 +145,7 @@ impl RunFolder {
     fn accepted_changes(
         &self,
         experiment: &Experiment,
-        checkpoint: Option<&ResumePoint>,
+        checkpoint: Option<&SavedState>,
         existing: Existing,
     ) -> Result<Vec<Change>, TrainError> {
         let changes = changes(&self.trained_with(checkpoint)?, experiment)?;
@@ -167,7 +164,7 @@ impl RunFolder {
     /// which may have been edited since.
     pub(super) fn trained_with(
         &self,
-        checkpoint: Option<&ResumePoint>,
+        checkpoint: Option<&SavedState>,
     ) -> Result<Experiment, TrainError> {
         match checkpoint {
             Some(checkpoint) => Ok(checkpoint.experiment(&self.checkpoints)?),
@@ -181,7 +178,6 @@ impl RunFolder {
             || self.published_updates() > training.validation_interval
     }
 
-    /// Reads the settings of the run from the folder.
     pub(crate) fn experiment(&self) -> Result<Experiment, TrainError> {
         Ok(Experiment::from_toml(&self.settings)?)
     }
@@ -218,23 +214,22 @@ impl RunFolder {
         // Missing or damaged settings, and those of another version, count as those of another run. The settings of the
         // folder may have been edited, and those of a checkpoint have the length that the run had then. A match of
         // either is enough, because otherwise the run is deleted.
-        let newest = ResumePoint::newest(&self.checkpoints);
+        let newest = SavedState::newest(&self.checkpoints);
         let known = [self.experiment(), self.trained_with(newest.as_ref())];
         if !known.into_iter().flatten().any(is_this) {
             return Ok(None);
         }
-        let found = match ResumePoint::find(&self.checkpoints, &experiment.training, &no_log) {
+        let found = match SavedState::find(&self.checkpoints, &experiment.training, &no_log) {
             Err(error @ TrainError::Unreadable { .. }) => return Err(error),
             found => found.ok().flatten(),
         };
-        Ok(found.map(|found| found.state).and_then(|state| {
+        Ok(found.and_then(|state| {
             let is_finished = state.updates >= experiment.training.updates
                 || is_out_of_patience(&state.validations, &experiment.training);
             (!is_finished).then_some(state.updates)
         }))
     }
 
-    /// Locks the folder, which must exist.
     pub(crate) fn lock(&self) -> Result<FolderLock, TrainError> {
         let (path, lock) = (self.directory.clone(), self.directory.join("lock"));
         let file = File::create(&lock).map_err(TrainError::write(&lock))?;
@@ -262,7 +257,7 @@ impl RunFolder {
     pub(crate) fn accept(
         &self,
         experiment: &Experiment,
-        resumed: Option<&ResumePoint>,
+        resumed: Option<&SavedState>,
         fingerprint: u64,
     ) -> Result<(), TrainError> {
         let Some(resumed) = resumed else {
@@ -273,7 +268,6 @@ impl RunFolder {
         self.write_settings(experiment)
     }
 
-    /// Writes the pairs that cleaning left out, with the reasons.
     pub(super) fn write_dropped(&self, cleaning: &[Cleaning]) -> Result<(), TrainError> {
         if !cleaning.iter().any(Cleaning::drops_any) {
             return Ok(());
@@ -282,24 +276,19 @@ impl RunFolder {
         let write_error = |error| TrainError::write(&unfinished)(error);
         let mut file = BufWriter::new(File::create(&unfinished).map_err(write_error)?);
         for cleaning in cleaning {
-            match cleaning.write_dropped(&mut file) {
-                Ok(()) => {}
-                Err(DroppedError::Read(error)) => return Err(error.into()),
-                Err(DroppedError::Write(error)) => return Err(write_error(error)),
-            }
+            cleaning.write_dropped(|line| file.write_all(line.as_bytes()).map_err(write_error))?;
         }
         file.flush().map_err(write_error)?;
         fs::rename(&unfinished, &self.dropped).map_err(TrainError::write(&self.dropped))
     }
 
-    /// Refuses to resume with other text.
     pub(crate) fn check_corpus(
         &self,
-        resumed: &ResumePoint,
+        resumed: &SavedState,
         fingerprint: u64,
     ) -> Result<(), TrainError> {
         let path = self.directory.clone();
-        match resumed.state.corpus_fingerprint == fingerprint {
+        match resumed.corpus_fingerprint == fingerprint {
             true => Ok(()),
             false => Err(TrainError::OtherCorpus { path }),
         }
@@ -311,13 +300,11 @@ impl RunFolder {
         ModelDirectory::open(&self.model).ok()
     }
 
-    /// Returns the path of the published model, if any.
     pub(crate) fn saved_model(&self) -> Option<PathBuf> {
         let is_saved = self.model.join("manifest.json").exists();
         is_saved.then(|| self.model.clone())
     }
 
-    /// Returns whether the folder has a run's settings.
     pub(crate) fn holds_run(&self) -> bool {
         self.settings.exists()
     }
@@ -339,7 +326,6 @@ impl RunFolder {
         self.write_settings(experiment)
     }
 
-    /// Writes the settings of the run.
     fn write_settings(&self, experiment: &Experiment) -> Result<(), TrainError> {
         let settings = experiment.to_toml()?;
         Ok(write_file(&self.directory, SETTINGS, settings.as_bytes())?)
@@ -372,14 +358,12 @@ impl RunFolder {
         files.extend(ours(&self.directory.join("validation"), |name| {
             SCORED_FILES.contains(&name)
         }));
-        files.extend(ours(&self.checkpoints, is_checkpoint));
+        files.extend(ours(&self.checkpoints, |name| {
+            updates_of(name.strip_prefix(".unfinished-").unwrap_or(name)).is_some()
+        }));
         files.extend(ours(&self.model, is_model_file));
         files
     }
-}
-
-fn is_checkpoint(name: &str) -> bool {
-    updates_of(name.strip_prefix(".unfinished-").unwrap_or(name)).is_some()
 }
 
 fn is_model_file(name: &str) -> bool {

@@ -106,7 +106,6 @@ fn lines(experiment: &Experiment, prepared: &mut Prepared, memory: &MemoryEstima
     ]
 }
 
-/// Formats a number of bytes.
 fn bytes(n_bytes: f64) -> String {
     match n_bytes {
         n if n < 1e6 => format!("{:.0} kB", n / 1e3),

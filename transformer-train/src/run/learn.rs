@@ -1,8 +1,8 @@
 //! Trains a model with Burn's Learner: loaders, metrics, optimizer, schedule and checkpoints (§5.1–5.3).
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use burn::module::Module;
@@ -11,17 +11,17 @@ use burn::optim::lr_scheduler::module_lr_scheduler::ModuleLrScheduler;
 use burn_train::checkpoint::ComposedCheckpointingStrategy;
 use burn_train::renderer::MetricsRenderer;
 use burn_train::{Interrupter, Learner, SupervisedTraining};
+use parking_lot::Mutex;
 
 use super::command_scorer::CommandScorer;
 use super::environment::{Display, RunEnvironment};
 use super::folder::RunFolder;
-use super::non_finite::{NonFiniteWatch, Quantity};
+use super::non_finite::{NonFiniteWatch, Quantity, lines_of_update};
 use super::prepare::Prepared;
-use super::update_lines::lines_of_update;
 use crate::batching::{Plan, ShardSpec, TrainLoader, UpdateGate};
 use crate::checkpoint::{
     CheckpointWriter, EarlyStop, MODEL, ModelCheckpointer, OPTIMIZER, OnPublish, PARTS,
-    PartCheckpointer, Publisher, ResumePoint, Retention, SCHEDULER, checkpoints_with,
+    PartCheckpointer, Publisher, Retention, SCHEDULER, SavedState, checkpoints_with,
 };
 use crate::config::{Experiment, TensorBoard};
 use crate::error::TrainError;
@@ -31,7 +31,6 @@ use crate::report::{CsvLog, EventLog, LineRenderer, dashboard};
 use crate::step::{Objective, WeightCheck, strategy};
 use crate::validation::{History, IntervalMetric, Samples, ValidLoader, valid_batches};
 
-/// The values that the parts of a training share.
 struct Shared {
     interrupter: Interrupter,
     gate: Arc<UpdateGate>,
@@ -42,7 +41,6 @@ struct Shared {
     history: History,
 }
 
-/// Burn's training of our objective.
 type Training = SupervisedTraining<Objective>;
 
 /// Trains from a starting point to the last update, an interrupt or an error.
@@ -53,7 +51,7 @@ pub(crate) struct Learning<'a> {
     pub(crate) prepared: &'a Prepared,
     /// Publishes the model after each interval; `None` on processes that follow that of rank 0.
     pub(crate) publisher: Option<&'a Publisher>,
-    pub(crate) start: &'a ResumePoint,
+    pub(crate) start: &'a SavedState,
     pub(super) scorer: Option<&'a CommandScorer>,
 }
 
@@ -109,7 +107,7 @@ impl Learning<'_> {
             samples: self.prepared.samples(self.experiment.validation.n_samples),
             // Only rank 0 validates, so only its history can end the run.
             history: match self.publisher {
-                Some(_) => History::new(&self.start.state.validations),
+                Some(_) => History::new(&self.start.validations),
                 None => History::default(),
             },
         }
@@ -180,7 +178,7 @@ impl Learning<'_> {
         CheckpointWriter {
             checkpoints: self.folder.checkpoints.clone(),
             can_write: self.publisher.is_some(),
-            start: self.start.state.clone(),
+            start: self.start.clone(),
             training: self.experiment.training.clone(),
             history: shared.history.clone(),
             plan,
@@ -189,7 +187,6 @@ impl Learning<'_> {
         }
     }
 
-    /// Adds the metrics of training and validation.
     fn with_metrics(
         &self,
         supervised: Training,
@@ -230,9 +227,8 @@ impl Learning<'_> {
             .metric_valid_numeric(chrf.over_corpora(numbers.len()))
     }
 
-    /// Returns the checkpoint at which the run resumes.
     fn resumed_interval(&self) -> Option<usize> {
-        let n_done = self.start.state.updates;
+        let n_done = self.start.updates;
         (n_done > 0).then(|| self.experiment.training.interval_of(n_done))
     }
 
@@ -246,19 +242,18 @@ impl Learning<'_> {
             .flat_map(|part| checkpoints_with(checkpoints, part));
         existing
             .map(|n_updates| self.experiment.training.interval_of(n_updates))
-            .filter(|interval| !self.start.state.pinned.contains(interval))
+            .filter(|interval| !self.start.pinned.contains(interval))
             .collect()
     }
 
-    /// Returns the renderer that shows the training on the terminal.
     fn renderer(&self, shared: &Shared, dashboard_stop: &Interrupter) -> Box<dyn MetricsRenderer> {
         match self.environment.display {
             Display::Dashboard => dashboard(dashboard_stop, self.resumed_interval()),
             Display::Lines => Box::new(LineRenderer::new(
                 shared.deferred.clone(),
                 self.experiment.training.clone(),
-                self.start.state.updates,
-                self.start.state.elapsed(),
+                self.start.updates,
+                self.start.elapsed(),
                 shared.samples.clone(),
             )),
         }
@@ -267,7 +262,7 @@ impl Learning<'_> {
     /// Opens `metrics.csv` and the event file, with their contents up to the resumed update. Also returns the function
     /// that writes histograms of the weights.
     fn csv_log(&self, shared: &Shared) -> Result<(CsvLog, Option<OnPublish>), TrainError> {
-        let (folder, n_done) = (&self.folder.directory, self.start.state.updates);
+        let (folder, n_done) = (&self.folder.directory, self.start.updates);
         let log = CsvLog::open(
             folder,
             &self.experiment.training,
@@ -305,20 +300,19 @@ impl Learning<'_> {
             plan,
             training,
             self.shard_spec(),
-            self.start.state.updates,
+            self.start.updates,
             &self.environment.device,
             Arc::clone(gate),
         )
     }
 
-    /// Returns the part of an update that this process computes.
     fn shard_spec(&self) -> ShardSpec {
         let n_devices = self.experiment.training.devices as usize;
         let ranks = self.environment.ranks;
         ShardSpec {
             n_devices: n_devices * ranks.n_ranks(),
             device: n_devices * ranks.rank(),
-            n_shards: self.start.state.n_threads,
+            n_shards: self.start.n_threads,
             // BPE-dropout makes lines slightly longer, which is not worth another micro-batch.
             max_tokens: match self.experiment.data.noise().is_none() {
                 true => usize::MAX,
@@ -360,7 +354,7 @@ impl Learning<'_> {
 
     fn schedule(&self) -> Schedule {
         Schedule::new(&self.experiment.training, self.prepared.config.d_model)
-            .after(self.start.state.updates)
+            .after(self.start.updates)
     }
 }
 

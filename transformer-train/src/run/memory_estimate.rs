@@ -10,7 +10,6 @@ use transformer_translate::BatchLimits;
 use crate::config::{Checkpointing, Experiment};
 use crate::step::chunk_len;
 
-/// Bytes of a value in single precision.
 pub(super) const BYTES_PER_VALUE: f64 = 4.0;
 
 /// Memory of the process without its model and data, in bytes: code, the tokenizer, and memory freed after the text is
@@ -62,17 +61,13 @@ pub(super) struct MemoryEstimate {
     /// gradients of each thread. A frozen parameter takes 4 or 8. A pre-softmax matrix with an adapter takes 4 more for
     /// each thread.
     pub(super) parameters: f64,
-    /// Activations that the backward pass needs.
     pub(super) activations: f64,
-    /// Slices of logits for the loss.
     pub(super) logits: f64,
     /// Keys and values of the largest batch that is translated, if no translation ends early.
     pub(super) translation: f64,
-    /// Ids and lengths of the pairs.
     pub(super) text: f64,
 }
 
-/// The quantities besides the settings and the model that determine the memory.
 pub(super) struct Sizes {
     /// Mean length of a source with EOS, in tokens.
     pub(super) src_width: f64,
@@ -83,7 +78,6 @@ pub(super) struct Sizes {
     pub(super) is_cpu_memory: bool,
     /// Number of sentences to translate, at once if they fit into a batch.
     pub(super) n_translated: usize,
-    /// Memory of the token store, in bytes.
     pub(super) store_bytes: usize,
 }
 

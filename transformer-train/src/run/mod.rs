@@ -3,12 +3,9 @@
 mod average_checkpoints;
 mod changes;
 mod command_scorer;
-mod embeddings;
 mod environment;
-mod evaluate;
 mod finetune;
 mod folder;
-mod follow;
 mod forecast;
 mod learn;
 mod memory_estimate;
@@ -18,20 +15,17 @@ mod outcome;
 mod prepare;
 mod recommend;
 mod select;
-mod start;
 mod train;
 mod trained_tokens;
-mod update_lines;
 mod validation_pairs;
 mod warnings;
 
 pub use average_checkpoints::{CheckpointChoice, average_checkpoints};
 pub use environment::{Display, RunEnvironment, ThreadCount};
 pub use folder::{Existing, is_unfinished};
-pub use follow::follow;
 pub use outcome::{Outcome, TestScore};
 pub use recommend::{Recommendation, recommend};
-pub use train::{dry_run, train};
+pub use train::{dry_run, follow, train};
 
 #[cfg(test)]
 mod changes_tests;

@@ -1,16 +1,21 @@
-//! Ends the training at the first loss or gradient norm that is NaN or infinite.
+//! Ends the training at the first loss or gradient norm that is NaN or infinite, and names the lines of its update.
 
+use std::collections::BTreeSet;
+use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use burn::tensor::Device;
 use burn_train::Interrupter;
+use parking_lot::Mutex;
 
+use super::prepare::Prepared;
 use crate::batching::UpdateGate;
+use crate::config::{DataSource, Experiment, ValidationSource};
+use crate::corpus::{CorpusError, KeptPair, ParallelText, encode_into, tokenized};
 use crate::step::have_collectives;
 use crate::validation::OnNonFinite;
 
-/// A measured quantity that must be finite.
 #[derive(Clone, Copy)]
 pub(super) enum Quantity {
     Loss,
@@ -19,7 +24,6 @@ pub(super) enum Quantity {
 }
 
 impl Quantity {
-    /// Returns the name for error texts.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Loss => "loss",
@@ -29,7 +33,6 @@ impl Quantity {
     }
 }
 
-/// A quantity that is NaN or infinite.
 #[derive(Clone, Copy)]
 pub(super) struct NonFinite {
     pub(super) quantity: Quantity,
@@ -38,7 +41,6 @@ pub(super) struct NonFinite {
     pub(super) value: f64,
 }
 
-/// Ends the training.
 type Stop = Arc<dyn Fn() + Send + Sync>;
 
 /// Remembers the first NaN or infinite value, and ends the training.
@@ -68,12 +70,10 @@ impl NonFiniteWatch {
         }
     }
 
-    /// Returns the callback of the loss metric.
     pub(super) fn loss(&self) -> OnNonFinite {
         self.on_non_finite(Quantity::Loss, &self.stop_devices, |update| update)
     }
 
-    /// Returns the callback of the gradient norm metric.
     pub(super) fn gradient_norm(&self) -> OnNonFinite {
         self.on_non_finite(Quantity::GradientNorm, &self.stop_devices, |update| update)
     }
@@ -95,8 +95,7 @@ impl NonFiniteWatch {
         let (first, stop) = (Arc::clone(&self.first), Arc::clone(stop));
         Arc::new(move |update, value| {
             let update = update_of(update);
-            let mut first = first.lock().unwrap_or_else(PoisonError::into_inner);
-            first.get_or_insert(NonFinite {
+            first.lock().get_or_insert(NonFinite {
                 quantity,
                 update,
                 value,
@@ -105,8 +104,68 @@ impl NonFiniteWatch {
         })
     }
 
-    /// Returns the first NaN or infinite value, if any.
     pub(super) fn first(&self) -> Option<NonFinite> {
-        *self.first.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.first.lock()
+    }
+}
+
+/// Returns the line numbers, from 1 and in ascending order, of the sentences in an update, which is counted from 0.
+///
+/// `None` if they are unknown: built-in tasks have no lines, standard input cannot be read again, and line numbers of
+/// several corpora would be ambiguous. The token store has no line numbers, so the text is read and tokenized again,
+/// since a failed run has the time.
+pub(super) fn lines_of_update(
+    experiment: &Experiment,
+    prepared: &Prepared,
+    update: u64,
+) -> Option<Vec<u64>> {
+    let text = training_text(experiment)?;
+    let mut plan = prepared.plan.clone();
+    let n_batches = experiment.training.batches_per_update();
+    let batches = update * n_batches..(update + 1) * n_batches;
+    let wanted: BTreeSet<u32> = batches
+        .flat_map(|batch| plan.batch(batch).to_vec())
+        .collect();
+    let last = *wanted.last()?;
+
+    let (mut sentence, mut lines) = (0, Vec::new());
+    let sink = |pair: KeptPair<'_>| {
+        if wanted.contains(&sentence) {
+            let stored = prepared.train.store().pair(sentence as usize)?;
+            // Otherwise the files have changed.
+            if (pair.src, pair.tgt) != (&stored.src[..], &stored.tgt[..]) {
+                return Err(CorpusError::Interrupted);
+            }
+            lines.push(pair.line);
+        }
+        sentence += 1;
+        match sentence <= last {
+            true => Ok(()),
+            false => Err(CorpusError::Interrupted),
+        }
+    };
+    let tokenizers = &prepared.tokenizers;
+    let [src, tgt] = [tokenizers.src(), tokenizers.tgt()].map(tokenized);
+    // It ends at the last of these sentences.
+    let _ = encode_into(&text, &experiment.data.filter(), src, tgt, sink);
+    (lines.len() == wanted.len()).then_some(lines)
+}
+
+fn training_text(experiment: &Experiment) -> Option<ParallelText> {
+    let data = &experiment.data;
+    let DataSource::Corpus { train, valid } = data.source().ok()? else {
+        return None;
+    };
+    // The lines of several corpora would have to be named with their files.
+    let [(train, _)] = train.as_slice() else {
+        return None;
+    };
+    let limit = data.line_limit();
+    let text = ParallelText::open_with_stdin(&train.source, limit, &mut io::empty()).ok()?;
+    let text = text.tagged(&train.tags);
+    let seed = experiment.training.seed;
+    match valid {
+        ValidationSource::HeldOut => Some(text.hold_out(data.valid_pairs, seed).ok()?.0),
+        ValidationSource::Files(_) | ValidationSource::OfCorpora(_) => Some(text),
     }
 }

@@ -9,8 +9,7 @@ use transformer_core::text::{Tokenizer, UNK};
 use transformer_core::{Transformer, TransformerConfig};
 use transformer_translate::BatchLimits;
 
-use super::embeddings::InitialEmbeddings;
-use super::finetune::{self, InitialState};
+use super::finetune::{self, InitialEmbeddings, InitialState};
 use super::mixture::{corpus_weights, log_corpus_shares};
 use super::trained_tokens::TrainedTokens;
 use super::validation_pairs::{ValidationPairs, n_seen};
@@ -27,7 +26,6 @@ use crate::error::TrainError;
 use crate::progress::{LogFn, Progress};
 use crate::validation::{PairTranslator, Samples, TextMetrics};
 
-/// The data, the tokenizers and the initial weights of a run.
 pub(crate) struct Prepared {
     pub(crate) tokenizers: Tokenizers,
     pub(crate) config: TransformerConfig,
@@ -37,21 +35,16 @@ pub(crate) struct Prepared {
     base: Option<ModelDirectory>,
     embeddings: InitialEmbeddings,
     adapters: AdapterConfig,
-    /// The sizes and sampling weights of the training corpora.
     corpora: Vec<CorpusWeight>,
     pub(crate) train: Arc<TrainingText>,
-    /// Counts of the training pairs, kept and left out.
     pub(crate) train_summary: CorpusSummary,
     /// The pairs that cleaning left out of each corpus; empty once they are written.
     pub(super) cleaning: Vec<Cleaning>,
-    /// The training pairs of every batch.
     pub(crate) plan: Plan,
-    /// Fingerprint of the training pairs.
     pub(crate) fingerprint: u64,
     pub(super) valid: ValidationPairs,
     /// Number of validation pairs that are also in the training text; 0 if it is too large to look them up.
     n_valid_seen: usize,
-    /// The tags of the targets, as ids.
     target_tags: Vec<Vec<u32>>,
     /// Test pairs, translated only at the end; only built-in tasks have any.
     pub(crate) test: Vec<(String, String)>,
@@ -143,7 +136,6 @@ impl Prepared {
         Ok(finetune::with_adapters(model, &self.adapters, tokens))
     }
 
-    /// Logs the reasons why the run is unlikely to learn.
     pub(crate) fn warn(&mut self, experiment: &Experiment, log: &LogFn) {
         let facts = Facts {
             updates_per_pass: experiment
@@ -166,13 +158,11 @@ impl Prepared {
         pairs.map(|(_, tgt)| tgt.clone()).collect()
     }
 
-    /// Returns the first validation pairs, at most `max_samples`, as samples to show with their translations.
     pub(crate) fn samples(&self, max_samples: usize) -> Samples {
         let sentences = self.valid.pairs.iter().zip(&self.valid.text);
         Samples::new(sentences.take(max_samples))
     }
 
-    /// Returns the metrics that score translations.
     pub(crate) fn text_metrics(&self, experiment: &Experiment) -> TextMetrics {
         TextMetrics::new(
             experiment.data.task.is_some(),
@@ -232,7 +222,6 @@ fn validation_filter(experiment: &Experiment) -> Filter {
     }
 }
 
-/// Returns the noise of the training sources, if it is set.
 fn source_noise(
     experiment: &Experiment,
     tokenizers: &Tokenizers,
@@ -249,7 +238,6 @@ fn source_noise(
     })
 }
 
-/// Returns the BPE-dropout of the training text, if it is set.
 fn bpe_dropout(
     experiment: &Experiment,
     tokenizers: &Tokenizers,
@@ -272,7 +260,6 @@ fn bpe_dropout(
     }))
 }
 
-/// Returns the model's config: the preset, its overrides, and the vocabulary sizes.
 fn model_config(
     experiment: &Experiment,
     tokenizers: &Tokenizers,
@@ -284,7 +271,6 @@ fn model_config(
     Ok(config)
 }
 
-/// Formats the vocabulary sizes for the log.
 fn vocabulary_sizes(tokenizers: &Tokenizers) -> String {
     match tokenizers {
         Tokenizers::Joint(tokenizer) => format!("{} tokens, joint", tokenizer.vocab_size()),
@@ -313,7 +299,6 @@ fn encoded_tags(
     ])
 }
 
-/// Returns the tags of one side, each once.
 fn encoded_side(
     data: &DataSettings,
     side: impl Fn(Tags) -> Option<String>,

@@ -95,7 +95,6 @@ fn is_lasting(path: &Path) -> bool {
     path != Path::new("-") && (path.is_file() || !path.exists())
 }
 
-/// Returns the recipe for a text of this size.
 fn recommendation(survey: &Survey) -> Recommendation {
     let (n_pairs, n_tokens) = (survey.n_pairs, survey.n_tokens());
     let mut recipe = Recommendation::default();
@@ -147,7 +146,6 @@ fn set_vocabulary(recipe: &mut Recommendation, survey: &Survey, preset: Preset) 
     recipe.set("tokenizer", "vocab_size", value as i64, &reason);
 }
 
-/// Sets dropout, batches and length of a small model.
 fn set_training(recipe: &mut Recommendation, survey: &Survey) {
     let n_tokens = survey.n_tokens();
     let (dropout, reason) = match n_tokens {

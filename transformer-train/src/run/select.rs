@@ -6,7 +6,7 @@ use std::path::Path;
 use transformer_core::Transformer;
 
 use super::environment::RunEnvironment;
-use super::evaluate::Evaluator;
+use super::outcome::Evaluator;
 use crate::batching::Batch;
 use crate::checkpoint::{
     SavedState, average, checkpoints_with_intact_weights, last_of, of_interval,
@@ -18,18 +18,15 @@ use crate::validation::{
     ValidPairs, Validation, best, geometric_mean, is_out_of_patience, valid_batches,
 };
 
-/// Selects the model from the checkpoints that training has left.
 pub(crate) struct ModelSelection<'a> {
     pub(crate) experiment: &'a Experiment,
     pub(crate) environment: &'a RunEnvironment,
-    /// The folder of the checkpoints.
     pub(crate) checkpoints: &'a Path,
     pub(crate) evaluator: &'a Evaluator<'a>,
     /// A module with the parameters of the checkpoints, without autodiff.
     pub(crate) template: Objective,
 }
 
-/// The selected model.
 pub(crate) struct Selected {
     pub(super) model: Transformer,
     pub(super) valid_perplexity: f64,
@@ -37,7 +34,6 @@ pub(crate) struct Selected {
     pub(super) is_out_of_patience: bool,
 }
 
-/// The model of a candidate and its score.
 struct Evaluated {
     name: String,
     model: Transformer,
@@ -47,7 +43,6 @@ struct Evaluated {
 }
 
 impl Evaluated {
-    /// Formats the score for the log.
     fn summary(&self, by: BestBy) -> String {
         match by {
             BestBy::Loss => format!("{:.3} for {}", self.perplexity, self.name),
@@ -153,7 +148,6 @@ impl ModelSelection<'_> {
         candidates
     }
 
-    /// Computes the mean of a candidate's checkpoints and its validation score.
     fn evaluate(
         &self,
         name: String,

@@ -1,27 +1,31 @@
-//! A training run from beginning to end (§5): from an [`Experiment`] to a model directory.
+//! A training run from beginning to end (§5): from an [`Experiment`] to a model directory; and the part of other processes.
 
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Instant;
 
 use burn::module::Module;
+use serde::{Deserialize, Serialize};
+use transformer_core::Transformer;
+use transformer_core::device::is_cpu_memory;
 
 use super::command_scorer::CommandScorer;
-use super::environment::RunEnvironment;
-use super::evaluate::Evaluator;
-use super::finetune;
-use super::finetune::InitialState;
+use super::environment::{Display, RunEnvironment, ThreadCount};
+use super::finetune::{self, InitialState};
 use super::folder::{FolderLock, RunFolder};
-use super::follow::{Opened, tell_start};
 use super::forecast::log_forecast;
 use super::learn::Learning;
-use super::outcome::{Outcome, publish};
+use super::outcome::{Evaluator, Outcome, publish};
 use super::prepare::Prepared;
 use super::select::ModelSelection;
-use super::start::{begin_training, shared_objective, start_point};
-use crate::checkpoint::{Publisher, ResumePoint};
-use crate::config::Experiment;
+use crate::checkpoint::{Publisher, SavedState};
+use crate::config::{Experiment, TrainingSettings};
 use crate::corpus::{IfMissing, StoreLocation};
 use crate::error::TrainError;
-use crate::step::Objective;
+use crate::progress::{Interrupt, LogFn};
+use crate::step::ranks::Ranks;
+use crate::step::{Objective, Threads};
+use crate::validation::best;
 
 /// Trains a model from beginning to end and leaves it in `directory/model`.
 ///
@@ -43,7 +47,7 @@ pub fn train(experiment: &Experiment, environment: &RunEnvironment) -> Result<Ou
         resumed,
         store,
         mut prepared,
-    } = open(experiment, environment, Access::Train)?;
+    } = open(experiment, environment, IfMissing::Build)?;
     let model = prepared.model(training.seed, &environment.device)?;
     if let Some(resumed) = &resumed {
         // If the run was killed before it published its tokenizers, other text gives another vocabulary.
@@ -65,7 +69,7 @@ pub fn train(experiment: &Experiment, environment: &RunEnvironment) -> Result<Ou
         &prepared.config,
         &prepared.tokenizers,
         experiment,
-        &start.state,
+        &start,
     )?;
     prepared.languages.write_to(&mut publisher.training);
     let started = Instant::now();
@@ -94,7 +98,7 @@ pub fn train(experiment: &Experiment, environment: &RunEnvironment) -> Result<Ou
         template: objective.valid(),
     };
     let selected = selection.select()?;
-    let elapsed = start.state.elapsed() + started.elapsed();
+    let elapsed = start.elapsed() + started.elapsed();
     publish(selected, &publisher, &evaluator, environment, elapsed)
 }
 
@@ -112,57 +116,42 @@ pub fn dry_run(experiment: &Experiment, environment: &RunEnvironment) -> Result<
         resumed,
         mut prepared,
         ..
-    } = open(experiment, environment, Access::DryRun)?;
+    } = open(experiment, environment, IfMissing::UseMemory)?;
     if let Some(resumed) = &resumed {
         folder.check_corpus(resumed, prepared.fingerprint)?;
-        let updates = resumed.state.updates;
+        let updates = resumed.updates;
         (environment.log)(&format!("resumed     after update {updates}"));
     }
     log_forecast(experiment, environment, &mut prepared);
     Ok(())
 }
 
-/// The use that a run makes of its folder.
-#[derive(Clone, Copy)]
-enum Access {
-    /// Locks the folder, and may build a token store.
-    Train,
-    /// Reads only.
-    DryRun,
-}
-
-/// A run before its first update.
 struct OpenedRun {
     folder: RunFolder,
     /// The lock of a folder that already holds a run.
     lock: Option<FolderLock>,
-    /// The checkpoint at which the run resumes.
-    resumed: Option<ResumePoint>,
+    resumed: Option<SavedState>,
     /// The location of the token store, if the ids are on disk.
     store: Option<StoreLocation>,
     prepared: Prepared,
 }
 
 /// Opens the folder of a run and prepares its data. A run that fails here has changed only the token store and the
-/// lock.
+/// lock; a dry run, which builds no token store, changes nothing.
 fn open(
     experiment: &Experiment,
     environment: &RunEnvironment,
-    access: Access,
+    if_missing: IfMissing,
 ) -> Result<OpenedRun, TrainError> {
     environment.check_devices(experiment)?;
     let folder = RunFolder::new(&environment.directory);
     folder.check()?;
-    let (lock, if_missing) = match access {
-        // A folder without a run is locked later, when it is created.
-        Access::Train => (
-            folder.holds_run().then(|| folder.lock()).transpose()?,
-            IfMissing::Build,
-        ),
-        Access::DryRun => (None, IfMissing::UseMemory),
-    };
+    let is_dry_run = if_missing == IfMissing::UseMemory;
+    // A folder without a run is locked later, when it is created.
+    let is_locked = !is_dry_run && folder.holds_run();
+    let lock = is_locked.then(|| folder.lock()).transpose()?;
     let resumed = folder.resume(experiment, environment.existing, &environment.log)?;
-    if let Access::Train = access {
+    if !is_dry_run {
         let opened = Opened {
             is_resumed: resumed.is_some(),
             settings: experiment.to_toml()?,
@@ -182,4 +171,185 @@ fn open(
         store,
         prepared,
     })
+}
+
+/// The message of rank 0 to the other processes before they read text.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Opened {
+    pub(super) is_resumed: bool,
+    pub(super) settings: String,
+    pub(super) directory: PathBuf,
+}
+
+impl Opened {
+    pub(super) fn tell(&self, ranks: Ranks) {
+        ranks.broadcast(|| serde_json::to_string(self).expect("it is text"));
+    }
+}
+
+pub(super) fn tell_start(start: &SavedState, ranks: Ranks) {
+    ranks.broadcast(|| serde_json::to_string(start).expect("a state is numbers and text"));
+}
+
+/// Trains together with [`train`](crate::train), called by the process of rank 0 with the same experiment.
+///
+/// Every process reads the text itself. This one shows and writes nothing, and reads checkpoints from the folder that
+/// rank 0 names.
+///
+/// # Errors
+///
+/// Returns a [`TrainError`] with a message that names the remedy. The caller then has to end the other processes, which
+/// wait for this one: [`Ranks::end_all`].
+pub fn follow(experiment: &Experiment, environment: &RunEnvironment) -> Result<(), TrainError> {
+    let experiment = &experiment.resolved()?;
+    let (training, ranks) = (&experiment.training, environment.ranks);
+    let differs = |what| TrainError::OtherInputs {
+        rank: ranks.rank(),
+        what,
+    };
+    experiment.validate()?;
+    environment.check_devices(experiment)?;
+    let opened: Opened = heard(&ranks.broadcast(String::new));
+    let environment = RunEnvironment {
+        directory: opened.directory,
+        log: Arc::new(|_| {}),
+        status: None,
+        display: Display::Lines,
+        ..environment.clone()
+    };
+    if opened.settings != experiment.to_toml()? {
+        return Err(differs("settings"));
+    }
+    let folder = RunFolder::new(&environment.directory);
+    let initial = InitialState::new(experiment, &folder, opened.is_resumed)?;
+    let base = initial.base.as_ref();
+    let store = StoreLocation::of(experiment, &folder.directory, base, IfMissing::UseMemory)?;
+    // Rank 0 builds a token store, and the others read it when it is complete.
+    let told = || -> SavedState { heard(&ranks.broadcast(String::new)) };
+    let told_before = store.is_some().then(told);
+    let prepared = Prepared::new(experiment, initial, store, &environment.progress())?;
+    let start = told_before.unwrap_or_else(told);
+    if start.corpus_fingerprint != prepared.fingerprint {
+        return Err(differs("training text"));
+    }
+    let mut prepared = prepared;
+    prepared.cleaning.clear();
+    prepared.plan.restore_pass_starts(&start.passes);
+    let model = prepared.model(training.seed, &environment.device)?;
+    begin_training(&environment.interrupt)?;
+    let objective = shared_objective(model, training, &start, ranks)?;
+    if start.is_finished(training) {
+        return Ok(());
+    }
+    let learning = Learning {
+        experiment,
+        environment: &environment,
+        folder: &folder,
+        prepared: &prepared,
+        publisher: None,
+        start: &start,
+        scorer: None,
+    };
+    learning.run(&objective)
+}
+
+fn heard<T: for<'a> Deserialize<'a>>(text: &str) -> T {
+    serde_json::from_str(text).expect("all processes are of the same program")
+}
+
+/// Returns the start of training on these devices and with this text, and logs how it differs from before.
+pub(super) fn start_point(
+    experiment: &Experiment,
+    environment: &RunEnvironment,
+    prepared: &mut Prepared,
+    mut resumed: Option<SavedState>,
+) -> Result<SavedState, TrainError> {
+    let validation_fingerprint = prepared.validation_fingerprint(&experiment.validation);
+    if let Some(resumed) = &mut resumed {
+        prepared.plan.restore_pass_starts(&resumed.passes);
+        drop_other_validations(
+            resumed,
+            validation_fingerprint,
+            experiment,
+            &environment.log,
+        );
+    }
+    let n_threads = n_threads(environment, resumed.as_ref());
+    let devices = environment.device_names();
+    let state = resumed.unwrap_or_default().continued_with(
+        n_threads,
+        devices,
+        prepared.fingerprint,
+        validation_fingerprint,
+    );
+    Ok(state.with_settings(experiment.to_toml()?))
+}
+
+/// Drops the validations of a resumed run that are not comparable with later ones, because the validation pairs or
+/// settings have changed. The best checkpoints by them are kept permanently.
+fn drop_other_validations(
+    state: &mut SavedState,
+    validation_fingerprint: u64,
+    experiment: &Experiment,
+    log: &LogFn,
+) {
+    let training = &experiment.training;
+    let before = state.validation_fingerprint;
+    if before.is_some_and(|before| before != validation_fingerprint) {
+        let best = best(&state.validations, training.best_by, training.n_best());
+        state.pinned.extend(best);
+        log(&format!(
+            "validation  on other pairs, or measured in another way, than before: the {} validations so far are not \
+             compared with those to come; the best checkpoints by them are kept",
+            state.validations.len()
+        ));
+        state.validations.clear();
+    }
+}
+
+/// Returns the number of threads that share an update, and logs it with the differences of a resumed run.
+fn n_threads(environment: &RunEnvironment, resumed: Option<&SavedState>) -> usize {
+    let log = &environment.log;
+    let n_threads = match (environment.threads, resumed) {
+        // Threads do not share a GPU: it has one queue, and one generator for dropout.
+        _ if !is_cpu_memory(&environment.device) => 1,
+        (ThreadCount::Suggested(_), Some(state)) => state.n_threads,
+        (threads, _) => threads.given(),
+    };
+    if let Some(state) = resumed {
+        log(&format!("resumed     after update {}", state.updates));
+        let device = environment.device_names();
+        if (state.n_threads, &state.device) != (n_threads, &device) {
+            log(&format!(
+                "resumed     begun on {} with {} thread(s) to an update: the same sentences, but other rounding, and other \
+                 dropout",
+                state.device, state.n_threads
+            ));
+        }
+    }
+    log(&format!("threads     {n_threads} to an update"));
+    n_threads
+}
+
+/// Enters the stage in which an interrupt waits for the end of the interval.
+pub(super) fn begin_training(interrupt: &Interrupt) -> Result<(), TrainError> {
+    // In this order a request either ends the run here, or its caller learns that the run is training.
+    interrupt.begin_training();
+    match interrupt.is_requested() {
+        true => Err(TrainError::Interrupted),
+        false => Ok(()),
+    }
+}
+
+/// Returns a model with its objective, which threads and processes share.
+pub(super) fn shared_objective(
+    model: Transformer,
+    training: &TrainingSettings,
+    start: &SavedState,
+    ranks: Ranks,
+) -> Result<Objective, TrainError> {
+    let n_threads = start.n_threads;
+    let threads = Threads::new(n_threads);
+    let threads = threads.map_err(|source| TrainError::Threads { n_threads, source })?;
+    Ok(Objective::new(model, training, threads).with_ranks(ranks))
 }

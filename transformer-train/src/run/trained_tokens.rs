@@ -11,7 +11,6 @@ use crate::config::ConfigError;
 use crate::corpus::TokenStore;
 use crate::error::TrainError;
 
-/// Tokens of the source and of the target vocabulary.
 pub(super) struct TrainedTokens {
     pub(super) src: Vec<u32>,
     pub(super) tgt: Vec<u32>,

@@ -11,7 +11,6 @@ use crate::corpus::{
 };
 use crate::error::TrainError;
 
-/// The validation pairs that pass the filter.
 pub(crate) struct ValidationPairs {
     pub(super) pairs: Vec<SentencePair>,
     /// The text of each pair, without the tag of its target.
@@ -21,7 +20,6 @@ pub(crate) struct ValidationPairs {
     pub(super) corpora: Vec<usize>,
     /// The numbers of the training corpora that are validated separately, from 1.
     pub(super) numbers: Vec<usize>,
-    /// Counts of the pairs, kept and left out.
     pub(super) summary: CorpusSummary,
 }
 

@@ -23,10 +23,8 @@ const MIN_SENTENCES: u64 = 8;
 /// Maximum parameters per target token; the models for Multi30k and IWSLT have 6 and 10.
 const MAX_PARAMETERS_PER_TOKEN: u64 = 50;
 
-/// Maximum share of unknown tokens.
 const MAX_UNKNOWN: f64 = 0.01;
 
-/// Maximum share of dropped pairs without a warning.
 const MAX_LEFT_OUT: f64 = 0.1;
 
 /// Minimum number of updates of a run that should have a checkpoint before its last update.
@@ -38,19 +36,16 @@ const MAX_PEAK: f64 = 0.3;
 /// Maximum share of validation pairs in the training text; short sentences repeat in any language.
 const MAX_SEEN: f64 = 0.05;
 
-/// The facts about a run before its first update.
 #[derive(Debug)]
 pub(crate) struct Facts<'a> {
     pub(crate) experiment: &'a Experiment,
     pub(crate) config: &'a TransformerConfig,
     pub(crate) train: &'a CorpusSummary,
     pub(crate) valid: &'a CorpusSummary,
-    /// Number of validation pairs in the training text.
     pub(crate) n_valid_seen: usize,
     pub(crate) updates_per_pass: u64,
 }
 
-/// Returns the reasons why a run is unlikely to succeed, each with its remedy.
 pub(crate) fn warnings(facts: &Facts<'_>) -> Vec<String> {
     let mut all = Vec::new();
     all.extend(schedule(facts));

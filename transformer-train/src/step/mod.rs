@@ -1,6 +1,5 @@
 //! One training step: the model, its loss, and the threads, devices and processes that share it.
 
-mod devices;
 mod loss;
 mod objective;
 #[doc(hidden)]
@@ -8,15 +7,14 @@ pub mod ranks;
 mod report;
 mod sum;
 mod threads;
-mod weight_check;
 
-pub(crate) use devices::{have_collectives, strategy};
 pub(crate) use loss::chunk_len;
 pub use loss::{LabelSmoothing, projected_loss, projected_loss_with_gradient};
 #[doc(hidden)]
 pub use loss::{LossSums, Projection};
 pub(crate) use objective::Objective;
 pub(crate) use report::{GradientNorm, Report};
+pub(crate) use sum::WeightCheck;
 #[doc(hidden)]
 pub use threads::Threads;
-pub(crate) use weight_check::WeightCheck;
+pub(crate) use threads::{have_collectives, strategy};

@@ -1,13 +1,14 @@
 //! The module that the Learner trains: the model, its loss, and its update (§5).
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use burn::module::Module;
 use burn::optim::lr_scheduler::module_lr_scheduler::ModuleLearningRate;
 use burn::optim::{GradientsAccumulator, GradientsParams, ModuleOptimizer};
 use burn::tensor::Tensor;
 use burn_train::{TrainOutput, TrainStep};
+use parking_lot::Mutex;
 use transformer_core::random::hash;
 use transformer_core::{Transformer, seed_dropout};
 
@@ -22,7 +23,6 @@ use crate::batching::{Batch, Update};
 use crate::config::{Checkpointing, TrainingSettings};
 use crate::optim::{clip_by_global_norm, ema, global_norm};
 
-/// A model with its training objective.
 #[derive(Module, Debug)]
 pub(crate) struct Objective {
     model: Transformer,
@@ -32,13 +32,10 @@ pub(crate) struct Objective {
     settings: Settings,
 }
 
-/// Settings and shared state of the training objective.
 #[derive(Clone, Debug)]
 struct Settings {
     smoothing: LabelSmoothing,
-    /// Maximum global norm of the gradients; larger ones are clipped.
     clip_norm: Option<f64>,
-    /// Decay of the moving average of the weights.
     ema_decay: Option<f64>,
     /// Number of updates with computed gradients. The workers of Burn's DDP share this and `pending_norms` without
     /// synchronization, so either may already belong to the next update.
@@ -47,18 +44,8 @@ struct Settings {
     pending_norms: Arc<Mutex<Vec<GradientNorm>>>,
     /// The threads that share an update, on backends that compute on the calling thread.
     threads: Option<Threads>,
-    /// The processes that share an update.
     ranks: Ranks,
-    /// The values that the backward pass recomputes.
     checkpointing: Checkpointing,
-}
-
-impl Settings {
-    fn pending_norms(&self) -> MutexGuard<'_, Vec<GradientNorm>> {
-        self.pending_norms
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Objective {
@@ -115,7 +102,6 @@ impl Objective {
         features.select(0, batch.label_positions.clone())
     }
 
-    /// Computes the gradient and loss of one shard.
     fn shard_gradients(&self, batch: &Batch, seed: u64, scale: f64) -> (GradientsParams, LossSums) {
         seed_dropout(&self.model.device(), seed);
         match self.settings.checkpointing {
@@ -169,7 +155,6 @@ impl Objective {
         )
     }
 
-    /// Computes the gradients and losses of a micro-batch's shards, in order.
     fn micro_batch_gradients(
         &self,
         shards: Vec<Batch>,
@@ -194,7 +179,7 @@ impl Objective {
 
     /// Reports the gradient norm of a whole update, then clips the gradients if a maximum is set.
     fn clip(&self, gradients: GradientsParams) -> GradientsParams {
-        let pending: Vec<GradientNorm> = self.settings.pending_norms().drain(..).collect();
+        let pending: Vec<GradientNorm> = self.settings.pending_norms.lock().drain(..).collect();
         let Some(norm) = global_norm(self, &gradients) else {
             return gradients;
         };
@@ -208,7 +193,6 @@ impl Objective {
         }
     }
 
-    /// Computes the summed losses of a validation batch.
     pub(crate) fn loss(&self, batch: &Batch) -> LossSums {
         let model = self.published();
         let smoothing = &self.settings.smoothing;
@@ -247,7 +231,7 @@ impl TrainStep for Objective {
         let n_updates = &self.settings.n_updates;
         n_updates.store(update.number + 1, Ordering::Relaxed);
         let norm = GradientNorm::default();
-        self.settings.pending_norms().push(Arc::clone(&norm));
+        self.settings.pending_norms.lock().push(Arc::clone(&norm));
         let (ranks, mut grads, mut sums) = (self.settings.ranks, accumulator.grads(), sums);
         if !ranks.is_alone() {
             grads = sum_gradients(self, grads, ranks);

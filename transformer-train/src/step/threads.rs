@@ -1,10 +1,13 @@
-//! Threads that share an update: each computes one shard, in its own thread pool.
+//! Threads and devices that share an update.
 
 use std::sync::Arc;
 use std::{fmt, io};
 
+use burn::tensor::Device;
+use burn::tensor::distributed::{DistributedConfig, ReduceOperation};
+use burn_train::{ExecutionStrategy, MultiDeviceOptim};
 use rayon::{ThreadPool, ThreadPoolBuilder};
-use transformer_core::device::limit_libtorch_to_one_thread;
+use transformer_core::device::{self, limit_libtorch_to_one_thread};
 
 /// A set of threads for data parallelism on the CPU.
 ///
@@ -72,6 +75,28 @@ fn run_all<'a, I: Send, O: Send + 'a>(
             run_all(tasks, task);
         });
     }
+}
+
+/// Returns Burn's strategy for training on `devices`; the first one validates and saves.
+///
+/// With collective operations (DDP) every device has a copy of the weights and updates it with the summed gradients.
+/// Otherwise the first device collects the gradients, updates the weights, and sends them to the others.
+pub(crate) fn strategy(devices: &[Device]) -> ExecutionStrategy {
+    match devices {
+        [device] => ExecutionStrategy::single(device.clone()),
+        devices if have_collectives(devices) => {
+            let config = DistributedConfig {
+                all_reduce_op: ReduceOperation::Sum,
+            };
+            ExecutionStrategy::ddp(devices.to_vec(), config)
+        }
+        devices => ExecutionStrategy::multi(devices.to_vec(), MultiDeviceOptim::OptimMainDevice),
+    }
+}
+
+/// Returns whether the devices sum their gradients by a collective operation (all-reduce).
+pub(crate) fn have_collectives(devices: &[Device]) -> bool {
+    devices.len() > 1 && devices.iter().all(device::has_collectives)
 }
 
 #[cfg(test)]

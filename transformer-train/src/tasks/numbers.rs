@@ -2,7 +2,7 @@
 
 use transformer_core::random::SplitMix64;
 
-use crate::tasks::split::{self, Split};
+use crate::tasks::task::{self, Split};
 
 /// The numbers of the task are below this.
 const END: u64 = 1_000_000_000;
@@ -183,11 +183,10 @@ pub(super) fn draw_style(draws: &mut SplitMix64) -> NumberStyle {
     NumberStyle { and, tens }
 }
 
-/// Returns the split of a number.
 pub(super) fn split_of(number: u32) -> Split {
     match number {
         0..ALWAYS_TRAIN => Split::Train,
-        _ => split::split_of(u64::from(number)),
+        _ => task::split_of(u64::from(number)),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use transformer_core::random::{SplitMix64, hash};
 
-use crate::tasks::split::{self, Split};
+use crate::tasks::task::{self, Split};
 
 /// Maximum length of a sequence in the tasks `reverse` and `copy`, in letters.
 pub const MAX_SEQUENCE_LEN: usize = 20;
@@ -17,7 +17,7 @@ pub(super) fn draw(draws: &mut SplitMix64) -> Vec<u8> {
 pub(super) fn split_of(letters: &[u8]) -> Split {
     match letters.len() {
         1 => Split::Train,
-        _ => split::split_of(
+        _ => task::split_of(
             letters
                 .iter()
                 .fold(0, |content, &letter| hash(content, u64::from(letter))),
@@ -25,7 +25,6 @@ pub(super) fn split_of(letters: &[u8]) -> Split {
     }
 }
 
-/// Joins letters with spaces.
 pub(super) fn spaced(letters: &[u8]) -> String {
     let letters: Vec<String> = letters
         .iter()

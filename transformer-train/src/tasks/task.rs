@@ -1,4 +1,4 @@
-//! [`Task`]: the built-in tasks, by name.
+//! [`Task`]: the built-in tasks, by name, and the [`Split`] of their examples.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -9,8 +9,6 @@ use serde::{Deserialize, Serialize};
 use transformer_core::random::{SplitMix64, hash};
 
 use crate::config::ConfigError;
-use crate::tasks::nearest::nearest;
-use crate::tasks::split::Split;
 use crate::tasks::{numbers, sequences};
 
 /// Maximum number of draws to replace an example that the validation or test data already has.
@@ -80,7 +78,6 @@ impl Task {
         pairs
     }
 
-    /// Draws examples until one is in the split.
     fn draw(self, split: Split, draws: &mut SplitMix64) -> (String, String) {
         loop {
             match self {
@@ -128,6 +125,47 @@ impl FromStr for Task {
             nearest: nearest.unwrap_or(Self::Numbers),
         })
     }
+}
+
+/// Seed of the division. It is constant, so that no run trains on the test data of another.
+const SPLIT_SEED: u64 = 0x5EED_0F5B_1175;
+
+/// A part of a task's examples.
+///
+/// A hash of an example's content decides its part. The parts therefore never overlap, for any number of examples and
+/// any seed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Split {
+    /// Nine tenths of all examples, and the shortest ones, of which the others are composed: numbers below 100 and
+    /// sequences of one letter.
+    Train,
+    /// A twentieth of all examples.
+    Valid,
+    /// A twentieth of all examples.
+    Test,
+}
+
+/// Returns the part of an example, given 64 bits that identify its content.
+pub(super) fn split_of(content: u64) -> Split {
+    match hash(SPLIT_SEED, content) % 20 {
+        0 => Split::Valid,
+        1 => Split::Test,
+        _ => Split::Train,
+    }
+}
+
+/// The minimum similarity of a suggestion, between 0 and 1.
+const MIN_SIMILARITY: f64 = 0.5;
+
+pub(crate) fn nearest<'a>(
+    misspelled: &str,
+    names: impl IntoIterator<Item = &'a str>,
+) -> Option<&'a str> {
+    let similarity = |name| strsim::normalized_damerau_levenshtein(misspelled, name);
+    let scored = names.into_iter().map(|name| (similarity(name), name));
+    let best = scored.max_by(|(one, _), (other, _)| one.total_cmp(other));
+    best.filter(|(similarity, _)| *similarity >= MIN_SIMILARITY)
+        .map(|(_, name)| name)
 }
 
 #[cfg(test)]
@@ -211,5 +249,40 @@ mod tests {
             Task::ALL.map(|task| task.to_string().parse()),
             Task::ALL.map(Ok)
         );
+    }
+}
+
+#[cfg(test)]
+mod split_tests {
+    use super::*;
+
+    #[test]
+    fn validation_and_test_data_are_a_twentieth_each() {
+        let count = |split| {
+            (0..100_000)
+                .filter(|&content| split_of(content) == split)
+                .count()
+        };
+        // Each count is binomial with mean 5000 and standard deviation 69; 350 is five of these.
+        assert!((4650..5350).contains(&count(Split::Valid)));
+        assert!((4650..5350).contains(&count(Split::Test)));
+    }
+}
+
+#[cfg(test)]
+mod nearest_tests {
+    use super::*;
+
+    #[test]
+    fn the_most_similar_name_is_suggested() {
+        assert_eq!(
+            nearest("warmup", ["seed", "warmup_steps", "updates"]),
+            Some("warmup_steps")
+        );
+    }
+
+    #[test]
+    fn without_a_similar_name_there_is_no_suggestion() {
+        assert_eq!(nearest("qqq", ["seed", "warmup_steps"]), None);
     }
 }

@@ -26,13 +26,11 @@ pub(crate) const SCORED_FILES: [&str; 5] = [
 /// Size of the end of the command's output that is read, in bytes.
 const MAX_BYTES: u64 = 4096;
 
-/// Runs the command of the settings on translations of the first validation pairs.
 #[derive(Clone, Debug)]
 pub(crate) struct ExternalScorer {
     command: ScoreCommand,
     time_limit: Duration,
     folder: PathBuf,
-    /// Source and reference of each pair.
     pairs: Arc<[(String, String)]>,
     interrupt: Interrupt,
 }
@@ -56,7 +54,6 @@ impl ExternalScorer {
         })
     }
 
-    /// Scores the translations, which are in the order of the pairs.
     pub(crate) fn score<S: AsRef<str>>(&self, translations: &[S]) -> Result<f64, TrainError> {
         let [sources, hypotheses, references, output, errors] =
             SCORED_FILES.map(|name| self.folder.join(name));
@@ -106,7 +103,6 @@ impl ExternalScorer {
         })
     }
 
-    /// Writes a file with one line per text.
     fn write<'a>(
         &self,
         name: &str,

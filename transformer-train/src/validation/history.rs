@@ -1,15 +1,15 @@
 //! The history of a run's validations: the best one, and whether patience is used up.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use burn_train::metric::store::{Aggregate, EventStoreClient, Split};
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use super::metrics::PERPLEXITY;
 use crate::config::{BestBy, TrainingSettings};
 
-/// The scores of a validation.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Validation {
@@ -58,7 +58,6 @@ impl Validation {
 pub(crate) struct History(Arc<Mutex<BTreeMap<usize, Validation>>>);
 
 impl History {
-    /// Starts with the validations of a resumed run.
     pub(crate) fn new(validations: &[Validation]) -> Self {
         let history = Self::default();
         validations.iter().for_each(|it| history.add(*it));
@@ -66,13 +65,12 @@ impl History {
     }
 
     pub(crate) fn add(&self, validation: Validation) {
-        let mut validations = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        validations.insert(validation.interval, validation);
+        self.0.lock().insert(validation.interval, validation);
     }
 
     /// Returns the validations up to this interval, in ascending order.
     pub(crate) fn up_to(&self, interval: usize) -> Vec<Validation> {
-        let validations = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let validations = self.0.lock();
         validations.range(..=interval).map(|(_, it)| *it).collect()
     }
 }

@@ -7,7 +7,6 @@ mod pair_translator;
 mod samples;
 mod text_scores;
 mod valid_loader;
-mod valid_step;
 
 pub(crate) use external_scorer::{ExternalScorer, SCORED_FILES};
 pub(crate) use history::{History, Validation, best, is_out_of_patience, wait_for_validation};

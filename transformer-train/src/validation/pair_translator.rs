@@ -15,14 +15,12 @@ use crate::corpus::SentencePair;
 pub(crate) struct PairTranslator {
     pub(crate) search: Search,
     pub(crate) limits: BatchLimits,
-    /// The tokenizer of the target.
     pub(crate) tokenizer: Tokenizer,
     pub(crate) metrics: TextMetrics,
     /// The tags of targets, as ids: a translation begins with the tag of its pair.
     pub(crate) target_tags: Vec<Vec<u32>>,
 }
 
-/// The translation of one sentence.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Translation {
     /// The tokens of the best hypothesis, if the search found a finished one.
@@ -38,7 +36,6 @@ impl AsRef<str> for Translation {
 }
 
 impl PairTranslator {
-    /// Translates sources, and returns the translations in the same order.
     pub(crate) fn translate<S: AsRef<[u32]>>(
         &self,
         model: &Transformer,
@@ -61,7 +58,6 @@ impl PairTranslator {
         self.translate_with_prefixes(model, sources)
     }
 
-    /// Returns the tag at the start of a target; empty without a tag.
     fn tag_of(&self, tgt: &[u32]) -> &[u32] {
         let tags = self.target_tags.iter().filter(|tag| tgt.starts_with(tag));
         tags.max_by_key(|tag| tag.len()).map_or(&[], Vec::as_slice)
@@ -119,7 +115,6 @@ impl PairTranslator {
         }
     }
 
-    /// Computes BLEU and chrF of counted translations.
     pub(crate) fn scores(&self, counts: &TranslationCounts) -> TextScores {
         self.metrics.scores(&counts.text, counts.n_sentences)
     }

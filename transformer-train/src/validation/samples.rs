@@ -1,6 +1,8 @@
 //! Validation sentences with translations that are shown at every validation.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use crate::corpus::SentencePair;
 
@@ -39,7 +41,6 @@ struct SampleState {
 }
 
 impl Samples {
-    /// Creates samples from sentences, given as ids and as text.
     pub(crate) fn new<'a>(
         sentences: impl IntoIterator<Item = (&'a SentencePair, &'a (String, String))>,
     ) -> Self {
@@ -56,7 +57,7 @@ impl Samples {
 
     /// Stores the translations of those pairs that are samples.
     pub(crate) fn update(&self, pairs: &[SentencePair], translations: &[impl AsRef<str>]) {
-        let mut samples = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut samples = self.0.lock();
         for (pair, translation) in pairs.iter().zip(translations) {
             let same = samples.iter_mut().filter(|sample| sample.pair == *pair);
             same.for_each(|sample| sample.translation = Some(translation.as_ref().to_owned()));
@@ -65,7 +66,7 @@ impl Samples {
 
     /// Returns the samples translated so far, each on a single line: control characters become spaces.
     pub(crate) fn latest(&self) -> Vec<Sample> {
-        let samples = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let samples = self.0.lock();
         let one_line = |text: &str| text.replace(char::is_control, " ");
         let translated = samples.iter().filter_map(|sample| {
             Some(Sample {

@@ -2,14 +2,12 @@
 
 use transformer_metrics::{Bleu, Chrf, Metric, Orders, Tokenization, add_counts};
 
-/// The configuration of BLEU and chrF.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct TextMetrics {
     pub(crate) bleu: Bleu,
     pub(crate) chrf: Chrf,
 }
 
-/// N-gram counts, from which BLEU and chrF are computed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TextCounts {
     bleu: Vec<f64>,
@@ -53,7 +51,6 @@ impl TextMetrics {
         }
     }
 
-    /// Counts the n-grams of translations and their references.
     pub(crate) fn count<'a>(
         &self,
         pairs: impl IntoIterator<Item = (&'a str, &'a str)>,
@@ -76,7 +73,6 @@ impl TextMetrics {
         self.chrf.score_of(&counts.chrf)
     }
 
-    /// Computes the scores of `n_pairs` translations with these counts.
     pub(crate) fn scores(&self, counts: &TextCounts, n_pairs: usize) -> TextScores {
         TextScores {
             n_pairs,
@@ -106,7 +102,6 @@ impl TextScores {
 }
 
 impl TextCounts {
-    /// Adds the counts of further sentences.
     pub(crate) fn add(&mut self, other: &Self) {
         add_counts(&mut self.bleu, &other.bleu);
         add_counts(&mut self.chrf, &other.chrf);

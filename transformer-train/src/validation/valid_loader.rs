@@ -1,10 +1,13 @@
-//! The data loader of validation: the validation pairs, in the same batches every time.
+//! The data loader and the step of validation: the validation pairs, in the same batches every time, their losses and
+//! translations. Several processes take the batches in turn, and send their results to the process of rank 0.
 
 use std::sync::Arc;
 
 use burn::data::dataloader::{DataLoader, DataLoaderIterator, Progress};
 use burn::data::dataset::DatasetError;
 use burn::tensor::Device;
+use burn_train::InferenceStep;
+use serde::{Deserialize, Serialize};
 use transformer_core::Transformer;
 use transformer_translate::batches_within;
 
@@ -13,7 +16,7 @@ use super::pair_translator::{PairTranslator, Translation};
 use super::samples::Samples;
 use crate::batching::Batch;
 use crate::corpus::SentencePair;
-use crate::step::{GradientNorm, LossSums, Report, WeightCheck};
+use crate::step::{GradientNorm, LossSums, Objective, Report, WeightCheck};
 
 /// Loads the validation pairs in batches, the same ones every time.
 #[derive(Clone, Debug)]
@@ -22,12 +25,10 @@ pub(crate) struct ValidLoader {
     pub(crate) translator: Arc<PairTranslator>,
     /// The sentences to display, which get their translations at each validation.
     pub(crate) samples: Samples,
-    /// The processes that validate together.
     pub(crate) weights: WeightCheck,
     pub(crate) device: Device,
 }
 
-/// The sentences of a validation batch.
 #[derive(Clone, Debug)]
 pub(crate) struct ValidPairs {
     pub(crate) pairs: Vec<SentencePair>,
@@ -37,7 +38,6 @@ pub(crate) struct ValidPairs {
     pub(crate) references: Option<Vec<Reference>>,
 }
 
-/// The reference of a validation pair.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Reference {
     /// Position of the pair among the validation pairs, from 0.
@@ -45,7 +45,6 @@ pub(crate) struct Reference {
     pub(crate) text: String,
 }
 
-/// A validation batch, with its sentences and their translator.
 #[derive(Clone, Debug)]
 pub(crate) struct ValidBatch {
     /// Number of the batch in the validation, from 0.
@@ -55,7 +54,6 @@ pub(crate) struct ValidBatch {
 }
 
 impl ValidBatch {
-    /// Returns the processes that validate together.
     pub(super) fn weights(&self) -> &WeightCheck {
         &self.loader.weights
     }
@@ -134,7 +132,6 @@ impl DataLoader<ValidBatch> for ValidLoader {
     }
 }
 
-/// One pass over the validation batches.
 struct ValidPass<'a> {
     loader: &'a ValidLoader,
     next: usize,
@@ -217,6 +214,55 @@ fn in_batches(pairs: Vec<SentencePair>, budget: usize) -> Vec<Vec<SentencePair>>
     let mut pairs = pairs.into_iter();
     let take = |batch: Vec<usize>| pairs.by_ref().take(batch.len()).collect();
     batches.into_iter().map(take).collect()
+}
+
+impl InferenceStep for Objective {
+    type Input = ValidBatch;
+    type Output = BatchMetrics;
+
+    /// Returns an empty report on processes that do not report.
+    fn step(&self, batch: ValidBatch) -> BatchMetrics {
+        if !batch.weights().ranks().is_alone() {
+            return validate_shared(self, &batch).unwrap_or_default();
+        }
+        let translations = batch.translate(self.published());
+        batch.metrics(self.loss(&batch.batch), translations)
+    }
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Share {
+    /// Label-smoothed cross-entropy, and negative log-likelihood.
+    losses: [f64; 2],
+    translations: Option<Vec<Translation>>,
+}
+
+/// Validates a batch together with other processes, which take the batches in turn. Returns the report on the process
+/// of rank 0, and `None` on the others.
+fn validate_shared(objective: &Objective, batch: &ValidBatch) -> Option<BatchMetrics> {
+    let ranks = batch.weights().ranks();
+    if batch.index == 0 {
+        batch.weights().check(objective);
+    }
+    let owner = batch.index % ranks.n_ranks();
+    if owner != ranks.rank() && !ranks.is_first() {
+        return None;
+    }
+    let share = match owner == ranks.rank() {
+        true => Share {
+            losses: objective.loss(&batch.batch).values(),
+            translations: batch.translate(objective.published()),
+        },
+        false => serde_json::from_str(&ranks.receive(owner))
+            .expect("every process sends a share in this form"),
+    };
+    if !ranks.is_first() {
+        let text = serde_json::to_string(&share).expect("a share is numbers and text");
+        ranks.send_to_first(&text);
+        return None;
+    }
+    let losses = LossSums::on(&batch.batch.labels.device(), share.losses);
+    Some(batch.metrics(losses, share.translations))
 }
 
 #[cfg(test)]

@@ -2,19 +2,15 @@
 //!
 //! The rules need no settings: what is usual, such as the languages and the ratio of lengths, is learned from a sample.
 
-mod defect;
 mod judge;
 #[cfg(test)]
 mod tests;
 
-use std::io::{self, Write};
-
 use rayon::prelude::*;
 use transformer_core::text::{LanguageCode, printable};
 
-use self::defect::Defect;
-use self::judge::Judge;
-use crate::corpus::seen_pairs::SeenPairs;
+use self::judge::{Defect, Judge};
+use crate::corpus::fingerprint::SeenPairs;
 use crate::corpus::{CorpusError, ParallelText};
 
 /// The version of the rules: text that is stored was cleaned by one of them.
@@ -27,17 +23,13 @@ const N_SAMPLED: usize = 5000;
 const CHUNK_PAIRS: usize = 4096;
 const CHUNK_BYTES: usize = 1 << 22;
 
-/// The pairs of a corpus that are left out.
 #[derive(Clone, Debug)]
 pub(crate) struct Cleaning {
-    /// The corpus with all pairs.
     text: ParallelText,
     n_read: u64,
-    /// The English names of the languages, as far as they are known.
     languages: [Option<&'static str>; 2],
     /// The indices of the pairs that are left out, ascending, with the reasons.
     dropped: Vec<(u64, Defect)>,
-    /// The first pair of each defect.
     examples: Vec<(Defect, u64, (String, String))>,
 }
 
@@ -97,13 +89,11 @@ impl Cleaning {
         }
     }
 
-    /// Returns the corpus without these pairs.
     pub(crate) fn cleaned(&self) -> ParallelText {
         let indices: Vec<u64> = self.dropped.iter().map(|(index, _)| *index).collect();
         self.text.clone().without(&indices)
     }
 
-    /// Returns the lines of a report: the counts, and an example of each defect.
     pub(crate) fn report(&self) -> Vec<String> {
         let n_dropped = self.dropped.len();
         let share = 100.0 * self.dropped_share();
@@ -131,19 +121,20 @@ impl Cleaning {
         lines
     }
 
-    /// Returns whether any pair is left out.
     pub(crate) fn drops_any(&self) -> bool {
         !self.dropped.is_empty()
     }
 
-    /// Returns the share of pairs that are left out.
     pub(crate) fn dropped_share(&self) -> f64 {
         self.dropped.len() as f64 / self.n_read.max(1) as f64
     }
 
     /// Writes the pairs that are left out as lines of a reason, the corpus, the number of the line, the source and the
     /// target, with tabs between them.
-    pub(crate) fn write_dropped(&self, output: &mut impl Write) -> Result<(), DroppedError> {
+    pub(crate) fn write_dropped<E: From<CorpusError>>(
+        &self,
+        mut write: impl FnMut(String) -> Result<(), E>,
+    ) -> Result<(), E> {
         let mut pairs = self.text.pairs()?;
         let mut dropped = self.dropped.iter().peekable();
         while dropped.peek().is_some()
@@ -155,25 +146,13 @@ impl Cleaning {
                 let fields = [defect.name(), self.text.name(), &src, &tgt];
                 let [defect, name, src, tgt] = fields.map(|it| it.replace(char::is_control, " "));
                 let line = index + 1;
-                writeln!(output, "{defect}\t{name}\t{line}\t{src}\t{tgt}")?;
+                write(format!("{defect}\t{name}\t{line}\t{src}\t{tgt}\n"))?;
             }
         }
         Ok(())
     }
 }
 
-/// An error while the dropped pairs are written.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum DroppedError {
-    /// The corpus cannot be read again.
-    #[error(transparent)]
-    Read(#[from] CorpusError),
-    /// The file cannot be written.
-    #[error(transparent)]
-    Write(#[from] io::Error),
-}
-
-/// Returns a line in quotes, cut for the log.
 fn shortened(line: &str) -> String {
     const MAX_CHARACTERS: usize = 60;
     let line = printable(line);

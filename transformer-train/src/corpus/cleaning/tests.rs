@@ -208,11 +208,12 @@ fn the_report_and_the_file_name_what_was_left_out() {
     let line =
         "  1 with other placeholders, tags or addresses, first line 2: \"Open %s\" | \"Öffnen\"";
     assert_eq!(report[1..], [line]);
-    let mut file = Vec::new();
-    cleaning
-        .write_dropped(&mut file)
-        .expect("memory can be written");
-    let file = String::from_utf8(file).expect("the lines are text");
+    let mut file = String::new();
+    let written = cleaning.write_dropped(|line| {
+        file.push_str(&line);
+        Ok::<_, CorpusError>(())
+    });
+    written.expect("in memory");
     assert_eq!(file, "copied\tthe list of pairs\t2\tOpen %s\tÖffnen\n");
     let kept: Result<Vec<_>, _> = cleaning.cleaned().pairs().expect("in memory").collect();
     let kept = kept.expect("in memory");

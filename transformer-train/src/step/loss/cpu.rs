@@ -90,7 +90,6 @@ struct TokenLoss {
     uniform: f64,
 }
 
-/// The loss of one row of logits.
 struct RowLoss<'a> {
     row: &'a mut [f32],
     bias: Option<&'a [f32]>,
@@ -139,7 +138,6 @@ impl NullaryFnOnce for RowLoss<'_> {
     }
 }
 
-/// The inputs of the loss, copied to buffers in CPU memory.
 struct Buffers {
     /// `[n_tokens, width]`.
     features: Vec<f32>,
@@ -151,20 +149,15 @@ struct Buffers {
     labels: Vec<usize>,
     width: usize,
     vocab_size: usize,
-    /// The part of the weight with a gradient, if any.
     trained: Option<Part>,
 }
 
-/// The part of the weight with a gradient.
 enum Part {
-    /// Some columns.
     Columns(Range<usize>),
-    /// The rows with these numbers.
     Rows(Vec<usize>),
 }
 
 impl Part {
-    /// Returns the shape of the part of a weight.
     fn shape(&self, [n_rows, n_columns]: [usize; 2]) -> [usize; 2] {
         match self {
             Self::Columns(columns) => [n_rows, columns.len()],
@@ -226,7 +219,6 @@ impl Buffers {
         }
     }
 
-    /// Returns the features of the tokens `start..end`.
     fn features(&self, start: usize, end: usize) -> Matrix<'_> {
         let features = &self.features[start * self.width..end * self.width];
         Matrix::new(features, [end - start, self.width])
@@ -237,7 +229,6 @@ impl Buffers {
     }
 }
 
-/// Returns token ids.
 fn numbers(ids: Tensor<1, Int>) -> Vec<usize> {
     let ids = ids.into_data();
     let number = |id| usize::try_from(id).expect("token ids are not negative");
@@ -250,7 +241,6 @@ fn into_vec<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
         .expect("projection and features are in single precision")
 }
 
-/// The gradients of the loss in buffers of CPU memory.
 struct GradientBuffers {
     features: Vec<f32>,
     weight: Option<Vec<f32>>,

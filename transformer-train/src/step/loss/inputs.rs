@@ -74,7 +74,6 @@ pub struct Projection {
 pub(super) enum Weight {
     /// A matrix `[vocab, d_model]` that is trained as a whole, or not at all.
     Whole(Box<Tensor<2>>),
-    /// A matrix with a part that is trained.
     Parts(Box<MatrixParts>),
 }
 
@@ -114,7 +113,6 @@ fn if_trained<const D: usize>(parameter: Tensor<D>) -> Tensor<D> {
 /// The part of a matrix `[vocab, width]` with a gradient.
 #[derive(Clone, Debug)]
 pub(super) enum TrainedPart {
-    /// Some columns.
     Columns(Range<usize>),
     /// The rows with these numbers, `[n]`, without autodiff.
     Rows(Box<Tensor<1, Int>>),
@@ -136,7 +134,6 @@ pub(super) struct LossInputs {
     pub(super) scale: Option<f64>,
     /// The part of the matrix with a gradient; `None` if it is not trained.
     pub(super) trained: Option<TrainedPart>,
-    /// The function that multiplies matrices in CPU memory.
     pub(super) multiply: Multiply,
 }
 
@@ -196,7 +193,6 @@ impl LossInputs {
     }
 }
 
-/// The gradients of the loss.
 pub(super) struct LossGradients {
     /// `[n_tokens, width]`.
     pub(super) features: Tensor<2>,

@@ -67,7 +67,6 @@ pub fn projected_loss_with_gradient(
     (sums, surrogate)
 }
 
-/// Computes the summed losses and, given a scale, the gradients of `scale · smoothed`.
 fn loss(inputs: LossInputs) -> (LossSums, Option<LossGradients>) {
     if cpu::supports(&inputs.features) {
         cpu::loss(inputs)

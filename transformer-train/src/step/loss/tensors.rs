@@ -7,7 +7,6 @@ use transformer_core::device::{is_cpu_memory, reduce_rows, sum_of_rows};
 
 use super::inputs::{LossGradients, LossInputs, LossSums, TrainedPart, chunk_len};
 
-/// Computes the summed losses and, given a scale, the gradients.
 pub(super) fn loss(inputs: LossInputs) -> (LossSums, Option<LossGradients>) {
     let loss = ChunkedLoss::new(inputs.weight, inputs.bias, inputs.epsilon);
     let chunks = loss.chunks(inputs.features, inputs.labels);
@@ -46,7 +45,6 @@ pub(super) fn loss(inputs: LossInputs) -> (LossSums, Option<LossGradients>) {
     (total(sums.into_iter()), Some(gradients))
 }
 
-/// The values that all chunks share.
 pub(super) struct ChunkedLoss {
     /// `[vocab, width]`.
     weight: Tensor<2>,

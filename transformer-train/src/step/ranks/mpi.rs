@@ -40,7 +40,6 @@ impl Link {
         Ok(Some(Self(universe)))
     }
 
-    /// Returns the number of this process, and the number of all processes.
     pub(super) fn rank_and_size(&self) -> (usize, usize) {
         let world = self.0.world();
         (world.rank() as usize, world.size() as usize)
@@ -60,13 +59,11 @@ pub(super) fn summed(values: &[f32]) -> Vec<f32> {
     sums
 }
 
-/// Sums in double precision, for a few values.
 pub(super) fn sum_f64(values: &mut [f64]) {
     let sent = values.to_vec();
     world().all_reduce_into(&sent[..], values, SystemOperation::sum());
 }
 
-/// Replaces values by the largest ones of all processes.
 pub(super) fn largest(values: &mut [u64]) {
     let sent = values.to_vec();
     world().all_reduce_into(&sent[..], values, SystemOperation::max());
@@ -99,12 +96,10 @@ pub(super) fn send_to_first(bytes: &[u8]) {
     world().process_at_rank(0).send(bytes);
 }
 
-/// Receives the bytes that a process sends to this one.
 pub(super) fn receive_from(rank: usize) -> Vec<u8> {
     world().process_at_rank(rank as i32).receive_vec::<u8>().0
 }
 
-/// Ends all processes at once.
 pub(super) fn end_all(exit_code: u8) -> ! {
     world().abort(i32::from(exit_code))
 }

@@ -102,7 +102,6 @@ impl Ranks {
         }
     }
 
-    /// Sums in double precision.
     pub(crate) fn sum_doubles<const N: usize>(self, mut values: [f64; N]) -> [f64; N] {
         if !self.is_alone() {
             link::sum_f64(&mut values);
@@ -110,7 +109,6 @@ impl Ranks {
         values
     }
 
-    /// Returns whether `is_so` is true on any process.
     pub(crate) fn any(self, is_so: bool) -> bool {
         let mut values = [u64::from(is_so)];
         if !self.is_alone() {
@@ -119,7 +117,6 @@ impl Ranks {
         values[0] == 1
     }
 
-    /// Returns whether the value is the same on all processes.
     pub(crate) fn agree_on(self, value: u64) -> bool {
         // The smallest value is the complement of the largest complement.
         let mut values = [value, !value];
@@ -141,12 +138,10 @@ impl Ranks {
         }
     }
 
-    /// Sends text to the first process, which has to [receive](Self::receive) it.
     pub(crate) fn send_to_first(self, text: &str) {
         link::send_to_first(text.as_bytes());
     }
 
-    /// Receives the text that a process sends to this one.
     pub(crate) fn receive(self, rank: usize) -> String {
         String::from_utf8_lossy(&link::receive_from(rank)).into_owned()
     }

@@ -8,8 +8,7 @@ use burn_train::metric::{
     SerializedEntry,
 };
 
-use super::batch_metrics::BatchMetrics;
-use super::total::{OnScoreError, Terms, Total, geometric_mean};
+use super::total::{BatchMetrics, OnScoreError, Terms, Total, geometric_mean};
 use crate::validation::external_scorer::ExternalScorer;
 use crate::validation::text_scores::TextMetrics;
 
@@ -40,7 +39,6 @@ pub(crate) fn number_of_corpus(name: &str, of_corpus: &str) -> Option<usize> {
     number.parse().ok()
 }
 
-/// Called with the update and the value of a metric that is NaN or infinite.
 pub(crate) type OnNonFinite = Arc<dyn Fn(u64, f64) + Send + Sync>;
 
 /// A metric over an interval: of all batches, of one of several validation corpora, or the mean over these, so that
@@ -130,12 +128,10 @@ impl IntervalMetric {
         .higher_is_better()
     }
 
-    /// BLEU of all translations of an interval.
     pub(crate) fn bleu(metrics: TextMetrics) -> Self {
         Self::new(BLEU, Total::text(metrics, TextMetrics::bleu_score)).higher_is_better()
     }
 
-    /// chrF of all translations of an interval.
     pub(crate) fn chrf(metrics: TextMetrics) -> Self {
         Self::new(CHRF, Total::text(metrics, TextMetrics::chrf_score)).higher_is_better()
     }

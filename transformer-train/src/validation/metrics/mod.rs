@@ -1,14 +1,12 @@
 //! The metrics of training and validation, computed over an interval.
 
-mod batch_metrics;
 mod interval_metric;
 #[cfg(test)]
 mod tests;
 mod total;
 
-pub(crate) use batch_metrics::{BatchMetrics, TranslationCounts};
 pub(crate) use interval_metric::{
     BLEU, CHRF, COMMAND, EXACT_MATCH, GRADIENT_NORM, IntervalMetric, LEARNING_RATE, LOSS,
     OnNonFinite, PADDING, PERPLEXITY, SPEED, number_of_corpus, of_corpus,
 };
-pub(crate) use total::geometric_mean;
+pub(crate) use total::{BatchMetrics, TranslationCounts, geometric_mean};

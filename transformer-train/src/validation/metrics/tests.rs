@@ -1,9 +1,10 @@
 //! Tests of [`IntervalMetric`] against values computed by hand.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use burn::data::dataloader::Progress;
 use burn_train::metric::{Adaptor, Metric, MetricMetadata, Numeric};
+use parking_lot::Mutex;
 use transformer_metrics::{Bleu, Tokenization};
 
 use super::*;
@@ -49,7 +50,7 @@ fn recorder() -> (OnNonFinite, Arc<Mutex<Vec<u64>>>) {
     let updates = Arc::new(Mutex::new(Vec::new()));
     let recorded = Arc::clone(&updates);
     let record = move |update, _| {
-        let mut updates = updates.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut updates = updates.lock();
         updates.push(update);
     };
     (Arc::new(record), recorded)
@@ -84,7 +85,7 @@ fn an_unknown_norm_is_neither_averaged_nor_reported() {
             assert_eq!(norm.final_value().current(), 3.0);
         }
     }
-    let reported = reported.lock().unwrap_or_else(PoisonError::into_inner);
+    let reported = reported.lock();
     assert_eq!(*reported, [4]);
 }
 
@@ -95,7 +96,7 @@ fn a_nan_loss_is_reported_with_its_update() {
     let mut bad = batch(f64::NAN, 2);
     bad.report.update = 7;
     update(&mut loss, &bad);
-    let reported = reported.lock().unwrap_or_else(PoisonError::into_inner);
+    let reported = reported.lock();
     assert_eq!(*reported, [7]);
 }
 

@@ -1,18 +1,60 @@
-//! [`Total`]: the sums over an interval from which a metric is computed.
+//! [`Total`]: the sums over an interval from which a metric is computed, and the measurements of a batch.
 
 use std::sync::Arc;
 
-use burn_train::metric::MetricMetadata;
+use burn::tensor::ExecutionError;
+use burn_train::ItemLazy;
+use burn_train::metric::{Adaptor, MetricMetadata};
 
-use super::batch_metrics::BatchMetrics;
 use crate::error::TrainError;
+use crate::step::Report;
 use crate::validation::external_scorer::ExternalScorer;
 use crate::validation::text_scores::{TextCounts, TextMetrics};
 
-/// Called with the reason why the translations of an interval have no score.
+/// The measurements of one training update, which has no translations, or of one validation batch.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct BatchMetrics {
+    pub(crate) report: Report,
+    pub(crate) translations: TranslationCounts,
+}
+
+/// Counts over the translated sentences of a validation batch, and the translations.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct TranslationCounts {
+    pub(crate) n_sentences: usize,
+    /// Number of sentences with a translation that equals the reference exactly.
+    pub(crate) n_exact: usize,
+    pub(crate) text: TextCounts,
+    /// The translations, with the positions of their pairs.
+    pub(crate) texts: Vec<(usize, String)>,
+}
+
+impl ItemLazy for BatchMetrics {
+    fn sync(self) -> Result<Self, ExecutionError> {
+        Ok(Self {
+            report: self.report.sync()?,
+            ..self
+        })
+    }
+}
+
+impl Adaptor<Self> for BatchMetrics {
+    fn adapt(&self) -> Self {
+        self.clone()
+    }
+}
+
+impl Adaptor<BatchMetrics> for Report {
+    fn adapt(&self) -> BatchMetrics {
+        BatchMetrics {
+            report: self.clone(),
+            ..BatchMetrics::default()
+        }
+    }
+}
+
 pub(crate) type OnScoreError = Arc<dyn Fn(TrainError) + Send + Sync>;
 
-/// The sums over the batches of an interval.
 #[derive(Clone)]
 pub(super) enum Total {
     /// One sum divided by another, so that every batch counts in proportion to its size.
@@ -31,9 +73,7 @@ pub(super) enum Total {
         counts: TextCounts,
         n_sentences: usize,
     },
-    /// The learning rate of the last update.
     LearningRate(f64),
-    /// The score of a command.
     Command {
         scorer: ExternalScorer,
         on_error: OnScoreError,
@@ -139,7 +179,6 @@ impl Total {
         }
     }
 
-    /// Begins the next interval.
     pub(super) fn clear(&mut self) {
         match self {
             Self::Ratio { sum, .. } => *sum = Terms::Batch(0.0, 0.0),
@@ -176,7 +215,6 @@ impl Total {
         }
     }
 
-    /// Returns the value of the interval so far, if it has one.
     pub(super) fn running(&self) -> Option<f64> {
         let value = self.value();
         let is_known = match self {
@@ -188,7 +226,6 @@ impl Total {
         is_known.then_some(value)
     }
 
-    /// Formats a value for the dashboard.
     pub(super) fn formatted(&self, value: f64) -> String {
         match self {
             Self::Ratio { .. } if value >= 1000.0 => format!("{value:.0}"),

@@ -1,12 +1,17 @@
-//! The retention of checkpoints: those of the last intervals and the best ones are kept.
+//! Burn's strategies at the end of an interval: which checkpoints are kept, and whether the run ends early.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use burn_train::checkpoint::{CheckpointingAction, CheckpointingStrategy};
 use burn_train::metric::store::EventStoreClient;
+use burn_train::{EarlyStoppingStrategy, Interrupter};
+use parking_lot::Mutex;
 
 use crate::config::TrainingSettings;
-use crate::validation::{History, best, wait_for_validation};
+use crate::progress::Interrupt;
+use crate::step::WeightCheck;
+use crate::validation::{History, best, is_out_of_patience, wait_for_validation};
 
 /// Burn's strategy that saves every interval, and deletes the checkpoints that are neither among the last nor among the
 /// best.
@@ -18,7 +23,6 @@ pub(crate) struct Retention {
 }
 
 impl Retention {
-    /// Returns the checkpoints to delete when that of an interval is saved.
     fn outdated(&mut self, interval: usize) -> Vec<usize> {
         self.kept.insert(interval);
         let n_last = self.training.n_last();
@@ -52,6 +56,38 @@ impl CheckpointingStrategy for Retention {
         std::iter::once(CheckpointingAction::Save)
             .chain(deleted)
             .collect()
+    }
+}
+
+/// Burn's strategy that ends the training after an interval, once its checkpoint is written.
+///
+/// All processes decide together, and only rank 0 knows the history.
+#[derive(Clone)]
+pub(crate) struct EarlyStop {
+    pub(crate) interrupt: Interrupt,
+    pub(crate) dashboard_stop: Interrupter,
+    pub(crate) training: TrainingSettings,
+    pub(crate) history: History,
+    /// The processes that end together; weights that differ end the run too.
+    pub(crate) weights: WeightCheck,
+    /// The last interval that was decided, and the decision; all clones share it.
+    pub(crate) decided: Arc<Mutex<(usize, bool)>>,
+}
+
+impl EarlyStoppingStrategy for EarlyStop {
+    /// Returns the same decision on every device, even if Ctrl-C is pressed between the calls of two devices.
+    fn should_stop(&mut self, interval: usize, store: &EventStoreClient) -> bool {
+        // Only the device that saves checkpoints has waited for the validation so far.
+        wait_for_validation(store, interval);
+        let mut decided = self.decided.lock();
+        if decided.0 != interval {
+            let is_end = self.interrupt.is_requested()
+                || self.dashboard_stop.should_stop()
+                || self.weights.has_failed()
+                || is_out_of_patience(&self.history.up_to(interval), &self.training);
+            *decided = (interval, self.weights.ranks().any(is_end));
+        }
+        decided.1
     }
 }
 

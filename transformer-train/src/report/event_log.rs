@@ -3,16 +3,15 @@
 use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use burn::module::{Module, ModuleVisitor, Param};
 use burn::tensor::Tensor;
+use parking_lot::Mutex;
 use transformer_core::{Transformer, regular_file};
 
-use super::event::{Value, restart, step_of, summary, version};
-use super::histogram::Histogram;
-use super::record::{read_record, record};
+use super::event::{Histogram, Value, read_record, record, restart, step_of, summary, version};
 use crate::validation::Sample;
 
 /// The parts of an event file's name before and after its time. TensorBoard reads files with `tfevents` in their name,
@@ -20,7 +19,6 @@ use crate::validation::Sample;
 const BEFORE: &str = "events.out.tfevents.";
 const BEHIND: &str = ".transformer-train";
 
-/// The name of an event file that is being written.
 const UNFINISHED: &str = ".unfinished-events";
 
 /// The event file of a run, open for writing; clones share it.
@@ -66,7 +64,6 @@ impl EventLog {
         Ok((Self(Arc::new(Mutex::new(Some(file)))), is_empty))
     }
 
-    /// Writes numbers of a step under their tags.
     pub(crate) fn write_scalars(&self, step: u64, scalars: impl Iterator<Item = (String, f64)>) {
         let values = scalars.map(|(tag, value)| Value::scalar(tag, value));
         self.write(step, values.collect());
@@ -77,7 +74,6 @@ impl EventLog {
         self.write(step, vec![Value::text(tag.to_owned(), as_code(text))]);
     }
 
-    /// Writes translated sentences.
     pub(crate) fn write_samples(&self, step: u64, samples: &[Sample]) {
         let value = |(index, sample): (usize, &Sample)| {
             let text = as_code(&sample.lines().join("\n"));
@@ -86,7 +82,6 @@ impl EventLog {
         self.write(step, samples.iter().enumerate().map(value).collect());
     }
 
-    /// Writes a histogram of every parameter of a model.
     pub(crate) fn write_histograms(&self, step: u64, model: &Transformer) {
         let mut histograms = Histograms::default();
         model.visit(&mut histograms);
@@ -97,7 +92,7 @@ impl EventLog {
         if values.is_empty() {
             return;
         }
-        let mut file = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut file = self.0.lock();
         let event = record(&summary(step, values));
         // A failure must not end the training. Nothing after a truncated event can be read, so no further event is
         // written.
@@ -165,7 +160,6 @@ fn as_code(text: &str) -> String {
     lines.collect()
 }
 
-/// Collects a histogram of every parameter, under its name.
 #[derive(Default)]
 struct Histograms {
     path: Vec<String>,
