@@ -89,7 +89,6 @@ pub enum AdapterTarget {
 }
 
 impl Default for AdapterConfig {
-    /// Returns the config without adapters.
     fn default() -> Self {
         Self {
             rank: 0,

@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 
 use super::{Mixing, NormKind, TransformerConfig, Tying};
 
-/// A stack of layers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Stack {
@@ -16,7 +15,6 @@ pub(crate) enum Stack {
     Decoder,
 }
 
-/// The kind of a sub-layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Part {
@@ -41,7 +39,6 @@ pub(crate) enum Linear {
     Forget,
 }
 
-/// A vector of a normalization.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Vector {
     #[serde(rename = "gamma")]
@@ -78,7 +75,6 @@ impl Stack {
 }
 
 impl SubLayer {
-    /// Returns the index within the layer.
     pub(crate) const fn index(self) -> usize {
         match (self.part, self.stack) {
             (Part::SelfAttention | Part::Recurrence, _) => 0,
@@ -89,7 +85,6 @@ impl SubLayer {
 }
 
 impl Place {
-    /// Returns the place with this name.
     pub(crate) fn named(name: &str) -> Option<Self> {
         let path: Vec<&str> = name.split('.').collect();
         let parameter = match path[..] {
@@ -179,7 +174,6 @@ impl TransformerConfig {
         }
     }
 
-    /// Returns the linear layers of a sub-layer.
     const fn linears(&self, part: Part) -> &'static [Linear] {
         use Linear::{Candidate, Forget, Gate, Inner, Key, Outer, Output, Query, Value};
         match part {
@@ -190,7 +184,6 @@ impl TransformerConfig {
         }
     }
 
-    /// Returns the sub-layers of a layer, in their order.
     const fn parts(&self, stack: Stack) -> &'static [Part] {
         use Part::{CrossAttention, FeedForward, Recurrence, SelfAttention};
         match (stack, self.decoder_mixing) {
@@ -202,7 +195,6 @@ impl TransformerConfig {
         }
     }
 
-    /// Returns whether a linear layer of a sub-layer has a bias.
     pub(crate) fn has_bias(&self, part: Part, linear: Linear) -> bool {
         match part {
             Part::SelfAttention | Part::CrossAttention => self.attention_bias,
@@ -219,13 +211,11 @@ impl TransformerConfig {
         hidden.map(|linear| self.widths(*linear)[1]).sum()
     }
 
-    /// Returns the vectors of a normalization.
     fn vectors(&self) -> impl Iterator<Item = Vector> {
         let offset = (self.norm_kind == NormKind::Layer).then_some(Vector::Offset);
         iter::once(Vector::Gain).chain(offset)
     }
 
-    /// Returns the shape of a parameter.
     pub(crate) fn shape(&self, parameter: Place) -> Vec<usize> {
         let d_model = self.d_model;
         match parameter {
@@ -301,7 +291,6 @@ impl<T: Serialize> fmt::Display for Word<T> {
     }
 }
 
-/// Returns the value with this name.
 fn parse<T: DeserializeOwned>(word: &str) -> Option<T> {
     let word: StrDeserializer<'_, Error> = word.into_deserializer();
     T::deserialize(word).ok()

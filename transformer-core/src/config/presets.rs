@@ -24,27 +24,22 @@ use super::{Mixing, NormPlacement, Positions, TransformerConfig, Tying};
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Preset {
     /// A model for the built-in tasks. It has no dropout because their data is unlimited.
-    #[serde(rename = "numbers")]
     Numbers,
     /// A model for tens of thousands of sentences: [`TransformerConfig::tiny`] with pre-norm, final normalizations and
     /// dropout 0.2.
-    #[serde(rename = "tiny")]
     Tiny,
     /// [`TransformerConfig::tiny`] with dropout 0.3, as Wu et al. 2021 trained it on Multi30k.
-    #[serde(rename = "multi30k")]
     Multi30k,
     /// A model for hundreds of thousands of sentences: fairseq's `transformer_iwslt_de_en`.
-    #[serde(rename = "iwslt")]
     Iwslt,
     /// Table 3, base: [`TransformerConfig::base`].
-    #[serde(rename = "base")]
     #[default]
     Base,
     /// Table 3, big: [`TransformerConfig::big`].
-    #[serde(rename = "big")]
     Big,
     /// Table 3 (A): one head of 512.
     #[serde(rename = "a-h1")]
@@ -98,21 +93,16 @@ pub enum Preset {
     #[serde(rename = "d-smoothing0.2")]
     DSmoothing2,
     /// Table 3 (E): learned positions.
-    #[serde(rename = "e-learned")]
     ELearned,
     /// The defaults of `torch.nn.Transformer`: post-norm stacks with a final normalization.
-    #[serde(rename = "pytorch")]
     Pytorch,
     /// The Annotated Transformer (<https://nlp.seas.harvard.edu/annotated-transformer/>): pre-norm, three
     /// separate vocabulary matrices, and a bias at the output.
-    #[serde(rename = "annotated")]
     Annotated,
     /// Attention without biases, as in §3.2.2; three separate vocabulary matrices, unscaled embeddings.
-    #[serde(rename = "bias-free")]
     BiasFree,
     /// The model that Firefox Translations calls tiny, for translations by a larger model: 6 + 2 layers, `d_model` 256,
     /// `d_ff` 1536, a recurrence in the decoder, no dropout and no label smoothing. It can be exported for Bergamot.
-    #[serde(rename = "firefox-tiny")]
     FirefoxTiny,
 }
 

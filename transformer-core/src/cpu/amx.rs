@@ -19,7 +19,6 @@ use std::marker::PhantomData;
 use std::sync::LazyLock;
 
 thread_local! {
-    /// True if the tiles of this thread are configured.
     static IS_USED: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -58,7 +57,6 @@ fn processor_has_tiles() -> bool {
     const OSXSAVE: u32 = 1 << 27;
     const AMX_TILE: u32 = 1 << 24;
     const AMX_INT8: u32 = 1 << 25;
-    /// Tile configuration and tile data.
     const TILE_STATE: u32 = 1 << 17 | 1 << 18;
 
     if __cpuid(0).eax < 7 || __cpuid(1).ecx & OSXSAVE == 0 {
@@ -150,7 +148,6 @@ macro_rules! write_square {
 ///
 /// Registers 0 to 3 have sums, 4 and 5 activations, 5 to 7 weights. No function keeps values in them between calls.
 pub(crate) struct Tiles {
-    /// Rows of a tile of activations.
     height: usize,
     /// Tiles belong to a thread.
     not_send: PhantomData<*const ()>,

@@ -142,16 +142,13 @@ fn block(matrix: Matrix<'_>, [row, k]: [usize; 2], rows_first: bool) -> Block {
     }
 }
 
-/// Multiplies the rows of a square by a group of columns.
 struct MultiplySquares<'a> {
     lines: &'a [Line],
     stride: usize,
     tiles: &'a [Tile],
     depth: usize,
-    /// Rows of `n` elements.
     product: &'a mut [f32],
     n: usize,
-    /// The first column of the group.
     column: usize,
     output: Output,
 }

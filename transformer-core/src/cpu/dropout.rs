@@ -137,7 +137,6 @@ impl DropoutMask {
         self.generator.skip((element / ELEMENTS_PER_DRAW) as u64)
     }
 
-    /// Returns the factors of `n` elements.
     pub(super) fn factors(&self, n: usize) -> Vec<f32> {
         let mut factors = vec![0.0; n];
         self.apply(&vec![1.0; n], &mut factors);
@@ -183,7 +182,6 @@ impl DropoutMask {
     }
 }
 
-/// A call of [`DropoutMask::apply_to_block`].
 struct ApplyToBlock<'a> {
     mask: &'a DropoutMask,
     start: usize,

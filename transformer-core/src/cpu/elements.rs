@@ -39,7 +39,6 @@ pub fn update_in_place<const D: usize, const N: usize>(
     read: Tensor<D>,
     update: impl FnOnce([&mut [f32]; N], &[f32]),
 ) -> [Tensor<D>; N] {
-    /// The reason why a tensor's data converts to a slice.
     const IS_F32: &str = "the elements are f32";
     let shape = read.shape();
     assert!(

@@ -206,7 +206,6 @@ pub(super) fn sizes(left: Matrix<'_>, right: Matrix<'_>, product: &[f32]) -> [us
     [m, k, n]
 }
 
-/// Multiplies matrices of checked shapes.
 #[expect(
     unsafe_code,
     reason = "gemm, with which flex multiplies too, takes pointers and strides"

@@ -62,11 +62,9 @@ impl<const D: usize> CpuOp for LayerNorm<D> {
     }
 }
 
-/// The backward pass.
 #[derive(Debug)]
 struct LayerNormBackward;
 
-/// The inputs that the backward pass reads.
 #[derive(Clone, Debug)]
 struct State<B: CpuBackend> {
     x: FloatTensor<B>,
@@ -139,7 +137,6 @@ fn write_gradient(
     total
 }
 
-/// Writes the gradients of several rows.
 struct WriteGradient<'a> {
     x: &'a [f32],
     d_output: &'a [f32],

@@ -127,7 +127,6 @@ impl CpuOp for Linear {
 #[derive(Debug)]
 struct LinearBackward;
 
-/// The inputs that the backward pass reads.
 #[derive(Clone, Debug)]
 struct State<B: CpuBackend> {
     /// `[n, d_in]`.
@@ -138,7 +137,6 @@ struct State<B: CpuBackend> {
 }
 
 impl<B: CpuBackend> State<B> {
-    /// Returns `n`, `d_in` and `d_out`.
     fn sizes(&self) -> [usize; 3] {
         let (x, weight) = (self.x.shape(), self.weight.shape());
         assert_eq!(

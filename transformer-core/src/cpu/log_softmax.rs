@@ -30,7 +30,6 @@ impl Normalizer {
         (logit - self.max) - self.ln_sum
     }
 
-    /// Returns the normalizer of a row with this maximum.
     #[inline(always)]
     fn of_row(row: &[f32], max: f32) -> Self {
         let (chunks, rest) = row.as_chunks::<LANES>();
@@ -98,7 +97,6 @@ impl LogitSummary {
     }
 }
 
-/// Finds the maximum of every chunk of a row.
 struct Maxima<'a> {
     row: &'a [f32],
 }
@@ -159,7 +157,6 @@ impl WithSimd for Summarize<'_> {
     }
 }
 
-/// Replaces the logits of a row by their log-softmax.
 struct LogSoftmax<'a> {
     row: &'a mut [f32],
 }

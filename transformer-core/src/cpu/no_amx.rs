@@ -2,7 +2,6 @@
 
 use super::tile::{Block, Line, SIDE, Sums, Tile};
 
-/// The reason why no function of tiles is called.
 const UNAVAILABLE: &str = "matrices are laid out in tiles only where tiles are available";
 
 pub(crate) fn available() -> bool {
@@ -25,7 +24,6 @@ pub(crate) fn transposed(_: Block) -> Block {
     unreachable!("{UNAVAILABLE}")
 }
 
-/// Never created.
 pub(crate) struct Tiles;
 
 impl Tiles {

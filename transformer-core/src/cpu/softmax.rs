@@ -39,7 +39,6 @@ impl<const D: usize> CpuOp for Softmax<D> {
 struct SoftmaxBackward;
 
 impl<B: CpuBackend> Backward<B, 1> for SoftmaxBackward {
-    /// The probabilities.
     type State = FloatTensor<B>;
 
     fn backward(self, ops: Ops<Self::State, 1>, gradients: &mut Gradients, _: &mut Checkpointer) {
@@ -68,7 +67,6 @@ fn write_gradient(probs: &[f32], d_probs: &[f32], d_x: &mut [f32], width: usize)
         });
 }
 
-/// Writes the gradients of several rows.
 struct WriteGradient<'a> {
     probs: &'a [f32],
     d_probs: &'a [f32],

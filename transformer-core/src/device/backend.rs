@@ -116,7 +116,6 @@ impl Backend {
         }
     }
 
-    /// Returns this machine's devices of the backend, each once.
     pub(super) fn devices(self) -> Vec<Device> {
         #[cfg(any(
             feature = "cuda",
@@ -142,7 +141,6 @@ impl Backend {
         }
     }
 
-    /// Returns the remedy if this backend has too few devices.
     pub(super) fn remedy_for_few(self) -> &'static str {
         match self {
             Self::Cuda | Self::Rocm | Self::Metal | Self::Vulkan | Self::Wgpu => {
@@ -154,7 +152,6 @@ impl Backend {
         }
     }
 
-    /// Returns the remedy if this backend finds no device.
     pub(super) fn remedy(self) -> &'static str {
         match self {
             Self::Cuda => "install the NVIDIA driver and the CUDA toolkit, or set BURN_DEVICE=flex",
@@ -176,7 +173,6 @@ impl fmt::Display for Backend {
     }
 }
 
-/// Returns whether the device belongs to the backend, with or without autodiff.
 pub(super) fn is_backend(device: &Device, backend: Backend) -> bool {
     // Equality of devices ignores autodiff.
     backend.device().is_some_and(|default| default == *device)

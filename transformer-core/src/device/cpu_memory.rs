@@ -44,10 +44,8 @@ pub(crate) trait CpuBackend: backend::Backend {
 
 /// An operation that runs on any [`CpuBackend`].
 pub(crate) trait CpuOp {
-    /// The result of the operation.
     type Output;
 
-    /// Runs the operation on `B`.
     #[cfg_attr(
         not(any(feature = "flex", feature = "ndarray", feature = "tch")),
         expect(dead_code, reason = "only these backends have tensors in CPU memory")

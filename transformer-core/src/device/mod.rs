@@ -17,7 +17,6 @@ mod libtorch;
 mod long_axis;
 #[cfg(feature = "ndarray")]
 mod ndarray;
-mod probe;
 
 pub use backend::Backend;
 pub use choose::{choose, describe, has_collectives, several};

@@ -7,7 +7,7 @@ use burn::store::RecordError;
 use thiserror::Error;
 
 use super::Precision;
-use super::format::NEWEST_FORMAT;
+use super::manifest::NEWEST_FORMAT;
 use crate::ShortlistError;
 use crate::config::ConfigError;
 use crate::json::JsonError;
@@ -16,28 +16,23 @@ use crate::text::{LanguageCodeError, TokenizerError};
 /// Error of reading or writing a model directory.
 #[derive(Debug, Error)]
 #[non_exhaustive]
-#[expect(missing_docs, reason = "a field's name says what it holds")]
+#[expect(missing_docs, reason = "the messages and the names of fields say it")]
 pub enum DirectoryError {
-    /// The path does not exist.
     #[error("`{path}` does not exist; give the directory that training wrote")]
     Missing { path: PathBuf },
-    /// The path exists, but is not a model directory.
     #[error(
         "`{path}` is not a model directory: it has no manifest.json; give the directory that training wrote"
     )]
     NotAModel { path: PathBuf },
-    /// The shortlist does not fit the model.
     #[error("`{path}` cannot be used")]
     Shortlist {
         path: PathBuf,
         source: ShortlistError,
     },
-    /// The model was written by a newer version of the program.
     #[error(
         "`{path}` has format {found}, this program reads up to {NEWEST_FORMAT}; use a newer version of it"
     )]
     Format { path: PathBuf, found: u64 },
-    /// The manifest has a format version and a precision that do not match.
     #[error(
         "`{path}` has format {format} and the precision {precision}, but format 1 is f32, which needs no `precision`, \
          and format 2 is f16 or int8; restore the file, or make the model again"
@@ -48,7 +43,6 @@ pub enum DirectoryError {
         /// Its precision; f32 if it names none.
         precision: Precision,
     },
-    /// A language in the manifest is not the code of a language.
     #[error(
         "`training.{key}` in `{path}` is not the code of a language, such as en or pt-BR; correct it, or remove the \
          key"
@@ -59,49 +53,38 @@ pub enum DirectoryError {
         key: &'static str,
         source: Option<LanguageCodeError>,
     },
-    /// A file is not valid JSON, or has keys or values that it must not have.
     #[error("`{path}` cannot be parsed; restore the file, or train again")]
     Json { path: PathBuf, source: JsonError },
-    /// The manifest names a file outside of the directory.
     #[error("`{path}` names the file `{name}`; only plain file names are allowed")]
     FileName { path: PathBuf, name: String },
-    /// The manifest names neither a joint tokenizer nor one per side.
     #[error(
         "`{path}` must name either `tokenizer` or both `src_tokenizer` and `tgt_tokenizer`; restore the file, or train \
          again"
     )]
     TokenizerFiles { path: PathBuf },
-    /// A file of the model is missing.
     #[error("`{path}` is missing, but manifest.json names it; restore the file, or train again")]
     MissingFile { path: PathBuf },
-    /// A file of the model has another size than the manifest says.
     #[error(
         "`{path}` has {found} bytes, but manifest.json says {expected}; the file was truncated or changed after \
          training: restore it, or train again"
     )]
     Size {
         path: PathBuf,
-        /// Its size, in bytes.
         found: u64,
-        /// Its size in the manifest, in bytes.
         expected: u64,
     },
-    /// A file of the model has other content than the manifest says.
     #[error(
         "`{path}` does not match its SHA-256 in manifest.json; the file was changed or damaged after training: restore \
          it, or train again"
     )]
     Hash { path: PathBuf },
-    /// The configuration is invalid.
     #[error("`{path}` is not a valid configuration")]
     Config { path: PathBuf, source: ConfigError },
-    /// A tokenizer cannot be used.
     #[error("`{path}` cannot be used as a tokenizer")]
     Tokenizer {
         path: PathBuf,
         source: TokenizerError,
     },
-    /// A tokenizer has another vocabulary size than the model.
     #[error(
         "`{path}` has {found} tokens, but the model was made for `{field}` = {expected}; use the tokenizer that the \
          model was trained with"
@@ -109,15 +92,11 @@ pub enum DirectoryError {
     VocabSize {
         path: PathBuf,
         field: &'static str,
-        /// Size of the vocabulary, in tokens.
         found: usize,
-        /// Size in the configuration, in tokens.
         expected: usize,
     },
-    /// A file cannot be read.
     #[error("cannot read `{path}`")]
     Read { path: PathBuf, source: io::Error },
-    /// A file cannot be written.
     #[error(
         "cannot write `{path}`; check free space and permissions; the old model, if there was one, is intact"
     )]

@@ -46,14 +46,12 @@ pub struct ExtendedVocabulary {
 /// Error of extending the vocabulary of a model.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-#[expect(missing_docs, reason = "a field's name says what it holds")]
+#[expect(missing_docs, reason = "the messages and the names of fields say it")]
 pub enum ExtendVocabularyError {
-    /// The model is in reduced precision.
     #[error(
         "`{path}` is stored in {found}, and cannot be trained further; give the model as it was trained"
     )]
     Reduced { path: PathBuf, found: Precision },
-    /// One side was requested, but both share their embeddings.
     #[error("source and target of `{path}` share their vocabulary; leave --side out")]
     SharedVocabulary { path: PathBuf },
     /// A piece cannot be added.
@@ -62,7 +60,6 @@ pub enum ExtendVocabularyError {
     /// Both tokenizers write a piece differently, but share their embeddings; or the vocabulary gets too large.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// The weights are not a record.
     #[error("`{path}` does not hold the weights of a model; restore the file, or train again")]
     Weights { path: PathBuf, source: RecordError },
     /// The model cannot be read or written.
@@ -207,7 +204,6 @@ fn with_rows((name, data, id): NamedTensor, new_rows: &[Vec<u32>]) -> NamedTenso
     (name, TensorData::new(values, shape), id)
 }
 
-/// Returns the mean of some rows.
 fn mean(values: &[f32], width: usize, rows: &[u32]) -> Vec<f32> {
     let of_column = |column: usize| {
         let value = |row: &u32| f64::from(values[*row as usize * width + column]);

@@ -1,4 +1,5 @@
-//! [`FileEntry`]: a file of the model, checked by size and SHA-256 whenever it is read.
+//! [`FileEntry`]: a file of the model, checked by size and SHA-256 whenever it is read; [`ReadAhead`] reads the weights
+//! on another thread.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -6,8 +7,9 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Read};
 use std::ops::Range;
 use std::path::Path;
-use std::sync::mpsc;
-use std::{iter, panic, thread};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::thread::{self, JoinHandle};
+use std::{iter, panic};
 
 use burn::tensor::Bytes;
 use burn_pack::{HEADER_SIZE, Header};
@@ -18,7 +20,6 @@ use super::stored_weights::{ParsedRecord, TensorPlace, take_apart};
 use super::{DirectoryError, ModelFiles};
 use crate::regular_file;
 
-/// Number of bytes that are read and hashed at a time.
 const CHUNK: usize = 1 << 20;
 
 /// Name, size and hash of a file of the model.
@@ -74,7 +75,6 @@ impl FileEntry {
         self.check_hash(&hex(hash), &path)
     }
 
-    /// Checks the content of the file.
     pub(super) fn check(&self, files: &ModelFiles) -> Result<(), DirectoryError> {
         match files {
             ModelFiles::Path(folder) => self.check_in(folder),
@@ -96,7 +96,6 @@ impl FileEntry {
         }
     }
 
-    /// Reads the file and checks its content.
     pub(super) fn read(&self, files: &ModelFiles) -> Result<Vec<u8>, DirectoryError> {
         match files {
             ModelFiles::Path(folder) => {
@@ -166,7 +165,6 @@ impl FileEntry {
         }))
     }
 
-    /// Returns the checked content of a file in memory.
     fn content<'a>(&self, files: &'a ModelFiles) -> Result<Cow<'a, [u8]>, DirectoryError> {
         let path = files.path().join(&self.name);
         let (content, sha256) = match files.take(&self.name) {
@@ -299,6 +297,28 @@ pub(super) fn hex(hash: Sha256) -> String {
         })
 }
 
+/// The thread that reads a file, until its content is taken; `None` if the operating system cannot start one, and then
+/// the content is read where it is needed.
+#[derive(Debug, Clone)]
+pub(super) struct ReadAhead(Arc<Mutex<Option<Reading>>>);
+
+type Reading = JoinHandle<Result<ParsedRecord, DirectoryError>>;
+
+impl ReadAhead {
+    pub(super) fn start(entry: &FileEntry, files: &ModelFiles) -> Self {
+        let (entry, files) = (entry.clone(), files.clone());
+        let reading = thread::Builder::new().spawn(move || entry.read_record(&files));
+        Self(Arc::new(Mutex::new(reading.ok())))
+    }
+
+    /// Waits for the [record](FileEntry::read_record); `None` if it was already taken, or if no thread reads it.
+    pub(super) fn take(&self) -> Option<Result<ParsedRecord, DirectoryError>> {
+        let mut reading = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let content = reading.take()?.join();
+        Some(content.unwrap_or_else(|payload| panic::resume_unwind(payload)))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs;
@@ -346,6 +366,23 @@ mod tests {
         fs::write(directory.path().join("weights"), content)?;
         let refused = entry.read(&directory.path().into());
         assert!(matches!(refused, Err(DirectoryError::Size { .. })));
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod read_ahead_tests {
+    use super::*;
+
+    #[test]
+    fn the_content_can_be_taken_once() -> std::io::Result<()> {
+        let directory = tempfile::tempdir()?;
+        std::fs::write(directory.path().join("weights"), b"content")?;
+        let entry = FileEntry::new("weights", b"content");
+        let reading = ReadAhead::start(&entry, &directory.path().into());
+        let record = reading.take().and_then(Result::ok);
+        assert!(record.is_some_and(|record| record.is_err()));
+        assert!(reading.take().is_none());
         Ok(())
     }
 }

@@ -6,7 +6,6 @@ use rayon::prelude::*;
 /// The largest integer. −128 is not used, so the range is symmetric.
 const MAX: f32 = 127.0;
 
-/// The axis of a matrix's output channels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ChannelAxis {
     /// Columns: the matrix is `[inputs, outputs]`.
@@ -39,7 +38,6 @@ impl Int8Matrix {
         }
     }
 
-    /// Returns the shape of the scales of a matrix.
     pub(super) const fn scales_shape(
         [n_rows, n_columns]: [usize; 2],
         channels: ChannelAxis,

@@ -1,4 +1,4 @@
-//! [`Manifest`]: the files of the model, and their contents.
+//! [`Manifest`]: the files of the model, with their names and contents, and the versions of its format.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -6,9 +6,31 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::format::{FORMAT, MANIFEST, NEWEST_FORMAT};
 use super::{DirectoryError, FileEntry, Languages, Precision};
 use crate::json;
+
+/// Version of the format for weights in full precision.
+pub(super) const FORMAT: u64 = 1;
+
+/// First version with a precision in the manifest. Older programs refuse it by this number.
+pub(super) const NEWEST_FORMAT: u64 = 2;
+
+/// The file that makes a directory a model directory.
+pub(crate) const MANIFEST: &str = "manifest.json";
+
+pub(super) const CONFIG: &str = "config.json";
+pub(super) const WEIGHTS: &str = "weights.bpk";
+
+pub(super) const SHORTLIST: &str = "shortlist.bin";
+
+/// File of the tokenizer of both sides.
+pub const TOKENIZER: &str = "tokenizer.json";
+
+/// File of the source tokenizer.
+pub const SRC_TOKENIZER: &str = "src_tokenizer.json";
+
+/// File of the target tokenizer.
+pub const TGT_TOKENIZER: &str = "tgt_tokenizer.json";
 
 /// The content of `manifest.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -59,7 +81,6 @@ impl Manifest {
         }
     }
 
-    /// Parses the text of the manifest at `path`.
     pub(super) fn parse(text: &[u8], path: &Path) -> Result<Self, DirectoryError> {
         let invalid = |source| DirectoryError::Json {
             path: path.to_owned(),
@@ -105,7 +126,6 @@ impl Manifest {
     }
 }
 
-/// Returns the oldest version of the format that supports a precision.
 fn format_of(precision: Precision) -> u64 {
     match precision {
         Precision::F32 => FORMAT,

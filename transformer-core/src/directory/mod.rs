@@ -17,17 +17,12 @@ mod atomic;
 mod error;
 mod extend_vocabulary;
 mod file_entry;
-mod format;
 mod int8;
-mod languages;
 mod load;
 mod manifest;
 mod model_directory;
 mod model_files;
-mod parameter_ids;
 mod precision;
-mod quantize;
-mod read_ahead;
 mod run_folder;
 mod stored_tensors;
 mod stored_weights;
@@ -46,23 +41,21 @@ pub use error::LoadError;
 pub use extend_vocabulary::{ExtendVocabularyError, ExtendedVocabulary, NewPieces, VocabularySide};
 #[doc(hidden)]
 pub use file_entry::FileEntry;
-pub(crate) use format::MANIFEST;
-#[doc(hidden)]
-pub use format::{SRC_TOKENIZER, TGT_TOKENIZER, TOKENIZER};
 pub(crate) use int8::{ChannelAxis, quantize_matrix};
 #[doc(hidden)]
-pub use languages::Languages;
+pub use load::with_named_ids;
+pub(crate) use manifest::MANIFEST;
 #[doc(hidden)]
-pub use manifest::{Files, Manifest};
+pub use manifest::{Files, Manifest, SRC_TOKENIZER, TGT_TOKENIZER, TOKENIZER};
 pub use model_directory::ModelDirectory;
 pub use model_files::{ModelFiles, OnceFile};
-#[doc(hidden)]
-pub use parameter_ids::with_named_ids;
 pub use precision::Precision;
 #[doc(hidden)]
-pub use quantize::QuantizeError;
+pub use precision::QuantizeError;
 #[doc(hidden)]
 pub use run_folder::belongs_to_a_run;
 pub(crate) use stored_tensors::{StoredTensor, StoredTensors};
+#[doc(hidden)]
+pub use tokenizers::Languages;
 pub use tokenizers::Tokenizers;
 pub use write::ModelParts;

@@ -4,8 +4,8 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::format::MANIFEST;
-use super::read_ahead::ReadAhead;
+use super::file_entry::ReadAhead;
+use super::manifest::MANIFEST;
 use super::stored_weights::ParsedRecord;
 use super::{DirectoryError, FileEntry, Files, Languages, Manifest, ModelFiles, Tokenizers};
 use crate::Shortlist;
@@ -130,7 +130,6 @@ impl ModelDirectory {
         Ok((stored, manifest))
     }
 
-    /// Reads all files but the weights.
     fn open_as(
         stored: &ModelFiles,
         manifest: &Manifest,
@@ -194,7 +193,6 @@ impl ModelDirectory {
         self.path().join(&self.manifest.files.weights.name)
     }
 
-    /// Reads the weights, [checked](FileEntry::read_record).
     pub(super) fn read_weights(&self) -> Result<ParsedRecord, DirectoryError> {
         let read_ahead = self.weights.as_ref().and_then(ReadAhead::take);
         read_ahead.unwrap_or_else(|| self.manifest.files.weights.read_record(&self.stored))

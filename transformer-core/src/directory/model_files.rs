@@ -56,7 +56,6 @@ impl ModelFiles {
         }
     }
 
-    /// Returns whether there is a file of this name.
     pub(crate) fn has(&self, name: &str) -> bool {
         match self {
             Self::Path(folder) => folder.join(name).exists(),
@@ -65,7 +64,6 @@ impl ModelFiles {
         }
     }
 
-    /// Returns the names of all files, in alphabetical order.
     pub(crate) fn names(&self) -> io::Result<Vec<String>> {
         let mut names = match self {
             Self::Memory(files) => files.keys().cloned().collect(),
@@ -83,7 +81,6 @@ impl ModelFiles {
         Ok(names)
     }
 
-    /// Returns the content of a file of at most `max_bytes` bytes.
     pub(crate) fn read(&self, name: &str, max_bytes: u64) -> io::Result<Cow<'_, [u8]>> {
         match self {
             Self::Path(folder) => regular_file::read(&folder.join(name), max_bytes).map(Cow::Owned),
@@ -99,7 +96,6 @@ impl ModelFiles {
         }
     }
 
-    /// Takes the content of a file of [`Once`](Self::Once).
     pub(crate) fn take(&self, name: &str) -> Option<OnceFile> {
         match self {
             Self::Path(_) | Self::Memory(_) => None,
@@ -107,7 +103,6 @@ impl ModelFiles {
         }
     }
 
-    /// Puts back a file that was [taken](Self::take).
     pub(crate) fn put_back(&self, name: &str, file: OnceFile) {
         if let Self::Once(files) = self {
             locked(files).insert(name.to_owned(), file);
@@ -119,7 +114,6 @@ fn locked(files: &Mutex<BTreeMap<String, OnceFile>>) -> MutexGuard<'_, BTreeMap<
     files.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Returns a content of at most `max_bytes` bytes.
 fn limited(content: Option<Cow<'_, [u8]>>, max_bytes: u64) -> io::Result<Cow<'_, [u8]>> {
     match content {
         None => Err(ErrorKind::NotFound.into()),

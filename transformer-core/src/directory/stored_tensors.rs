@@ -19,13 +19,11 @@ const IN_MEMORY: &str = "a model in memory";
 /// All tensors of a model, by the names of a record, until they are taken.
 #[derive(Debug)]
 pub(crate) struct StoredTensors {
-    /// The file, for errors.
     path: PathBuf,
     precision: Precision,
     tensors: BTreeMap<String, Mutex<Option<Entry>>>,
 }
 
-/// A tensor as in the file.
 #[derive(Debug)]
 struct Entry {
     values: TensorData,
@@ -33,7 +31,6 @@ struct Entry {
     scales: Option<TensorData>,
     /// Present if the values are integers of another program.
     divisor: Option<f32>,
-    /// The parameter's id.
     id: Option<u64>,
 }
 
@@ -88,7 +85,6 @@ impl ModelDirectory {
 }
 
 impl StoredTensors {
-    /// Takes the tensors of a file in this precision.
     fn from_file(
         tensors: Vec<NamedTensor>,
         precision: Precision,
@@ -262,7 +258,6 @@ impl Entry {
         }
     }
 
-    /// Returns whether the tensor of this name is stored in the precision.
     fn is_stored_in(&self, precision: Precision, name: &str) -> bool {
         let Self { values, scales, .. } = self;
         match (precision, values.dtype(), scales) {

@@ -29,10 +29,8 @@ pub(super) type ParsedRecord = Result<Vec<NamedTensor>, RecordError>;
 /// Error of converting weights to a precision.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ConvertError {
-    /// The bytes are not a record.
     #[error(transparent)]
     Record(#[from] RecordError),
-    /// A value is outside the range of the precision.
     #[error("`{tensor}` has the value {value}, which is out of range")]
     OutOfRange { tensor: String, value: f32 },
 }
@@ -115,7 +113,6 @@ pub(super) struct TensorPlace {
     shape: Vec<usize>,
     dtype: DType,
     id: Option<u64>,
-    /// The bytes of its values in the file.
     pub(super) bytes: Range<usize>,
 }
 
@@ -170,7 +167,6 @@ impl TensorPlace {
         }
     }
 
-    /// Returns the tensor with these values.
     pub(super) fn with(self, values: Bytes) -> NamedTensor {
         let data = TensorData::from_bytes(values, self.shape, self.dtype);
         (self.name, data, self.id)
@@ -208,7 +204,6 @@ impl Descriptor {
     }
 }
 
-/// Writes a record.
 pub(super) fn pack(tensors: Vec<NamedTensor>) -> Result<Bytes, RecordError> {
     let pack = |(name, data, id): NamedTensor| {
         let (bytes, shape, dtype) = data.into_parts();

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::atomic::{UNFINISHED, create_folder, undo_on_failure, write_file};
-use super::format::{
+use super::manifest::{
     CONFIG, MANIFEST, SHORTLIST, SRC_TOKENIZER, TGT_TOKENIZER, TOKENIZER, WEIGHTS,
 };
 use super::{DirectoryError, FileEntry, Files, Manifest, ModelDirectory, Precision, Tokenizers};
@@ -58,7 +58,6 @@ impl ModelDirectory {
         Ok(())
     }
 
-    /// Writes a model with weights that are already stored in this precision.
     pub(super) fn write_stored(
         path: &Path,
         parts: &ModelParts<'_>,
@@ -194,7 +193,6 @@ fn is_hashed_name(name: &str) -> bool {
     })
 }
 
-/// Formats JSON for people to read, with a newline at the end.
 fn to_json(value: &impl serde::Serialize) -> serde_json::Result<String> {
     serde_json::to_string_pretty(value).map(|json| json + "\n")
 }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::ExportError;
 use super::files::{create, remove, write};
-use super::renamed::renamed;
+use super::state_dict::renamed;
 use crate::config::{Mixing, Place, TransformerConfig, Tying};
 use crate::directory::{ModelDirectory, Tokenizers};
 use crate::import::marian::Generation;
@@ -50,13 +50,11 @@ const VOCABULARY_STEP: usize = 8;
 /// Maximum number of tokens of a calibration line; the rest is cut off, as in translation.
 const MAX_SRC_LEN: usize = 1024;
 
-/// Largest magnitude of an integer.
 const MAX_INTEGER: f32 = 127.0;
 
 /// Maximum length of a translation from which scales are learned, for each source token.
 const MAX_LENGTH_FACTOR: f64 = 2.5;
 
-/// A side's vocabulary in the format.
 struct Vocabulary {
     model: SentencePiece,
     /// Our id of each piece.
@@ -139,7 +137,6 @@ pub fn to_bergamot(
     write(folder, &model_name, &content)
 }
 
-/// Returns the weights with the names and ids of the format.
 fn renumbered(
     weights: &StateDict,
     config: &TransformerConfig,

@@ -10,12 +10,12 @@ use burn::tensor::TensorData;
 use serde_json::json;
 
 use super::ExportError;
+use super::files::{check_positions, refuse_unsupported};
 use super::files::{create, remove, write, write_json, write_tokenizers};
-use super::renamed::renamed;
-use super::settings_check::{check_positions, refuse_unsupported};
+use super::state_dict::renamed;
 use crate::config::{Activation, NormPlacement, Positions, Stack, TransformerConfig, Tying};
 use crate::directory::Tokenizers;
-use crate::import::names::ctranslate2::{PROJECTION, SRC_EMBEDDING, TGT_EMBEDDING};
+use crate::import::names::programs::{PROJECTION, SRC_EMBEDDING, TGT_EMBEDDING};
 use crate::import::{Names, StateDict};
 use crate::model::{Transformer, sinusoid_table};
 use crate::text::{BOS, EOS, Tokenizer, UNK};
@@ -42,7 +42,6 @@ const MIN_POSITIONS: usize = 1024;
 /// Name of the target's positions, which the source may share.
 const TGT_POSITIONS: &str = "decoder/position_encodings/encodings";
 
-/// A value of the file. Each kind has a number.
 enum Value {
     /// Kind 0: a tensor in single precision.
     Tensor(TensorData),
@@ -50,7 +49,6 @@ enum Value {
     Int8(i8),
     /// Kind 2.
     Int16(i16),
-    /// The value of another name.
     Alias(&'static str),
 }
 
@@ -114,7 +112,6 @@ fn write_vocabulary(folder: &Path, side: &str, tokenizer: &Tokenizer) -> Result<
     write_json(folder, &format!("{side}_vocabulary.json"), &json!(tokens))
 }
 
-/// Returns the values of `model.bin` by name, in the order of the file.
 fn values(
     model: &Transformer,
     config: &TransformerConfig,
@@ -198,7 +195,6 @@ fn put_positions(
     Ok(())
 }
 
-/// Returns a matrix without the rows before `first`.
 fn rows_from(first: usize, matrix: &TensorData) -> TensorData {
     let (n_rows, width) = (matrix.shape()[0], matrix.shape()[1]);
     let rows = matrix.iter::<f32>().skip(first * width);

@@ -10,11 +10,8 @@
 mod bergamot;
 mod ctranslate2;
 mod error;
-mod feature_order;
 mod files;
 mod marian;
-mod renamed;
-mod settings_check;
 mod state_dict;
 
 pub use bergamot::to_bergamot;

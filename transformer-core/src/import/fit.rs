@@ -13,12 +13,10 @@ use crate::model::Transformer;
 /// Error in importing a state dict.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-#[expect(missing_docs, reason = "a field's name says what it holds")]
+#[expect(missing_docs, reason = "the messages and the names of fields say it")]
 pub enum ImportError {
-    /// The config is not valid.
     #[error("the config is not valid")]
     Config(#[from] ConfigError),
-    /// The model is much larger than the state dict. It is not built just to list what is missing.
     #[error(
         "the config describes a model of {n_parameters} parameters, but the state dict has only {n_values} values; \
          correct the config, or get the complete file"
@@ -27,7 +25,6 @@ pub enum ImportError {
         n_parameters: usize,
         n_values: usize,
     },
-    /// The state dict and the config do not match.
     #[error("the state dict and the config differ in {} places:{}", misfits.len(), list(misfits))]
     Misfits {
         /// All differences, sorted by the name of the tensor.
@@ -41,36 +38,29 @@ const MAX_LISTED: usize = 1 << 28;
 /// A difference between a state dict and a config.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
-#[expect(missing_docs, reason = "a field's name says what it holds")]
+#[expect(missing_docs, reason = "the messages and the names of fields say it")]
 pub enum Misfit {
-    /// The state dict lacks a tensor of the model.
     #[error("`{name}` is missing; expected the shape {expected:?}")]
     Missing { name: String, expected: Vec<usize> },
-    /// The state dict has a tensor that the model does not use.
     #[error("`{name}` is left over; it has the shape {found:?}, and the model has no such tensor")]
     LeftOver { name: String, found: Vec<usize> },
-    /// The shape of a tensor differs from the model's.
     #[error("`{name}` has the shape {found:?}; expected {expected:?}")]
     Shape {
         name: String,
         expected: Vec<usize>,
         found: Vec<usize>,
     },
-    /// The naming convention has no name for a parameter of the model.
     #[error(
         "`{parameter}` of the model has no name in the state dict; give one, or choose a config without it"
     )]
     Unnamed { parameter: String },
-    /// The state dict has an output bias, but the config has none.
     #[error(
         "`{name}` is not zero (its largest magnitude is {largest}), but the config has no output bias; choose \
          `output_bias: true`"
     )]
     OutputBias { name: String, largest: f32 },
-    /// A tensor has a value that is NaN or infinite in single precision.
     #[error("{0}")]
     NonFinite(NonFinite),
-    /// Two matrices are tied in the config, but differ in the state dict.
     #[error("`{name}` differs from `{twin}`, but the config ties them; choose another `tying`")]
     Untied {
         name: String,
@@ -153,7 +143,6 @@ impl StateDict {
         Ok(model.unwrap_or_else(|error| unreachable!("the table is complete: {error}")))
     }
 
-    /// Returns the tensors of [`to_transformer`](Self::to_transformer).
     pub(crate) fn to_tensors(
         &self,
         config: &TransformerConfig,
@@ -202,12 +191,10 @@ impl StateDict {
     }
 }
 
-/// Collects the differences between a state dict and a config.
 struct Fit<'a> {
     dict: &'a StateDict,
     config: &'a TransformerConfig,
     names: &'a Names,
-    /// Tensors that the model uses.
     used: BTreeSet<String>,
     /// Differences by name, without duplicates: three parameters can come from one tensor.
     misfits: BTreeMap<String, Misfit>,

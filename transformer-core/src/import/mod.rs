@@ -25,7 +25,6 @@ mod pytorch;
 #[cfg(not(feature = "pytorch"))]
 #[path = "no_pytorch.rs"]
 mod pytorch;
-mod state_dict_error;
 
 #[doc(hidden)]
 pub use ctranslate2::CTranslate2Error;
@@ -37,10 +36,8 @@ pub use marian::MarianError;
 pub use names::Names;
 #[doc(hidden)]
 pub use names::PytorchNames;
-#[doc(hidden)]
-pub use state_dict::NonFinite;
 pub use state_dict::StateDict;
 #[doc(hidden)]
-pub use state_dict_error::StateDictError;
+pub use state_dict::{NonFinite, StateDictError};
 #[doc(hidden)]
 pub use word_vectors::{WordVectors, WordVectorsError};

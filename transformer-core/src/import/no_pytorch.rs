@@ -7,14 +7,12 @@ use burn::tensor::TensorData;
 
 use super::StateDictError;
 
-/// Refuses the file.
 pub(super) fn read(path: &Path) -> Result<BTreeMap<String, TensorData>, StateDictError> {
     Err(StateDictError::NoPytorch {
         path: path.to_owned(),
     })
 }
 
-/// Returns no names.
 pub(super) fn top_names(_path: &Path) -> Vec<String> {
     Vec::new()
 }

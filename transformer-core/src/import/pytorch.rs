@@ -12,7 +12,6 @@ use super::StateDictError;
 /// Maximum size in bytes of a tensor that repeats its values, if the file is smaller.
 const MAX_REPEATED: u64 = 1 << 28;
 
-/// Reads all tensors of a file of `torch.save`.
 pub(super) fn read(path: &Path) -> Result<BTreeMap<String, TensorData>, StateDictError> {
     let not_pytorch = |source| StateDictError::Pytorch {
         path: path.to_owned(),

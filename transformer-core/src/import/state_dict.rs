@@ -1,15 +1,14 @@
 //! [`StateDict`]: named tensors, as other programs save them.
 
 use std::collections::BTreeMap;
-use std::fmt;
-use std::fs;
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::{fmt, fs};
 
 use burn::tensor::{DType, TensorData};
 use safetensors::{Dtype, SafeTensors};
 
-use super::{StateDictError, pytorch};
+use super::pytorch;
 use crate::regular_file;
 
 /// Named tensors.
@@ -62,7 +61,6 @@ impl StateDict {
         })
     }
 
-    /// Returns the number of values of all tensors.
     pub(crate) fn n_values(&self) -> usize {
         self.tensors.values().map(TensorData::num_elements).sum()
     }
@@ -140,7 +138,6 @@ impl StateDict {
         Some((integers, *divisor))
     }
 
-    /// Returns the elements of a tensor in single precision.
     pub(crate) fn floats(&self, name: &str) -> Option<Vec<f32>> {
         Some(match self.divided(name) {
             Some((integers, divisor)) => {
@@ -283,6 +280,51 @@ fn read_safetensors(path: &Path) -> Result<BTreeMap<String, TensorData>, StateDi
         tensors.insert(name.to_owned(), data);
     }
     Ok(tensors)
+}
+
+#[cfg(feature = "pytorch")]
+use pytorch_reader::PytorchError;
+use safetensors::SafeTensorError;
+
+/// Error in reading a file as a state dict.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+#[expect(missing_docs, reason = "the messages and the names of fields say it")]
+pub enum StateDictError {
+    #[error("cannot read `{path}`")]
+    Read { path: PathBuf, source: io::Error },
+    #[error("`{path}` is damaged: it starts like a safetensors file; download or save it again")]
+    Safetensors {
+        path: PathBuf,
+        source: SafeTensorError,
+    },
+    #[cfg(feature = "pytorch")]
+    #[error(
+        "`{path}` is neither a complete safetensors file nor one of torch.save; get the file again, or save the state \
+         dict with one of them"
+    )]
+    Pytorch { path: PathBuf, source: PytorchError },
+    #[error(
+        "`{path}` is not a safetensors file, and this program was built without the cargo feature `pytorch`, which reads \
+         files of torch.save; build it with that feature, or save the state dict as safetensors"
+    )]
+    NoPytorch { path: PathBuf },
+    #[cfg(feature = "pytorch")]
+    #[error(
+        "`{name}` in `{path}` repeats its values to {n_bytes} bytes, more than the file has; save it with \
+         `.contiguous()`, or leave it out"
+    )]
+    TooLarge {
+        path: PathBuf,
+        name: String,
+        n_bytes: usize,
+    },
+    #[error("`{name}` in `{path}` has the data type {dtype}; save it as float32")]
+    Dtype {
+        path: PathBuf,
+        name: String,
+        dtype: String,
+    },
 }
 
 #[cfg(test)]

@@ -35,22 +35,19 @@ use crate::text::special::is_special;
 #[derive(Clone, Debug, PartialEq)]
 pub struct WordVectors {
     width: usize,
-    /// Vectors by token id.
     rows: BTreeMap<u32, Vec<f32>>,
 }
 
 /// Error in reading or using word vectors.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-#[expect(missing_docs, reason = "a field's name says what it holds")]
+#[expect(missing_docs, reason = "the messages and the names of fields say it")]
 pub enum WordVectorsError {
-    /// The file cannot be opened.
     #[error("cannot read `{path}`")]
     Read { path: PathBuf, source: io::Error },
     /// The file cannot be read to its end.
     #[error(transparent)]
     Line(#[from] LineError),
-    /// A line has too few or too many values.
     #[error(
         "`{path}`, line {line}: {found} values instead of {expected}; each line must be a word and its vector"
     )]
@@ -59,10 +56,8 @@ pub enum WordVectorsError {
         /// The line, counted from 1.
         line: u64,
         found: usize,
-        /// Number of values that the first line announced or had.
         expected: usize,
     },
-    /// A value is not a finite number.
     #[error("`{path}`, line {line}: `{text}` is not a finite number")]
     Number {
         path: PathBuf,
@@ -70,24 +65,19 @@ pub enum WordVectorsError {
         line: u64,
         text: String,
     },
-    /// The number of vectors differs from that in the first line.
     #[error("`{path}` has {found} vectors, but its first line says {expected}; download it again")]
     Count {
         path: PathBuf,
         found: usize,
-        /// Number of vectors that the first line announced.
         expected: usize,
     },
-    /// The file has no vectors.
     #[error("`{path}` has no vectors; give a text file of word2vec or GloVe")]
     Empty { path: PathBuf },
-    /// The width of the vectors is not that of the model.
     #[error(
         "the word vectors have {width} values, but `d_model` is {d_model}; choose `d_model` = {width} or \
          other vectors"
     )]
     ModelWidth { width: usize, d_model: usize },
-    /// A vector belongs to a token that the model does not have.
     #[error(
         "a word vector is for token {id}, but the model has {vocab_size} tokens; use the model's tokenizer"
     )]
@@ -189,10 +179,8 @@ impl WordVectors {
     }
 }
 
-/// The state of reading a file.
 struct Parser<'a> {
     path: &'a Path,
-    /// The current line, counted from 1.
     line: u64,
     /// Number of vectors in word2vec's header.
     announced: Option<usize>,

@@ -1,12 +1,13 @@
-//! Token embeddings and the pre-softmax projection (§3.4), which can share one matrix.
+//! Token embeddings and the pre-softmax projection (§3.4), which can share one matrix; and reading, replacing and freezing
+//! the embeddings of a [`Transformer`], for vectors that were trained elsewhere.
 
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Int, Tensor, module};
 
-use super::affine::apply_transposed;
 use super::init::validated;
-use super::low_rank::LowRankAdapter;
-use super::trained_rows::TrainedRows;
+use super::linear::apply_transposed;
+use super::low_rank::{LowRankAdapter, TrainedRows};
+use super::transformer::Transformer;
 use crate::config::{ConfigError, TransformerConfig};
 
 /// A partly trained matrix, in the parts that a fused loss needs.
@@ -77,7 +78,6 @@ impl VocabularyMatrix {
         self.weight.dims()[0]
     }
 
-    /// Returns the device of the matrix.
     pub(super) fn device(&self) -> Device {
         self.weight.device()
     }
@@ -173,5 +173,77 @@ impl VocabularyMatrix {
     /// Excludes the matrix from training. If it has an adapter, the adapter is merged first.
     pub(super) fn freeze(&mut self) {
         self.weight = self.weight.clone().materialize().set_require_grad(false);
+    }
+}
+
+impl Transformer {
+    /// Returns the source embedding, before scaling.
+    ///
+    /// # Shapes
+    ///
+    /// - returns: `[src_vocab, d_model]`
+    pub fn src_embedding(&self) -> Tensor<2> {
+        self.src_vocabulary().weight()
+    }
+
+    /// Returns the target embedding, before scaling.
+    ///
+    /// # Shapes
+    ///
+    /// - returns: `[tgt_vocab, d_model]`
+    pub fn tgt_embedding(&self) -> Tensor<2> {
+        self.tgt_vocabulary().weight()
+    }
+
+    /// Replaces the source embedding, and every matrix tied to it.
+    ///
+    /// Like the rows of [`src_embedding`](Self::src_embedding), those of `weight` do not contain
+    /// the factor `√d_model` of a config that scales embeddings.
+    ///
+    /// # Shapes
+    ///
+    /// - `weight`: `[src_vocab, d_model]`
+    ///
+    /// # Panics
+    ///
+    /// Panics if the matrix has another shape.
+    #[must_use]
+    pub fn with_src_embedding(mut self, weight: Tensor<2>) -> Self {
+        self.src_vocabulary_mut().replace(weight);
+        self
+    }
+
+    /// Replaces the target embedding, and every matrix tied to it.
+    ///
+    /// # Shapes
+    ///
+    /// - `weight`: `[tgt_vocab, d_model]`, before scaling
+    ///
+    /// # Panics
+    ///
+    /// Panics if the matrix has another shape.
+    #[must_use]
+    pub fn with_tgt_embedding(mut self, weight: Tensor<2>) -> Self {
+        self.tgt_vocabulary_mut().replace(weight);
+        self
+    }
+
+    /// Excludes the source embedding, and every matrix tied to it, from training.
+    ///
+    /// The parameter stays frozen through `train`, `valid`, `fork` and the optimizer. A record
+    /// contains values only: freeze again after loading a model from a file.
+    #[must_use]
+    pub fn freeze_src_embedding(mut self) -> Self {
+        self.src_vocabulary_mut().freeze();
+        self
+    }
+
+    /// Excludes the target embedding, and every matrix tied to it, from training.
+    ///
+    /// See [`freeze_src_embedding`](Self::freeze_src_embedding).
+    #[must_use]
+    pub fn freeze_tgt_embedding(mut self) -> Self {
+        self.tgt_vocabulary_mut().freeze();
+        self
     }
 }

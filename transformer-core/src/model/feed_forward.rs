@@ -1,8 +1,8 @@
-//! The position-wise feed-forward network (§3.3).
+//! The position-wise feed-forward network (§3.3), and its non-linearities.
 
 use burn::module::Module;
 use burn::nn::Linear;
-use burn::tensor::{Device, Tensor};
+use burn::tensor::{Device, Tensor, activation};
 
 use super::dropout::Dropout;
 use super::init::validated;
@@ -88,4 +88,22 @@ impl FeedForward {
         };
         apply(&self.outer, self.dropout.forward(hidden), self.matmul)
     }
+}
+
+impl Activation {
+    pub(super) fn forward(self, x: Tensor<3>) -> Tensor<3> {
+        match self {
+            Self::Relu => activation::relu(x),
+            Self::Gelu => gelu(x),
+            Self::Silu => activation::silu(x),
+        }
+    }
+}
+
+/// `x·Φ(x)`, written out. On ndarray and all GPUs, the gradient of Burn's `gelu` is that of the tanh approximation:
+/// <https://github.com/tracel-ai/burn/blob/907ab111a02c2dea47bc41633754f095c6b2220e/crates/burn-backend/src/backend/ops/activation.rs#L98>.
+/// `burns_gelu_has_its_own_derivative_only_on_flex_and_libtorch` fails when that is fixed.
+fn gelu(x: Tensor<3>) -> Tensor<3> {
+    let doubled = (x.clone() * std::f64::consts::FRAC_1_SQRT_2).erf() + 1.0; // 2·Φ(x)
+    x * doubled * 0.5
 }

@@ -45,12 +45,10 @@ fn normal(std: f64) -> Initializer {
     Initializer::Normal { mean: 0.0, std }
 }
 
-/// Creates a vector of zeros.
 pub(super) fn zeros(len: usize, device: &Device) -> Param<Tensor<1>> {
     Initializer::Zeros.init([len], device)
 }
 
-/// Creates a vector of ones.
 pub(super) fn ones(len: usize, device: &Device) -> Param<Tensor<1>> {
     Initializer::Ones.init([len], device)
 }

@@ -14,12 +14,10 @@ pub struct KeyValues {
 }
 
 impl KeyValues {
-    /// Returns the number of tokens.
     pub(super) fn len(&self) -> usize {
         self.keys.dims()[2]
     }
 
-    /// Appends the keys and values of later tokens.
     pub(super) fn append(self, later: Self) -> Self {
         Self {
             keys: Tensor::cat(vec![self.keys, later.keys], 2),

@@ -48,7 +48,8 @@ impl Mask {
                         bias.clone().clamp(lowest, -lowest).cast(dtype)
                     }
                 };
-                let scores = (scores + bias).clamp_min(min_seen_score(dtype));
+                // Scores of keys that are not hidden stay above those of hidden keys.
+                let scores = (scores + bias).clamp_min(lowest / 2.0);
                 match hidden {
                     // After the addition: the bias of another mask may be high where this one hides.
                     Some(hidden) => scores.mask_fill(hidden.clone(), lowest),
@@ -71,12 +72,6 @@ impl Mask {
 fn lowest(dtype: DType) -> f64 {
     // The lowest f16 is −65,504, and its exponential is zero far above −10⁴.
     if dtype == DType::F16 { -1e4 } else { -1e9 }
-}
-
-/// Returns the lower bound for biased scores of keys that are not hidden, which keeps them above the scores of hidden
-/// keys.
-fn min_seen_score(dtype: DType) -> f64 {
-    lowest(dtype) / 2.0
 }
 
 #[cfg(test)]

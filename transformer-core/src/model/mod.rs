@@ -1,10 +1,8 @@
 //! The network of §3, as in the paper: no text, only ids, masks and features.
 
-mod activation;
 #[cfg(test)]
 mod adapted_tests;
 mod adapters;
-mod affine;
 mod attention;
 mod decoder;
 mod dropout;
@@ -25,13 +23,11 @@ mod memory;
 mod named_parameters;
 mod norm;
 mod position;
-mod pretrained_embeddings;
 mod recomputation;
 mod recording;
 mod recurrence;
 mod residual;
 mod state;
-mod trained_rows;
 mod trained_tokens;
 mod transformer;
 

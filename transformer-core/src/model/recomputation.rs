@@ -65,7 +65,6 @@ pub struct RecomputedPass<'a> {
     end: DropoutState,
 }
 
-/// The values of a stack of layers that the backward pass needs.
 #[derive(Debug)]
 struct KeptStack {
     layers: Vec<KeptLayer>,
@@ -73,7 +72,6 @@ struct KeptStack {
     norm: Option<Tensor<3>>,
 }
 
-/// The values of a layer that the backward pass needs.
 #[derive(Debug)]
 struct KeptLayer {
     /// The input: `[batch, len, d_model]`.

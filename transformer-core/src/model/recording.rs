@@ -21,11 +21,8 @@ pub struct AttentionMaps {
 /// Records the attention weights of the layers that it passes through, `[batch, n_heads, queries, keys]` each.
 #[derive(Debug)]
 pub(crate) enum Recorder {
-    /// Records nothing.
     Off,
-    /// Records all layers.
     AllLayers(Vec<Tensor<4>>),
-    /// Records one layer.
     OneLayer {
         /// Number of layers before it.
         n_before: usize,
@@ -35,12 +32,10 @@ pub(crate) enum Recorder {
 }
 
 impl Recorder {
-    /// Returns a recorder of all layers.
     pub(super) fn all_layers() -> Self {
         Self::AllLayers(Vec::new())
     }
 
-    /// Returns a recorder of one layer, counted from 0.
     pub(super) fn one_layer(layer: usize) -> Self {
         Self::OneLayer {
             n_before: layer,
@@ -56,7 +51,6 @@ impl Recorder {
         }
     }
 
-    /// Records the weights of the next layer.
     pub(super) fn record(&mut self, layer: &Tensor<4>) {
         match self {
             Self::Off => {}
@@ -99,7 +93,6 @@ impl Recorder {
     }
 }
 
-/// The recorders of a pass through the decoder.
 #[derive(Debug)]
 pub(crate) struct DecoderRecorders {
     pub(super) self_attention: Recorder,
@@ -107,7 +100,6 @@ pub(crate) struct DecoderRecorders {
 }
 
 impl DecoderRecorders {
-    /// Returns recorders that record nothing.
     pub(super) fn off() -> Self {
         Self {
             self_attention: Recorder::Off,

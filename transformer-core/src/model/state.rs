@@ -28,7 +28,6 @@ pub struct DecoderState {
     device: Device,
 }
 
-/// The state of one decoder layer.
 #[derive(Clone, Debug)]
 pub(crate) struct LayerState {
     /// The target tokens decoded so far.
@@ -51,7 +50,6 @@ pub(crate) enum OwnState {
 }
 
 impl OwnState {
-    /// Selects rows of the batch, in the given order.
     fn select(self, rows: Tensor<1, Int>) -> Self {
         match self {
             Self::Steps(steps) => Self::Steps(steps.map(|it| it.select(rows))),
@@ -88,7 +86,6 @@ impl DecoderState {
         self.sources.len() * self.rows_per_memory
     }
 
-    /// Returns the number of rows that share each row of the memory.
     pub(crate) fn rows_per_memory(&self) -> usize {
         self.rows_per_memory
     }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use burn::module::{Module, Param, Reparameterizer};
 use burn::tensor::Tensor;
 
-use super::trained_rows::TrainedRows;
+use super::low_rank::TrainedRows;
 use super::transformer::Transformer;
 use crate::config::Place;
 

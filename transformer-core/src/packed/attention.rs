@@ -14,7 +14,6 @@ const PARTS: usize = 4;
 /// Number of vectors of a value that are summed in registers.
 const WIDE: usize = 4;
 
-/// The sizes of all heads.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Heads {
     pub(super) n_heads: usize,
@@ -23,12 +22,10 @@ pub(super) struct Heads {
 }
 
 impl Heads {
-    /// Returns the number of features of the keys of all heads.
     pub(super) fn keys(self) -> usize {
         self.n_heads * self.d_k
     }
 
-    /// Returns the number of features of the values of all heads.
     pub(super) fn values(self) -> usize {
         self.n_heads * self.d_v
     }
@@ -39,7 +36,6 @@ impl Heads {
     }
 }
 
-/// Rows of features, one for each key.
 pub(super) trait Rows {
     /// Returns a slice that begins with the row.
     fn row(&self, key: usize) -> &[f32];
@@ -156,7 +152,6 @@ pub(super) fn dot<S: Simd>(simd: S, a: &[f32], b: &[f32]) -> f32 {
     )
 }
 
-/// Replaces scores by their softmax.
 #[inline(always)]
 pub(super) fn softmax(scores: &mut [f32]) {
     let (max, _) = max_and_sum(scores);

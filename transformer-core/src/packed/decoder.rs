@@ -49,7 +49,6 @@ impl Stack<PackedDecoderLayer> {
         PackedState::new(memories, self.own_state(lens.len()))
     }
 
-    /// Returns the state before the first token.
     pub(super) fn own_state(&self, n_rows: usize) -> OwnState {
         let vector = |layer: &PackedDecoderLayer| match &layer.mixing {
             PackedMixing::SelfAttention(_) => None,
@@ -181,7 +180,6 @@ impl PackedCrossAttention {
 
 /// Attention to the sentences, as the decoder computes it.
 pub(super) struct Recorded {
-    /// The layer, from 0.
     pub(super) layer: usize,
     /// The heads; their mean is recorded.
     pub(super) heads: Range<usize>,

@@ -1,9 +1,16 @@
-//! The weights of the layers.
+//! The layers: their weights, linear layers on packed weights, the feed-forward network (§3.3), and the recurrence in place
+//! of the decoder's self-attention.
+
+use pulp::NullaryFnOnce;
 
 use super::attention::Heads;
-use super::feed_forward::PackedFeedForward;
-use super::linear::PackedLinear;
+use super::finish::{Finish, relu, sigmoid};
 use super::norm::{PackedNorm, PackedResidual};
+use super::products::{Kernels, PackedMatrix, Workspace};
+use super::weights::Packer;
+use crate::LoadError;
+use crate::config::{Activation, Linear, SubLayer};
+use crate::cpu::instruction_set;
 
 /// Self-attention: queries, keys and values as one product.
 #[derive(Debug)]
@@ -49,7 +56,6 @@ pub(super) struct PackedDecoderLayer {
     pub(super) feed_forward: PackedFeedForward,
 }
 
-/// A stack of layers.
 #[derive(Debug)]
 pub(super) struct Stack<L> {
     pub(super) layers: Vec<L>,
@@ -57,4 +63,169 @@ pub(super) struct Stack<L> {
     pub(super) heads: Heads,
     /// The number of tokens on either side, or before a token, that it attends to.
     pub(super) window: Option<usize>,
+}
+
+#[derive(Debug)]
+pub(super) struct PackedFeedForward {
+    inner: PackedLinear,
+    gate: Option<PackedLinear>,
+    outer: PackedLinear,
+    activation: Activation,
+    residual: PackedResidual,
+}
+
+impl PackedFeedForward {
+    pub(super) fn pack(packer: &Packer<'_>, at: SubLayer) -> Result<Self, LoadError> {
+        let gate = packer.config.gated_feed_forward;
+        Ok(Self {
+            inner: packer.linear(at, &[Linear::Inner])?,
+            gate: gate
+                .then(|| packer.linear(at, &[Linear::Gate]))
+                .transpose()?,
+            outer: packer.linear(at, &[Linear::Outer])?,
+            activation: packer.config.activation,
+            residual: packer.residual(at)?,
+        })
+    }
+
+    pub(super) fn forward(&self, workspace: &mut Workspace) {
+        let input = self.residual.input(&workspace.x, &mut workspace.normalized);
+        let (kernels, inner) = (&mut workspace.kernels, &mut workspace.inner);
+        self.inner
+            .forward_activated(kernels, input, Some(self.activation), inner);
+        if let Some(gate) = &self.gate {
+            gate.forward(kernels, input, &mut workspace.projected);
+            for (hidden, gate) in inner.iter_mut().zip(&workspace.projected) {
+                *hidden *= *gate;
+            }
+        }
+        self.outer.forward(kernels, inner, &mut workspace.output);
+        self.residual.add(&mut workspace.x, &workspace.output);
+    }
+}
+
+impl PackedRecurrence {
+    pub(super) fn width(&self) -> usize {
+        self.residual.norm.width()
+    }
+
+    /// Computes the embedded tokens in [`Workspace::x`] and the cells after them, one for each row.
+    pub(super) fn decode(&self, cells: &mut [f32], workspace: &mut Workspace) {
+        let input = self.residual.input(&workspace.x, &mut workspace.normalized);
+        let (projected, output) = (&mut workspace.projected, &mut workspace.output);
+        self.candidates_forgets
+            .forward(&mut workspace.kernels, input, projected);
+        output.resize(cells.len(), 0.0);
+        instruction_set().dispatch(Recur {
+            width: self.width(),
+            projected,
+            cells,
+            output,
+        });
+        self.residual.add(&mut workspace.x, output);
+    }
+}
+
+/// Computes `c ← σ(f)∘c + (1 − σ(f))∘u` and `max(0, c)` for each row.
+struct Recur<'a> {
+    width: usize,
+    /// `[rows, width + width]`: the candidate `u` and the forget gate `f`.
+    projected: &'a [f32],
+    /// `[rows, width]`.
+    cells: &'a mut [f32],
+    /// `[rows, width]`.
+    output: &'a mut [f32],
+}
+
+impl NullaryFnOnce for Recur<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        let rows = self.cells.chunks_exact_mut(self.width);
+        let rows = rows.zip(self.output.chunks_exact_mut(self.width));
+        let projected = self.projected.chunks_exact(2 * self.width);
+        for ((cells, output), projected) in rows.zip(projected) {
+            let (candidates, forgets) = projected.split_at(self.width);
+            let features = cells.iter_mut().zip(output);
+            for ((cell, output), (candidate, forget)) in
+                features.zip(candidates.iter().zip(forgets))
+            {
+                let forget = sigmoid(*forget);
+                *cell = forget * *cell + (1.0 - forget) * candidate;
+                *output = relu(*cell);
+            }
+        }
+    }
+}
+
+/// One linear layer, or several with the same input as one.
+#[derive(Debug)]
+pub(super) struct PackedLinear {
+    matrix: PackedMatrix,
+    /// `[d_out]`; empty without a bias.
+    bias: Vec<f32>,
+    d_in: usize,
+    d_out: usize,
+}
+
+impl PackedLinear {
+    /// # Panics
+    ///
+    /// Panics if the bias is neither empty nor as long as a row of the output.
+    pub(super) fn new(matrix: PackedMatrix, bias: Vec<f32>, [d_in, d_out]: [usize; 2]) -> Self {
+        assert!(
+            bias.is_empty() || bias.len() == d_out,
+            "one bias for each output feature"
+        );
+        Self {
+            matrix,
+            bias,
+            d_in,
+            d_out,
+        }
+    }
+
+    /// Writes `x·W + b`.
+    ///
+    /// # Shapes
+    ///
+    /// - `x`: `[rows, d_in]`
+    /// - `output`: resized to `[rows, d_out]`
+    pub(super) fn forward(&self, kernels: &mut Kernels, x: &[f32], output: &mut Vec<f32>) {
+        self.forward_activated(kernels, x, None, output);
+    }
+
+    /// Writes `activation(x·W + b)`, with the shapes of [`forward`](Self::forward).
+    pub(super) fn forward_activated(
+        &self,
+        kernels: &mut Kernels,
+        x: &[f32],
+        activation: Option<Activation>,
+        output: &mut Vec<f32>,
+    ) {
+        output.resize(x.len() / self.d_in * self.d_out, 0.0);
+        self.write(kernels, x, activation, output);
+    }
+
+    /// Writes `activation(x·W + b)` into a slice.
+    ///
+    /// # Shapes
+    ///
+    /// - `x`: `[rows, d_in]`
+    /// - `output`: `[rows, d_out]`
+    pub(super) fn write(
+        &self,
+        kernels: &mut Kernels,
+        x: &[f32],
+        activation: Option<Activation>,
+        output: &mut [f32],
+    ) {
+        let sizes = [self.d_in, self.d_out];
+        let finish = Finish {
+            bias: &self.bias,
+            activation,
+        };
+        kernels.multiply(x, sizes, &self.matrix, finish, output);
+    }
 }

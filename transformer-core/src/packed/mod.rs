@@ -11,21 +11,17 @@
 //! Each row is computed by the same operations in the same order, independent of the other rows. So the logits of a
 //! sentence do not depend on its batch, to the last bit.
 
-mod activation;
 mod attention;
-mod cross_attention;
 mod decoder;
 mod encoder;
-mod feed_forward;
 mod finish;
 mod fused;
+mod inspect;
 #[cfg(test)]
 mod instruction_set_tests;
 #[cfg(test)]
 mod join_tests;
-mod largest_inputs;
 mod layers;
-mod linear;
 mod norm;
 #[cfg_attr(not(target_family = "wasm"), path = "no_wasm.rs")]
 #[cfg_attr(
@@ -35,13 +31,10 @@ mod norm;
 mod pairs;
 mod panel_kernel;
 mod panel_product;
-mod panels;
-mod positions;
 mod precision;
 mod prefetch;
 mod products;
 mod quantize;
-mod recurrence;
 #[cfg(test)]
 mod shortlist_tests;
 mod state;

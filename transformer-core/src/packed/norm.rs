@@ -17,7 +17,6 @@ pub(super) struct PackedNorm {
 }
 
 impl PackedNorm {
-    /// Packs the vectors at these places.
     pub(super) fn pack(
         packer: &Packer<'_>,
         at: impl Fn(Vector) -> Place,
@@ -33,12 +32,10 @@ impl PackedNorm {
         })
     }
 
-    /// Returns the number of features of a row.
     pub(super) fn width(&self) -> usize {
         self.gamma.len()
     }
 
-    /// Normalizes every row of `x` in place.
     pub(super) fn forward(&self, x: &mut [f32]) {
         instruction_set().dispatch(AddAndNormalize {
             x,

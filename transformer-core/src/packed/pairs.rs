@@ -39,7 +39,6 @@ impl WasmMatrix {
         Some(Self { steps, shape })
     }
 
-    /// Returns `[d_in, d_out]`.
     pub(super) fn shape(&self) -> [usize; 2] {
         self.shape
     }

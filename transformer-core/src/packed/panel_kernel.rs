@@ -9,10 +9,9 @@ use std::ops::Range;
 use pulp::{Simd, WithSimd};
 
 use super::finish::Finish;
-use super::panels::{LINE, LINES, Line, PanelMatrix, WIDTH};
+use super::panel_product::{LINE, LINES, Line, PanelMatrix, WIDTH};
 use super::prefetch::prefetch;
 
-/// Maximum number of rows of a block.
 const MAX_ROWS: usize = 8;
 
 /// Maximum number of rows of a block on processors with 16 registers.

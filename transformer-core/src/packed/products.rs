@@ -8,8 +8,7 @@ use rten_tensor::NdTensorView;
 use super::ComputePrecision;
 use super::finish::{Finish, FinishRows};
 use super::pairs::WasmMatrix;
-use super::panel_product;
-use super::panels::{self, PanelMatrix};
+use super::panel_product::{self, PanelMatrix};
 use super::quantize::quantize_rows;
 use super::tiled::{TiledMatrix, TiledRows};
 use crate::cpu::{amx, instruction_set};
@@ -107,7 +106,7 @@ pub(super) enum PackedMatrix {
 impl PackedMatrix {
     /// Packs a matrix of floats, given with the strides of its rows and columns.
     pub(super) fn f32(values: &[f32], shape: [usize; 2], strides: [usize; 2]) -> Self {
-        if panels::fit() {
+        if panel_product::fit() {
             return Self::Panels(PanelMatrix::new(values, shape, strides));
         }
         let view = NdTensorView::from_data_with_strides(shape, values, strides);
@@ -278,28 +277,22 @@ impl Kernels {
     ) {
         let n_rows = x.len() / d_in;
         self.round(x, d_in, ZERO_POINT);
-        if !self.must_halve {
-            self.zero_points.clear();
-            self.zero_points.resize(n_rows, ZERO_POINT);
-            let integers = NdTensorView::from_data([n_rows, d_in], &self.integers[..]);
-            let zero_point = &self.zero_points[..];
-            let a_quant = Some(QuantParams { zero_point });
-            let (x, matrix) = (GemmInputA::Unpacked(integers), GemmInputB::Packed(matrix));
-            let options = GemmOptions {
-                a_quant,
-                ..GemmOptions::default()
-            };
-            return self.int8.gemm(sums, x, matrix, options).expect(FITS);
-        }
-        // 2·128·127 fits into 16 bits, and the sum of both products is the product of the sums.
-        self.halves.clear();
-        self.halves.extend(self.integers.iter().map(|it| it / 2));
-        for (integer, half) in self.integers.iter_mut().zip(&self.halves) {
-            *integer -= half;
-        }
         self.zero_points.clear();
-        self.zero_points.resize(n_rows, ZERO_POINT / 2);
+        self.halves.clear();
+        if self.must_halve {
+            // 2·128·127 fits into 16 bits, and the sum of both products is the product of the sums.
+            self.zero_points.resize(n_rows, ZERO_POINT / 2);
+            self.halves.extend(self.integers.iter().map(|it| it / 2));
+            for (integer, half) in self.integers.iter_mut().zip(&self.halves) {
+                *integer -= half;
+            }
+        } else {
+            self.zero_points.resize(n_rows, ZERO_POINT);
+        }
         for (integers, beta) in [(&self.integers, 0), (&self.halves, 1)] {
+            if integers.is_empty() {
+                continue;
+            }
             let integers = NdTensorView::from_data([n_rows, d_in], &integers[..]);
             let zero_point = &self.zero_points[..];
             let a_quant = Some(QuantParams { zero_point });
@@ -316,7 +309,7 @@ impl Kernels {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tiled::tiles_exist;
+    use super::super::tiled::tests::tiles_exist;
     use super::*;
     use crate::config::Activation;
 

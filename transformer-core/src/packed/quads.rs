@@ -28,7 +28,6 @@ pub(super) struct WasmMatrix {
 }
 
 impl WasmMatrix {
-    /// Packs a matrix, given with the strides of its rows and columns.
     pub(super) fn new(values: &[i8], shape: [usize; 2], strides: [usize; 2]) -> Option<Self> {
         let [d_in, d_out] = shape;
         let n_steps = d_in.div_ceil(4);
@@ -59,7 +58,6 @@ impl WasmMatrix {
         })
     }
 
-    /// Returns `[d_in, d_out]`.
     pub(super) fn shape(&self) -> [usize; 2] {
         self.shape
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::attention::{Heads, padded};
-use super::linear::PackedLinear;
+use super::layers::PackedLinear;
 
 /// The keys and values of the tokens decoded so far, or one vector for all of them, and those of the memory.
 ///
@@ -60,7 +60,6 @@ pub(super) struct LimitedOutputs {
 }
 
 impl SentenceMemory {
-    /// Makes a memory of zeros.
     pub(super) fn zeros(len: usize, n_layers: usize, heads: Heads) -> Self {
         Self {
             len,
@@ -117,7 +116,6 @@ impl OwnState {
 }
 
 impl Steps {
-    /// Makes the state before the first token.
     pub(super) fn new(n_layers: usize) -> Self {
         Self {
             history: Vec::new(),

@@ -26,18 +26,15 @@ pub(super) struct TiledMatrix {
     shape: [usize; 2],
 }
 
-/// Activations as integers.
 #[derive(Default)]
 pub(super) struct TiledRows {
     /// `[rows, stride]`. Elements after the activations of a row are multiplied by zeros, and sums of rows after the
     /// last are not read.
     lines: Vec<Line>,
-    /// One for each row.
     scales: Vec<f32>,
 }
 
 impl TiledMatrix {
-    /// Packs a matrix, given with the strides of its rows and columns.
     pub(super) fn new(integers: &[i8], shape: [usize; 2], strides: [usize; 2]) -> Self {
         let [d_in, d_out] = shape;
         let depth = d_in.div_ceil(DEPTH);
@@ -60,7 +57,6 @@ impl TiledMatrix {
         }
     }
 
-    /// Returns `[d_in, d_out]`.
     pub(super) fn shape(&self) -> [usize; 2] {
         self.shape
     }
@@ -175,20 +171,19 @@ impl MultiplyTiles<'_> {
     }
 }
 
-/// Returns whether tests can use tiles; prints the reason if not.
 #[cfg(test)]
-#[expect(clippy::print_stderr, reason = "a skipped test prints its reason")]
-pub(super) fn tiles_exist() -> bool {
-    let exist = crate::cpu::amx::available();
-    if !exist {
-        eprintln!("skipped: this processor or system has no AMX");
-    }
-    exist
-}
-
-#[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
+
+    /// Returns whether tests can use tiles; prints the reason if not.
+    #[expect(clippy::print_stderr, reason = "a skipped test prints its reason")]
+    pub(in crate::packed) fn tiles_exist() -> bool {
+        let exist = crate::cpu::amx::available();
+        if !exist {
+            eprintln!("skipped: this processor or system has no AMX");
+        }
+        exist
+    }
 
     /// Integers from −127 to 127; every row of `width` begins with 127, so that its scale is 1.
     fn integers(n: usize, width: usize, factor: usize) -> Vec<i8> {

@@ -6,13 +6,13 @@ use std::sync::{Arc, OnceLock};
 
 use super::ComputePrecision;
 use super::decoder::Recorded;
+use super::layers::PackedLinear;
 use super::layers::{PackedDecoderLayer, PackedEncoderLayer, Stack};
-use super::linear::PackedLinear;
 use super::norm::PackedNorm;
-use super::positions::PositionVectors;
 use super::products::Workspace;
 use super::state::{LimitedOutputs, PackedState, SentenceMemory};
-use super::weights::{Embeddings, Packer};
+use super::weights::PositionVectors;
+use super::weights::{Packer, WeightMatrix};
 use crate::config::{self, Place, TransformerConfig, Tying};
 use crate::directory::{Precision, StoredTensors};
 use crate::model::Transformer;
@@ -25,8 +25,8 @@ use crate::{LoadError, ModelDirectory, Shortlist};
 pub struct PackedTransformer {
     config: TransformerConfig,
     precision: ComputePrecision,
-    src_embeddings: Arc<Embeddings>,
-    tgt_embeddings: Arc<Embeddings>,
+    src_embeddings: Arc<WeightMatrix>,
+    tgt_embeddings: Arc<WeightMatrix>,
     src_positions: PositionVectors,
     tgt_positions: PositionVectors,
     src_embedding_norm: Option<PackedNorm>,
@@ -141,7 +141,6 @@ impl PackedTransformer {
         Self { shortlist, ..self }
     }
 
-    /// Returns the output layer for all tokens.
     fn projection(&self) -> &PackedLinear {
         if let Some(projection) = self.projection.get() {
             return projection;
@@ -418,7 +417,6 @@ fn add(x: &mut [f32], terms: &[f32]) {
     }
 }
 
-/// Checks that all ids are in a vocabulary.
 fn assert_in_vocabulary(side: &str, ids: &[u32], vocab: usize) {
     if let Some(id) = ids.iter().find(|id| **id as usize >= vocab) {
         panic!("the {side} has the id {id}, which is not in its vocabulary of {vocab} tokens");

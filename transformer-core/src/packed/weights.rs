@@ -1,25 +1,27 @@
-//! Packing: from named tensors to layers.
+//! Packing: from named tensors to layers and positional encodings.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use rayon::prelude::*;
 
 use super::ComputePrecision;
 use super::attention::Heads;
-use super::feed_forward::PackedFeedForward;
+use super::layers::PackedLinear;
 use super::layers::{
-    PackedCrossAttention, PackedDecoderLayer, PackedEncoderLayer, PackedMixing, PackedRecurrence,
-    PackedSelfAttention, Stack,
+    PackedCrossAttention, PackedDecoderLayer, PackedEncoderLayer, PackedFeedForward, PackedMixing,
+    PackedRecurrence, PackedSelfAttention, Stack,
 };
-use super::linear::PackedLinear;
 use super::norm::{PackedNorm, PackedResidual};
 use super::products::PackedMatrix;
 use crate::LoadError;
-use crate::config::{self, Linear, Mixing, Part, Place, SubLayer, TransformerConfig};
+use crate::config::{self, Linear, Mixing, Part, Place, Positions, SubLayer, TransformerConfig};
 use crate::directory::{ChannelAxis, StoredTensor, StoredTensors, quantize_matrix};
+use crate::model::sinusoid_table;
 
-/// A matrix as it is stored.
-enum WeightMatrix {
+/// A matrix as it is stored; `[vocab, d_model]`, not scaled, if its rows are the vectors of tokens.
+#[derive(Debug)]
+pub(super) enum WeightMatrix {
     F32(Vec<f32>),
     /// Each element is an integer from −127 to 127 times the scale of its channel: of its row in a
     /// matrix with a row per token, else of its column.
@@ -29,16 +31,6 @@ enum WeightMatrix {
     },
 }
 
-/// The vectors of the tokens of a vocabulary, not scaled.
-#[derive(Debug)]
-pub(super) enum Embeddings {
-    /// `[vocab, d_model]`.
-    F32(Vec<f32>),
-    /// `[vocab, d_model]` and `[vocab]`.
-    Int8 { integers: Vec<i8>, scales: Vec<f32> },
-}
-
-/// Reads tensors and packs them.
 pub(super) struct Packer<'a> {
     pub(super) weights: &'a StoredTensors,
     pub(super) config: &'a TransformerConfig,
@@ -215,15 +207,10 @@ impl Packer<'_> {
     }
 
     /// Reads a matrix with a row per token.
-    pub(super) fn embeddings(&self, parameter: Place) -> Result<Arc<Embeddings>, LoadError> {
-        let matrix = self.matrix(parameter, ChannelAxis::Rows)?;
-        Ok(Arc::new(match matrix {
-            WeightMatrix::F32(values) => Embeddings::F32(values),
-            WeightMatrix::Int8 { integers, scales } => Embeddings::Int8 { integers, scales },
-        }))
+    pub(super) fn embeddings(&self, parameter: Place) -> Result<Arc<WeightMatrix>, LoadError> {
+        self.matrix(parameter, ChannelAxis::Rows).map(Arc::new)
     }
 
-    /// Reads the bias of the output; empty without one.
     pub(super) fn output_bias(&self) -> Result<Vec<f32>, LoadError> {
         match self.config.output_bias {
             true => self.floats(Place::OutputBias),
@@ -262,7 +249,7 @@ fn join_columns(matrices: &[(WeightMatrix, usize)], n_rows: usize) -> WeightMatr
     }
 }
 
-impl Embeddings {
+impl WeightMatrix {
     /// Packs the transpose, for logits.
     pub(super) fn projection(&self, bias: Vec<f32>, d_model: usize) -> PackedLinear {
         let n_tokens = match self {
@@ -314,8 +301,59 @@ impl Embeddings {
     }
 }
 
-/// Returns some rows of a matrix.
 fn rows<T: Copy>(matrix: &[T], ids: &[u32], width: usize) -> Vec<T> {
     let row = |id: &u32| &matrix[*id as usize * width..][..width];
     ids.iter().flat_map(row).copied().collect()
+}
+
+/// Number of positions with sinusoids that are computed in advance.
+const N_SINUSOIDS: usize = 128;
+
+/// Positional encodings of the first positions: all learned ones, or the first sinusoids.
+pub(super) struct PositionVectors {
+    kind: Positions,
+    /// The position of a sequence's first token, to which the first vector belongs.
+    first: usize,
+    /// `[positions, d_model]`.
+    vectors: Vec<f32>,
+}
+
+impl PositionVectors {
+    pub(super) fn pack(packer: &Packer<'_>, stack: config::Stack) -> Result<Self, LoadError> {
+        let config = packer.config;
+        let (kind, first) = (config.positions, config.first_position);
+        let vectors = match kind {
+            Positions::None => Vec::new(),
+            Positions::Learned => {
+                packer.floats(Place::Positions(stack))?[first * config.d_model..].to_vec()
+            }
+            sinusoidal => sinusoid_table(sinusoidal, first, N_SINUSOIDS, config.d_model),
+        };
+        Ok(Self {
+            kind,
+            first,
+            vectors,
+        })
+    }
+
+    /// Returns the encodings of `n` tokens after `offset` others, `[n, d_model]`; none without positions.
+    pub(super) fn vectors(&self, offset: usize, n: usize, d_model: usize) -> Cow<'_, [f32]> {
+        let stored = offset * d_model..(offset + n) * d_model;
+        match self.kind {
+            Positions::None => Cow::Borrowed(&[]),
+            Positions::Learned => {
+                let most = self.vectors.len() / d_model;
+                assert!(
+                    offset + n <= most,
+                    "a sequence of {} tokens exceeds the {most} learned positions",
+                    offset + n
+                );
+                Cow::Borrowed(&self.vectors[stored])
+            }
+            sinusoidal if offset + n > N_SINUSOIDS => {
+                Cow::Owned(sinusoid_table(sinusoidal, self.first + offset, n, d_model))
+            }
+            _ => Cow::Borrowed(&self.vectors[stored]),
+        }
+    }
 }

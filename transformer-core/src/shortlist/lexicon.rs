@@ -42,7 +42,6 @@ pub struct Lexicon {
 struct Cells {
     /// The cells of source token `i` are `offsets[i]..offsets[i + 1]`.
     offsets: Vec<usize>,
-    /// The target token of each cell.
     tgt: Vec<u32>,
 }
 
@@ -166,14 +165,12 @@ impl Cells {
         }
     }
 
-    /// Returns the cells of a source token.
     fn range(&self, src: usize) -> Range<usize> {
         let end = |token: usize| self.offsets.get(token).copied();
         let range = end(src).zip(end(src + 1));
         range.map_or(0..0, |(start, end)| start..end)
     }
 
-    /// Returns the cell of two tokens that occur in one line.
     fn find(&self, src: u32, tgt: u32) -> usize {
         let range = self.range(src as usize);
         range.start + self.tgt[range].partition_point(|id| *id < tgt)

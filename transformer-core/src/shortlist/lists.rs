@@ -30,47 +30,26 @@ pub struct Shortlist {
 /// The reason why a file is not the shortlist of a model.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the messages and the names of fields say it")]
 pub enum ShortlistError {
-    /// The file does not begin with the number of the format.
     #[error(
         "it is not a shortlist in Marian's binary format; give a `lex.*.bin` that is not compressed"
     )]
     Magic,
-    /// The sizes in the file do not add up.
     #[error("its sizes do not add up to its {n_bytes} bytes; get it again")]
-    Size {
-        /// Size of the file.
-        n_bytes: usize,
-    },
-    /// The content does not have the checksum in the file.
+    Size { n_bytes: usize },
     #[error("it was changed, because its checksum is another; get it again")]
     Checksum,
-    /// The lists are not for this vocabulary.
     #[error(
         "it has lists for {found} source tokens, but the model has {expected}; take both from one model"
     )]
-    Vocabulary {
-        /// Number of lists.
-        found: u64,
-        /// Number of source tokens of the model.
-        expected: usize,
-    },
-    /// The lists are not one after the other.
+    Vocabulary { found: u64, expected: usize },
     #[error(
         "the list of source token {token} does not begin where the previous one ends; get it again"
     )]
-    Offsets {
-        /// The source token.
-        token: usize,
-    },
-    /// A list has a token that the model does not have.
+    Offsets { token: usize },
     #[error("it has the target token {id}, but the model has {n_tokens}; take both from one model")]
-    Token {
-        /// The token.
-        id: u64,
-        /// Number of target tokens of the model.
-        n_tokens: usize,
-    },
+    Token { id: u64, n_tokens: usize },
 }
 
 impl Shortlist {

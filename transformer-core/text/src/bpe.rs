@@ -6,16 +6,13 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};
 
-/// Two adjacent tokens.
 type Pair = (u32, u32);
 
 /// Minimum count of a pair that is merged: the token of a pair that occurs once would occur in only one word.
 const MIN_COUNT: u64 = 2;
 
-/// The result of training.
 #[derive(Debug)]
 pub(super) struct Bpe {
-    /// All tokens, in order of their ids.
     pub(super) vocab: Vec<String>,
     /// The merges, in order of priority.
     pub(super) merges: Vec<(String, String)>,
@@ -116,7 +113,6 @@ impl Corpus {
         None
     }
 
-    /// Replaces every occurrence of `pair` by `id`.
     fn merge(&mut self, pair: Pair, id: u32) {
         let mut indices = self.word_indices.remove(&pair).unwrap_or_default();
         indices.sort_unstable();
@@ -171,7 +167,6 @@ fn add_index(indices: &mut Vec<usize>, index: usize) {
     }
 }
 
-/// A word after a merge.
 struct Merged {
     word: Vec<u32>,
     /// True for each token of the word before the merge that was replaced.

@@ -24,12 +24,7 @@ pub enum TokenizerKind {
 
 impl fmt::Display for TokenizerKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Word => "word",
-            Self::Char => "char",
-            Self::Bpe => "bpe",
-            Self::Unigram => "unigram",
-        })
+        self.serialize(f)
     }
 }
 

@@ -26,7 +26,6 @@ const LETTERS_OR_SYMBOLS: &str = r"▁?[^\p{P}\p{S}]+|▁?[\p{P}\p{S}]+";
 /// The `<` of the spelling of a special token.
 const SPECIAL_START: &str = "<(?=(?:pad|unk|s|/s)>)";
 
-/// Returns the complete `tokenizer.json` for `model`.
 pub(super) fn tokenizer_json(config: &TokenizerConfig, model: &Value) -> Value {
     json!({
         "version": "1.0",
@@ -41,7 +40,6 @@ pub(super) fn tokenizer_json(config: &TokenizerConfig, model: &Value) -> Value {
     })
 }
 
-/// The keys of a `tokenizer.json`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "only the keys are checked")]
@@ -81,7 +79,6 @@ struct BpeModel {
     merges: Vec<Merge>,
 }
 
-/// A merge in either of its two forms.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Merge {

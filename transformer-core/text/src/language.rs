@@ -5,7 +5,6 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// Maximum length of a code, in characters.
 const MAX_LEN: usize = 35;
 
 /// The code of a language in the form of BCP 47, such as `en`, `pt-BR`, `zh-Hans` or `es-419`.

@@ -4,186 +4,34 @@ use std::cmp::Reverse;
 
 use super::LanguageCode;
 
-/// Languages by their codes of ISO 639-1 and ISO 639-3. For Persian and Chinese the latter is the one that language
-/// detection crates use.
-pub const ISO_639_3: [(&str, &str); 138] = [
-    ("af", "afr"),
-    ("ak", "aka"),
-    ("am", "amh"),
-    ("ar", "ara"),
-    ("as", "asm"),
-    ("ay", "aym"),
-    ("az", "aze"),
-    ("ba", "bak"),
-    ("be", "bel"),
-    ("bg", "bul"),
-    ("bm", "bam"),
-    ("bn", "ben"),
-    ("bo", "bod"),
-    ("br", "bre"),
-    ("bs", "bos"),
-    ("ca", "cat"),
-    ("cs", "ces"),
-    ("cy", "cym"),
-    ("da", "dan"),
-    ("de", "deu"),
-    ("dz", "dzo"),
-    ("ee", "ewe"),
-    ("el", "ell"),
-    ("en", "eng"),
-    ("eo", "epo"),
-    ("es", "spa"),
-    ("et", "est"),
-    ("eu", "eus"),
-    ("fa", "pes"),
-    ("ff", "ful"),
-    ("fi", "fin"),
-    ("fj", "fij"),
-    ("fo", "fao"),
-    ("fr", "fra"),
-    ("fy", "fry"),
-    ("ga", "gle"),
-    ("gd", "gla"),
-    ("gl", "glg"),
-    ("gn", "grn"),
-    ("gu", "guj"),
-    ("ha", "hau"),
-    ("he", "heb"),
-    ("hi", "hin"),
-    ("hr", "hrv"),
-    ("ht", "hat"),
-    ("hu", "hun"),
-    ("hy", "hye"),
-    ("id", "ind"),
-    ("ig", "ibo"),
-    ("is", "isl"),
-    ("it", "ita"),
-    ("ja", "jpn"),
-    ("jv", "jav"),
-    ("ka", "kat"),
-    ("kg", "kon"),
-    ("ki", "kik"),
-    ("kk", "kaz"),
-    ("km", "khm"),
-    ("kn", "kan"),
-    ("ko", "kor"),
-    ("kr", "kau"),
-    ("ks", "kas"),
-    ("ku", "kur"),
-    ("ky", "kir"),
-    ("la", "lat"),
-    ("lb", "ltz"),
-    ("lg", "lug"),
-    ("li", "lim"),
-    ("ln", "lin"),
-    ("lo", "lao"),
-    ("lt", "lit"),
-    ("lv", "lav"),
-    ("mg", "mlg"),
-    ("mi", "mri"),
-    ("mk", "mkd"),
-    ("ml", "mal"),
-    ("mn", "mon"),
-    ("mr", "mar"),
-    ("ms", "msa"),
-    ("mt", "mlt"),
-    ("my", "mya"),
-    ("nb", "nob"),
-    ("ne", "nep"),
-    ("nl", "nld"),
-    ("nn", "nno"),
-    ("ny", "nya"),
-    ("oc", "oci"),
-    ("om", "orm"),
-    ("or", "ori"),
-    ("pa", "pan"),
-    ("pl", "pol"),
-    ("ps", "pus"),
-    ("pt", "por"),
-    ("qu", "que"),
-    ("rn", "run"),
-    ("ro", "ron"),
-    ("ru", "rus"),
-    ("rw", "kin"),
-    ("sa", "san"),
-    ("sc", "srd"),
-    ("sd", "snd"),
-    ("sg", "sag"),
-    ("si", "sin"),
-    ("sk", "slk"),
-    ("sl", "slv"),
-    ("sm", "smo"),
-    ("sn", "sna"),
-    ("so", "som"),
-    ("sq", "sqi"),
-    ("sr", "srp"),
-    ("ss", "ssw"),
-    ("st", "sot"),
-    ("su", "sun"),
-    ("sv", "swe"),
-    ("sw", "swa"),
-    ("ta", "tam"),
-    ("te", "tel"),
-    ("tg", "tgk"),
-    ("th", "tha"),
-    ("ti", "tir"),
-    ("tk", "tuk"),
-    ("tl", "tgl"),
-    ("tn", "tsn"),
-    ("tr", "tur"),
-    ("ts", "tso"),
-    ("tt", "tat"),
-    ("tw", "twi"),
-    ("ug", "uig"),
-    ("uk", "ukr"),
-    ("ur", "urd"),
-    ("uz", "uzb"),
-    ("vi", "vie"),
-    ("wo", "wol"),
-    ("xh", "xho"),
-    ("yi", "yid"),
-    ("yo", "yor"),
-    ("zh", "cmn"),
-    ("zu", "zul"),
+/// Codes of languages in ISO 639-1, each with that in ISO 639-3. For Persian and Chinese the latter is the one that
+/// language detection crates use.
+const ISO_639_3: [&str; 138] = [
+    "af afr", "ak aka", "am amh", "ar ara", "as asm", "ay aym", "az aze", "ba bak", "be bel",
+    "bg bul", "bm bam", "bn ben", "bo bod", "br bre", "bs bos", "ca cat", "cs ces", "cy cym",
+    "da dan", "de deu", "dz dzo", "ee ewe", "el ell", "en eng", "eo epo", "es spa", "et est",
+    "eu eus", "fa pes", "ff ful", "fi fin", "fj fij", "fo fao", "fr fra", "fy fry", "ga gle",
+    "gd gla", "gl glg", "gn grn", "gu guj", "ha hau", "he heb", "hi hin", "hr hrv", "ht hat",
+    "hu hun", "hy hye", "id ind", "ig ibo", "is isl", "it ita", "ja jpn", "jv jav", "ka kat",
+    "kg kon", "ki kik", "kk kaz", "km khm", "kn kan", "ko kor", "kr kau", "ks kas", "ku kur",
+    "ky kir", "la lat", "lb ltz", "lg lug", "li lim", "ln lin", "lo lao", "lt lit", "lv lav",
+    "mg mlg", "mi mri", "mk mkd", "ml mal", "mn mon", "mr mar", "ms msa", "mt mlt", "my mya",
+    "nb nob", "ne nep", "nl nld", "nn nno", "ny nya", "oc oci", "om orm", "or ori", "pa pan",
+    "pl pol", "ps pus", "pt por", "qu que", "rn run", "ro ron", "ru rus", "rw kin", "sa san",
+    "sc srd", "sd snd", "sg sag", "si sin", "sk slk", "sl slv", "sm smo", "sn sna", "so som",
+    "sq sqi", "sr srp", "ss ssw", "st sot", "su sun", "sv swe", "sw swa", "ta tam", "te tel",
+    "tg tgk", "th tha", "ti tir", "tk tuk", "tl tgl", "tn tsn", "tr tur", "ts tso", "tt tat",
+    "tw twi", "ug uig", "uk ukr", "ur urd", "uz uzb", "vi vie", "wo wol", "xh xho", "yi yid",
+    "yo yor", "zh cmn", "zu zul",
 ];
 
-/// Other codes of languages: deprecated ones, members of macrolanguages that represent the whole, and LibreTranslate's
-/// own.
-const ALIASES: [(&str, &str); 34] = [
-    ("als", "sq"),
-    ("arb", "ar"),
-    ("ayr", "ay"),
-    ("azj", "az"),
-    ("ekk", "et"),
-    ("fas", "fa"),
-    ("fil", "tl"),
-    ("fuv", "ff"),
-    ("gaz", "om"),
-    ("in", "id"),
-    ("iw", "he"),
-    ("ji", "yi"),
-    ("jw", "jv"),
-    ("khk", "mn"),
-    ("kmr", "ku"),
-    ("knc", "kr"),
-    ("lvs", "lv"),
-    ("mo", "ro"),
-    ("no", "nb"),
-    ("nor", "nb"),
-    ("npi", "ne"),
-    ("ns", "nso"),
-    ("ory", "or"),
-    ("pb", "pt"),
-    ("pbt", "ps"),
-    ("plt", "mg"),
-    ("prs", "fa"),
-    ("quy", "qu"),
-    ("swh", "sw"),
-    ("uzn", "uz"),
-    ("ydd", "yi"),
-    ("zho", "zh"),
-    ("zsm", "ms"),
-    ("zt", "zh"),
+/// Other codes of languages, each with the usual one: deprecated ones, members of macrolanguages that represent the whole,
+/// and LibreTranslate's own.
+const ALIASES: [&str; 34] = [
+    "als sq", "arb ar", "ayr ay", "azj az", "ekk et", "fas fa", "fil tl", "fuv ff", "gaz om",
+    "in id", "iw he", "ji yi", "jw jv", "khk mn", "kmr ku", "knc kr", "lvs lv", "mo ro", "no nb",
+    "nor nb", "npi ne", "ns nso", "ory or", "pb pt", "pbt ps", "plt mg", "prs fa", "quy qu",
+    "swh sw", "uzn uz", "ydd yi", "zho zh", "zsm ms", "zt zh",
 ];
 
 /// The parts of a code that distinguish languages, in a single spelling.
@@ -216,25 +64,28 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// Returns the code of three letters (ISO 639-3) of a language without a region, if it is in [`ISO_639_3`].
+/// Returns the code of three letters (ISO 639-3) of a language without a region, if it has one of two letters.
 pub fn three_letter_code(language: &str) -> Option<&'static str> {
     let base = base_language(language);
-    let mut codes = ISO_639_3.iter();
-    codes
-        .find(|(short, _)| *short == base)
-        .map(|(_, long)| *long)
+    let (_, long) = pairs(&ISO_639_3).find(|(short, _)| *short == base)?;
+    Some(long)
+}
+
+/// Returns the code of two letters (ISO 639-1) of a language with this code of three letters (ISO 639-3).
+pub fn two_letter_code(long: &str) -> Option<&'static str> {
+    let (short, _) = pairs(&ISO_639_3).find(|(_, it)| *it == long)?;
+    Some(short)
 }
 
 /// Returns the usual code of a language, for codes of two or three small letters.
 pub fn base_language(code: &str) -> &str {
-    let usual = ALIASES.iter().find(|(alias, _)| *alias == code);
-    let iso = || {
-        ISO_639_3
-            .iter()
-            .find(|(_, long)| *long == code)
-            .map(|(short, _)| *short)
-    };
-    usual.map(|(_, usual)| *usual).or_else(iso).unwrap_or(code)
+    let usual = pairs(&ALIASES).find(|(alias, _)| *alias == code);
+    let usual = usual.map(|(_, usual)| usual);
+    usual.or_else(|| two_letter_code(code)).unwrap_or(code)
+}
+
+fn pairs(table: &'static [&'static str]) -> impl Iterator<Item = (&'static str, &'static str)> {
+    table.iter().filter_map(|pair| pair.split_once(' '))
 }
 
 /// Equality of two codes of a language, then agreement of their scripts and of their regions: 2 if they are the same, 1

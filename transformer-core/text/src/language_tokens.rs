@@ -63,30 +63,24 @@ pub struct Direction {
 /// The reason why a language cannot be chosen.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the messages and the names of fields say it")]
 pub enum DirectionError {
-    /// The model has no table of languages.
     #[error(
         "the model is not multilingual; leave out the languages, or use a model such as M2M-100 or NLLB-200"
     )]
     NotMultilingual,
-    /// No language is given for a side.
     #[error(
         "the model translates between {n_languages} languages; give that of the {side} with {flag}, such as {example}"
     )]
     Missing {
         /// The side: `source` or `target`.
         side: &'static str,
-        /// The flag of the program's commands.
         flag: &'static str,
-        /// Number of languages.
         n_languages: usize,
-        /// The code of a language.
         example: LanguageCode,
     },
-    /// The model has no such language.
     #[error("the model has no language `{given}`; the nearest code is {nearest}")]
     Unknown {
-        /// The code.
         given: String,
         /// The code of the model that is spelled most like it.
         nearest: LanguageCode,
@@ -281,7 +275,6 @@ fn code_of(token: &str) -> Option<LanguageCode> {
     bare(token).replace('_', "-").parse().ok()
 }
 
-/// Returns a token without the marks around it.
 fn bare(token: &str) -> &str {
     let inner = token
         .strip_prefix("__")

@@ -28,7 +28,6 @@ pub mod tokenizer;
 mod bpe;
 mod cached_tokenizer;
 mod error;
-mod gzip;
 mod json_layout;
 mod language;
 #[doc(hidden)]
@@ -39,14 +38,12 @@ mod line_start;
 mod lines_for_tests;
 #[cfg(test)]
 mod lines_tests;
-mod link;
 mod one_line;
 mod spans;
 mod train;
 mod unigram;
 mod unpacked;
 mod user_symbols;
-mod word_cache;
 mod writing;
 mod xml;
 
@@ -69,9 +66,9 @@ pub use language_tokens::{
     Direction, DirectionError, LanguageLayout, LanguageToken, LanguageTokens,
 };
 #[doc(hidden)]
-pub use link::Link;
-#[doc(hidden)]
 pub use one_line::{one_line, printable};
+#[doc(hidden)]
+pub use spans::Link;
 pub use special::{BOS, EOS, PAD, UNK};
 #[doc(hidden)]
 pub use special::{N_SPECIAL, SPECIAL_TOKENS};

@@ -35,7 +35,8 @@ impl Tokenizer {
             let start = cut(line, n_bytes);
             let ids = self.encode(start);
             if ids.len() >= enough {
-                if self.splits_at_whitespace() && ends_word(line, start) {
+                let ends_word = line[start.len()..].starts_with(char::is_whitespace);
+                if self.splits_at_whitespace() && ends_word {
                     return start;
                 }
                 let n_ends = self.longest_token() + MAX_COMPOSED;
@@ -53,16 +54,10 @@ impl Tokenizer {
         line
     }
 
-    /// Returns the length of the longest token, in characters.
     fn longest_token(&self) -> usize {
         let tokens = (0..self.vocab_size() as u32).filter_map(|id| self.token(id));
         tokens.map(|token| token.chars().count()).max().unwrap_or(1)
     }
-}
-
-/// Returns whether whitespace follows the start of a line.
-fn ends_word(line: &str, start: &str) -> bool {
-    line[start.len()..].starts_with(char::is_whitespace)
 }
 
 /// Returns the first bytes of a line: at most `n_bytes`, and up to whitespace unless a word is longer than half of

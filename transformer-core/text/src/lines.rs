@@ -23,12 +23,10 @@ pub const MAX_LINE_BYTES: usize = 1 << 20;
 /// programs that print all sources print the cause once.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-#[expect(missing_docs, reason = "a field's name says what it holds")]
+#[expect(missing_docs, reason = "the messages and the names of fields say it")]
 pub enum LineError {
-    /// The file cannot be opened, or its first bytes cannot be read.
     #[error("cannot open {name}: {error}; check the path")]
     Open { name: String, error: io::Error },
-    /// The file cannot be read to its end.
     #[error("cannot read {name} after line {line}: {error}; check the disk and the file")]
     Read {
         name: String,
@@ -36,7 +34,6 @@ pub enum LineError {
         line: u64,
         error: io::Error,
     },
-    /// A line is not UTF-8.
     #[error("{name}, line {line}: byte {byte} of the line is not UTF-8; {remedy}")]
     NotUtf8 {
         name: String,
@@ -44,7 +41,6 @@ pub enum LineError {
         byte: usize,
         remedy: &'static str,
     },
-    /// A line is longer than the limit.
     #[error("{name}, line {line} has more than {max_bytes} bytes, the limit of a line; {remedy}")]
     TooLong {
         name: String,
@@ -53,14 +49,12 @@ pub enum LineError {
         max_bytes: usize,
         remedy: &'static str,
     },
-    /// A gzip file is incomplete.
     #[error("{name} is truncated after line {line}: the gzip stream is incomplete; copy it again")]
     GzipTruncated {
         name: String,
         /// Number of lines read before.
         line: u64,
     },
-    /// A gzip file cannot be decompressed.
     #[error("{name} is damaged after line {line}: {error}; check it with `gzip -t`, copy it again")]
     GzipDamaged {
         name: String,
@@ -262,7 +256,6 @@ impl<R: Read> LineReader<R> {
         line.strip_suffix(b"\r").unwrap_or(line)
     }
 
-    /// Returns the length of the byte order mark before the current line.
     fn mark_len(&self) -> usize {
         match self.n_read == 1 && self.line.starts_with(BYTE_ORDER_MARK) {
             true => BYTE_ORDER_MARK.len(),

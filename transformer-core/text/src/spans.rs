@@ -1,4 +1,5 @@
-//! The bytes of a line for each token, for example to align words instead of pieces.
+//! The bytes of a line for each token, for example to align words instead of pieces; and [`Link`]s between a translation and
+//! its source.
 
 use std::ops::Range;
 
@@ -67,6 +68,15 @@ impl Tokenizer {
         }
         (line, spans)
     }
+}
+
+/// A part of a translation and the part of its source that it translates, as ranges of bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// Bytes of the source.
+    pub src: Range<usize>,
+    /// Bytes of the translation.
+    pub tgt: Range<usize>,
 }
 
 #[cfg(test)]

@@ -24,7 +24,6 @@ pub const SPECIAL_TOKENS: [&str; 4] = ["<pad>", "<unk>", "<s>", "</s>"];
 /// The name of the `<s>` of fairseq's vocabularies, which is not the first input of the decoder.
 pub const SENTENCE_START: &str = "<bos>";
 
-/// Returns the tokens of all bytes, in their order.
 pub(super) fn byte_tokens() -> impl Iterator<Item = String> {
     (0..=u8::MAX).map(byte_token)
 }

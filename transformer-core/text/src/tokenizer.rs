@@ -54,7 +54,6 @@ pub struct Tokenizer {
     pub(super) inner: Inner,
 }
 
-/// The implementation.
 #[derive(Clone)]
 pub(super) enum Inner {
     /// A `tokenizer.json`, run by the `tokenizers` crate.
@@ -291,7 +290,6 @@ impl Tokenizer {
     }
 }
 
-/// Parses a file of the `tokenizers` crate.
 fn parse(json: &str) -> Result<tokenizers::Tokenizer, TokenizerError> {
     // The parser for any kind of model copies the vocabulary four times before it reads it.
     let parsed = parse_with::<BPE>(json).or_else(|| parse_with::<Unigram>(json));

@@ -8,10 +8,10 @@ use tokenizers::{
     NormalizedString, Normalizer, OffsetReferential, OffsetType, PreTokenizedString, PreTokenizer,
 };
 
+use super::cached_tokenizer::WordSplit;
 use super::json_layout::tokenizer_json;
 use super::special::{N_SPECIAL, SPECIAL_TOKENS, UNK, byte_tokens};
 use super::user_symbols::UserSymbols;
-use super::word_cache::WordSplit;
 use super::{TokenizerConfig, TokenizerError, TokenizerKind, bpe, unigram};
 
 /// Maximum length of a word that is learned from as a whole, in characters. A longer word is learned from in pieces of
@@ -21,7 +21,6 @@ const MAX_WORD_CHARS: usize = 256;
 /// Maximum number of pieces of such a word that are learned from. The rest is hardly text, and would take seconds.
 const MAX_PIECES: usize = 16;
 
-/// Trains a tokenizer and returns its `tokenizer.json`.
 pub(super) fn train<I>(
     config: &TokenizerConfig,
     lines: I,
@@ -81,7 +80,6 @@ where
     count_words_in(config, texts)
 }
 
-/// Splits texts, each with its count, into words.
 fn count_words_in<'a>(
     config: &TokenizerConfig,
     texts: impl Iterator<Item = (&'a str, u64)>,
@@ -209,7 +207,6 @@ fn unigram_model(
     })
 }
 
-/// Returns the byte tokens of the vocabulary.
 fn bytes(config: &TokenizerConfig) -> impl Iterator<Item = String> {
     byte_tokens().filter(move |_| config.byte_fallback)
 }

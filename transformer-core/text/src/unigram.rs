@@ -13,7 +13,6 @@ use std::collections::{BTreeMap, HashMap};
 
 /// Maximum length of a piece, in characters.
 const MAX_PIECE_LEN: usize = 16;
-/// Maximum number of initial pieces.
 const MAX_SEEDS: usize = 1_000_000;
 /// Share of the pieces that one round of pruning keeps.
 const KEPT_SHARE: f64 = 0.75;
@@ -59,7 +58,6 @@ pub(super) fn train(
     model.best(n_pieces)
 }
 
-/// A piece and its log-probability.
 #[derive(Debug, Clone, PartialEq)]
 struct Piece {
     chars: Vec<char>,
@@ -67,7 +65,6 @@ struct Piece {
 }
 
 impl Piece {
-    /// Returns whether the piece is a character, which is never removed.
     fn is_char(&self) -> bool {
         self.chars.len() == 1
     }
@@ -163,7 +160,6 @@ impl Unigram {
         model
     }
 
-    /// Collects all matches of pieces in the word, in order of their starts.
     fn edges(&self, word: &[char], edges: &mut Vec<Edge>) {
         edges.clear();
         for start in 0..word.len() {
@@ -288,7 +284,6 @@ impl Unigram {
         )
     }
 
-    /// Returns all characters and the most probable other pieces.
     fn best(mut self, n_pieces: usize) -> Vec<(String, f64)> {
         let in_order = |a: &Piece, b: &Piece| {
             let by_probability = b.log_prob.total_cmp(&a.log_prob);

@@ -9,7 +9,6 @@ use super::sentencepiece::Trie;
 use super::special::{N_SPECIAL, SPECIAL_TOKENS, byte_of};
 use super::{TokenizerConfig, TokenizerError};
 
-/// Length of the longest symbol, in characters.
 const MAX_CHARS: usize = 64;
 
 /// Characters with a meaning in regular expressions.
@@ -112,7 +111,6 @@ pub(super) fn is_user_symbol(token: &AddedToken) -> bool {
     is_plain && fault(content).is_none()
 }
 
-/// Returns the reason why a text cannot be a symbol, if any.
 fn fault(symbol: &str) -> Option<&'static str> {
     let separates = |c: char| c.is_whitespace() || c.is_control() || c == '▁';
     if symbol.is_empty() {
@@ -128,7 +126,6 @@ fn fault(symbol: &str) -> Option<&'static str> {
     }
 }
 
-/// Returns the regular expression of a text.
 fn literal(text: &str) -> String {
     let escaped = |c: char| META.contains(c).then_some('\\').into_iter().chain([c]);
     text.chars().flat_map(escaped).collect()

@@ -51,12 +51,9 @@ pub fn read_container(file: &[u8]) -> Result<StateDict, Error> {
 
 /// The variables of a model, under the names of today's versions.
 pub(super) struct Variables<'a> {
-    /// Version of the container.
     pub(super) version: u32,
-    /// Kind of the model.
     pub(super) spec: String,
     variables: BTreeMap<String, Variable<'a>>,
-    /// The variables of other names.
     aliases: BTreeMap<String, Arc<str>>,
 }
 
@@ -68,7 +65,6 @@ pub(super) struct Variable<'a> {
     values: &'a [u8],
 }
 
-/// The bytes that were not read yet.
 struct Rest<'a>(&'a [u8]);
 
 impl<'a> Rest<'a> {
@@ -139,7 +135,6 @@ impl<'a> Rest<'a> {
 }
 
 impl<'a> Variables<'a> {
-    /// Parses a `model.bin`. The values stay in the file.
     pub(super) fn parse(file: &'a [u8]) -> Result<Self, Error> {
         let mut rest = Rest(file);
         let version = rest.u32("its version")?;
@@ -200,7 +195,6 @@ impl<'a> Variables<'a> {
         self.aliases.get(name).map_or(name, |target| &**target)
     }
 
-    /// Returns the variable of a name, or of an alias.
     pub(super) fn get(&self, name: &str) -> Option<&Variable<'a>> {
         self.variables.get(self.variable_of(name))
     }
@@ -211,12 +205,10 @@ impl<'a> Variables<'a> {
         names.map(String::as_str)
     }
 
-    /// Returns the number of a scalar.
     pub(super) fn number(&self, name: &str) -> Option<f64> {
         self.get(name).and_then(Variable::number)
     }
 
-    /// Returns the text of a variable.
     pub(super) fn text(&self, name: &str) -> Option<String> {
         let variable = self.get(name)?;
         Some(String::from_utf8_lossy(variable.values).into_owned())
@@ -261,19 +253,16 @@ impl<'a> Variables<'a> {
 }
 
 impl Variable<'_> {
-    /// Returns the values in their type.
     fn stored(&self) -> TensorData {
         let shape = self.shape.clone();
         TensorData::from_bytes_vec(self.values.to_vec(), shape, self.dtype)
     }
 
-    /// Returns its number, if it is one.
     pub(super) fn number(&self) -> Option<f64> {
         let is_one = self.values.len() == self.dtype.size();
         is_one.then(|| self.stored().iter::<f64>().next()).flatten()
     }
 
-    /// Returns whether it is a scalar.
     pub(super) fn is_scalar(&self) -> bool {
         self.shape.is_empty()
     }
@@ -287,13 +276,11 @@ impl Variable<'_> {
         }
     }
 
-    /// Returns the size in bytes.
     pub(super) fn n_bytes(&self) -> usize {
         self.values.len()
     }
 }
 
-/// Returns the error of a damaged file.
 pub(super) fn damaged(fault: fmt::Arguments<'_>) -> Error {
     let fault = fault.to_string();
     Error::Damaged { fault }

@@ -13,7 +13,7 @@ use crate::config::{Positions, TransformerConfig, Tying};
 use crate::import::marian::binary::reorder;
 use crate::import::marian::weights::IMPOSSIBLE;
 use crate::import::marian::{EarlyStopping, Generation};
-use crate::import::names::ctranslate2::{OUTPUT_BIAS, PROJECTION, SRC_EMBEDDING, TGT_EMBEDDING};
+use crate::import::names::programs::{OUTPUT_BIAS, PROJECTION, SRC_EMBEDDING, TGT_EMBEDDING};
 use crate::import::{ImportError, Marian, MarianError, Misfit, Names, StateDict};
 use crate::text::{BOS, EOS};
 
@@ -87,7 +87,6 @@ pub(in super::super) fn read(
     })
 }
 
-/// Returns the defaults of Argos Translate, or of CTranslate2.
 fn generation(is_argos: bool) -> Generation {
     let (num_beams, length_penalty) = match is_argos {
         true => (4, 0.2),

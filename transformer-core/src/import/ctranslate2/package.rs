@@ -20,7 +20,6 @@ use crate::regular_file::{self, MAX_JSON_BYTES};
 const MODEL: &str = "model.bin";
 const METADATA: &str = "metadata.json";
 
-/// First bytes of a zip archive.
 const ZIP: &[u8] = b"PK\x03\x04";
 
 /// First bytes of a file in Marian's binary format, which may have the same name.
@@ -32,7 +31,6 @@ const MIN_EXPANDED: u64 = 1 << 20;
 
 /// The files of a model. Those of an archive are read into memory, and never written.
 pub(super) struct Package {
-    /// The folder or the archive.
     path: PathBuf,
     archive: Option<RefCell<ZipArchive<File>>>,
     /// Prefix of all names in the archive.
@@ -69,7 +67,6 @@ pub(in super::super) fn is_ctranslate2(path: &Path) -> bool {
 }
 
 impl Package {
-    /// Opens a folder, a package, or the folder of a `model.bin`.
     pub(super) fn open(path: &Path) -> Result<Self, MarianError> {
         let is_archive = path.is_file() && path.file_name().is_none_or(|name| name != MODEL);
         let folder = match path.is_file() && !is_archive {
@@ -114,7 +111,6 @@ impl Package {
         Ok(package)
     }
 
-    /// Returns the path of a file, for messages.
     pub(super) fn path(&self, name: &str) -> PathBuf {
         self.path.join(format!("{}{name}", self.folder))
     }
@@ -133,7 +129,6 @@ impl Package {
         format!("{}{name}", self.model)
     }
 
-    /// Reads a file; `None` if there is none.
     pub(super) fn read(&self, name: &str, max_bytes: u64) -> Result<Option<Vec<u8>>, MarianError> {
         let path = self.path(name);
         let Some(archive) = &self.archive else {
@@ -162,7 +157,6 @@ impl Package {
         }
     }
 
-    /// Reads a JSON file; `None` if there is none.
     pub(super) fn read_json<T: DeserializeOwned>(
         &self,
         name: &str,

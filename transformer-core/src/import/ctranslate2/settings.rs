@@ -1,15 +1,16 @@
-//! [`config`]: the settings in the variables, as our config.
+//! [`config`]: the settings in the variables, as our config, with the kind of positions in a table.
 
 use super::CTranslate2Error as Error;
 use super::container::Variables;
-use super::positions;
-use crate::config::{Activation, NormKind, NormPlacement, Stack, TransformerConfig, Tying};
-use crate::import::names::ctranslate2::{OUTPUT_BIAS, PROJECTION, SRC_EMBEDDING, TGT_EMBEDDING};
+use crate::config::{
+    Activation, NormKind, NormPlacement, Positions, Stack, TransformerConfig, Tying,
+};
+use crate::import::names::programs::{OUTPUT_BIAS, PROJECTION, SRC_EMBEDDING, TGT_EMBEDDING};
+use crate::model::sinusoid_table;
 
 /// Number of heads in files that do not have it, and for the old `TransformerBig`.
 const N_HEADS: [f64; 2] = [8.0, 16.0];
 
-/// The activations, by number.
 const ACTIVATIONS: [&str; 7] = [
     "ReLU",
     "GELUTanh",
@@ -75,7 +76,7 @@ pub(super) fn config(
             return Err(Error::setting("encoder/activation", &found, expected));
         }
     };
-    let positions = positions::recognize(variables, d_model)?;
+    let positions = recognize(variables, d_model)?;
     let [n_encoder_layers, n_decoder_layers] = Stack::BOTH.map(|stack| n_layers(variables, stack));
     let src_scaled = is_scaled(variables, Stack::Encoder, d_model)?;
     let tgt_scaled = is_scaled(variables, Stack::Decoder, d_model)?;
@@ -130,7 +131,6 @@ fn check_supported(variables: &Variables<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Returns the numbers of rows and columns of a matrix.
 fn matrix(variables: &Variables<'_>, name: &str) -> Result<(usize, usize), Error> {
     match variables.get(name).map(|it| &it.shape[..]) {
         Some(&[n_rows, n_columns]) => Ok((n_rows, n_columns)),
@@ -138,7 +138,6 @@ fn matrix(variables: &Variables<'_>, name: &str) -> Result<(usize, usize), Error
     }
 }
 
-/// Returns the number of layers of a stack.
 fn n_layers(variables: &Variables<'_>, stack: Stack) -> usize {
     let prefix = format!("{stack}/layer_");
     let layers = variables.names().filter_map(|name| {
@@ -196,7 +195,10 @@ fn is_scaled(variables: &Variables<'_>, stack: Stack, d_model: usize) -> Result<
 /// Returns which vocabulary matrices are one: by aliases, or by equal values in files without them.
 fn tying(variables: &Variables<'_>) -> Result<Tying, Error> {
     let of = |name: &str| match variables.get(name) {
-        Some(variable) => Ok((variable, variables.get(&scale_of(variables, name)))),
+        Some(variable) => {
+            let scale = format!("{}_scale", variables.variable_of(name));
+            Ok((variable, variables.get(&scale)))
+        }
         None => Err(Error::missing(name)),
     };
     let [src, tgt, output] = [of(SRC_EMBEDDING)?, of(TGT_EMBEDDING)?, of(PROJECTION)?];
@@ -207,6 +209,92 @@ fn tying(variables: &Variables<'_>) -> Result<Tying, Error> {
     })
 }
 
-fn scale_of(variables: &Variables<'_>, name: &str) -> String {
-    format!("{}_scale", variables.variable_of(name))
+/// Maximum difference between a stored sinusoid and ours at the first positions, and its growth with the position:
+/// converters compute angles in single precision.
+const TOLERANCE: [f32; 2] = [1e-5, 2e-6];
+
+pub(super) struct Recognized {
+    pub(super) kind: Positions,
+    /// Position of the first token.
+    pub(super) first: usize,
+    /// Number of learned positions.
+    pub(super) max: Option<usize>,
+}
+
+/// Returns the kind of positions: sinusoids if the tables of both stacks are near those of one kind, none if they are
+/// zeros, and learned positions otherwise. Models without tables have the sinusoids of OpenNMT-tf.
+pub(super) fn recognize(variables: &Variables<'_>, d_model: usize) -> Result<Recognized, Error> {
+    let names = Stack::BOTH.map(|stack| format!("{stack}/position_encodings/encodings"));
+    let tables = match [0, 1].map(|side| variables.get(&names[side])) {
+        [None, None] => {
+            return Ok(Recognized {
+                kind: Positions::SinusoidalHalvesInclusive,
+                first: 1,
+                max: None,
+            });
+        }
+        [Some(src), Some(tgt)] => [src, tgt],
+        [None, _] => return Err(Error::missing(&names[0])),
+        [_, None] => return Err(Error::missing(&names[1])),
+    };
+    let [src, tgt] = tables.map(|table| &table.shape[..]);
+    let &[n_rows, width] = tgt else {
+        return Err(Error::missing(&names[1]));
+    };
+    if src != tgt || width != d_model || n_rows == 0 {
+        return Err(Error::missing(&names[0]));
+    }
+    let values = |name: &String| -> Result<Vec<f32>, Error> {
+        Ok(variables.tensor(name)?.iter::<f32>().collect())
+    };
+    let (table, epsilon) = (values(&names[1])?, tables[1].epsilon());
+    let is_one = tables[0] == tables[1] || values(&names[0])? == table;
+    let learned = Recognized {
+        kind: Positions::Learned,
+        first: 0,
+        max: Some(n_rows),
+    };
+    if !is_one {
+        return Ok(learned);
+    }
+    if table.iter().all(|value| *value == 0.0) {
+        return Ok(Recognized {
+            kind: Positions::None,
+            first: 0,
+            max: None,
+        });
+    }
+    let found = sinusoids(&table, d_model, epsilon);
+    Ok(found.map_or(learned, |(kind, first)| Recognized {
+        kind,
+        first,
+        max: None,
+    }))
+}
+
+/// Returns the kind of sinusoids in a table, and the position of its first row.
+fn sinusoids(table: &[f32], d_model: usize, epsilon: f32) -> Option<(Positions, usize)> {
+    let n_rows = table.len() / d_model;
+    if !d_model.is_multiple_of(2) || n_rows > usize::from(u16::MAX) {
+        return None;
+    }
+    let is_near = |kind: Positions, first: usize, n_rows: usize| {
+        let ours = sinusoid_table(kind, first, n_rows, d_model);
+        let mut rows = (0..).zip(ours.chunks(d_model).zip(table.chunks(d_model)));
+        rows.all(|(row, (ours, theirs)): (u16, _)| {
+            let tolerance = TOLERANCE[0] + TOLERANCE[1] * f32::from(row) + epsilon;
+            let mut pairs = ours.iter().zip(theirs);
+            pairs.all(|(a, b)| (a - b).abs() <= tolerance)
+        })
+    };
+    let kinds = [
+        Positions::Sinusoidal,
+        Positions::SinusoidalHalves,
+        Positions::SinusoidalHalvesInclusive,
+    ];
+    let mut all = kinds
+        .into_iter()
+        .flat_map(|kind| [0, 1, 2].map(|first| (kind, first)));
+    // A few rows decide most.
+    all.find(|&(kind, first)| is_near(kind, first, n_rows.min(3)) && is_near(kind, first, n_rows))
 }

@@ -65,7 +65,6 @@ impl Default for TokenSettings {
 }
 
 impl TokenSettings {
-    /// Reads the settings, and checks that the model can be imported.
     pub(super) fn read(package: &Package, variables: &Variables<'_>) -> Result<Self, MarianError> {
         let name = package.of_model(CONFIG);
         let found = package.read_json::<Self>(&name, MAX_TOKENIZER_BYTES)?;
@@ -114,15 +113,10 @@ impl TokenSettings {
         self.decoder_start_token.as_deref().unwrap_or_default()
     }
 
-    /// Returns whether decoding starts from `</s>`, as in models of fairseq.
-    fn starts_from_eos(&self) -> bool {
-        self.start() == self.eos_token
-    }
-
-    /// Returns the start of decoding.
     pub(super) fn decoder_start(&self, starts_from_zero: bool) -> Start {
-        match (starts_from_zero, self.starts_from_eos()) {
+        match (starts_from_zero, self.start() == self.eos_token) {
             (true, _) => Start::Zero,
+            // As in models of fairseq.
             (false, true) => Start::Eos,
             (false, false) => Start::Token,
         }
@@ -135,7 +129,6 @@ impl TokenSettings {
     }
 }
 
-/// The first input of the decoder.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Start {
     /// A token that is used for nothing else.
@@ -146,10 +139,8 @@ pub(super) enum Start {
     Zero,
 }
 
-/// The vocabularies, and how they were found.
 pub(super) struct Vocabularies {
     pub(super) tokenizers: Tokenizers,
-    /// Names of their files.
     pub(super) files: Vec<String>,
     /// For each of our ids the row in the model, which may not exist; source and target.
     pub(super) rows: [Vec<Option<u32>>; 2],

@@ -128,7 +128,6 @@ pub(super) fn rows(n_tokens: usize) -> Vec<Option<u32>> {
     all.take(n_tokens).collect()
 }
 
-/// Returns the merges of a `merges.txt`.
 fn pairs(text: &str) -> Value {
     let lines = text.lines().filter(|line| !line.starts_with("#version"));
     json!(

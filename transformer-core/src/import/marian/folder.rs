@@ -158,7 +158,6 @@ impl Marian {
     }
 }
 
-/// Builds the model of a complete table of tensors.
 fn built(config: &TransformerConfig, tensors: StoredTensors, device: &Device) -> Transformer {
     let model = tensors.into_model(config, device);
     model.unwrap_or_else(|error| unreachable!("the table is complete: {error}"))

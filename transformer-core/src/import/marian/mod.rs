@@ -9,14 +9,6 @@
 //! Multilingual models decode from `</s>`: our `<s>` is a copy of its row with an impossible logit, and theirs is an
 //! ordinary token.
 //!
-//! - `folder`: [`Marian`], an imported model.
-//! - `settings`: the JSON files; `generation`: the settings for decoding.
-//! - `vocabulary`: the tokens; `multilingual`: those of multilingual models; `byte_level`: those of BART.
-//! - `weights`: the matrices, in our order.
-//! - `reference`: comparison of logits with another program.
-//! - [`binary`]: models of Firefox Translations, in Marian's binary format.
-//! - `error`: [`MarianError`].
-//!
 //! [`to_marian`](crate::export::to_marian) exports to this format.
 
 pub mod binary;

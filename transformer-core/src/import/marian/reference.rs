@@ -148,7 +148,6 @@ impl Reference {
 }
 
 impl Difference {
-    /// Adds the logits of one token.
     fn add(&mut self, ours: &[f32], theirs: &[f32], rows: &[Option<u32>]) {
         let (mut our_best, mut their_best) = (f32::MIN, f32::MIN);
         let mut best = (0, 0);

@@ -53,7 +53,6 @@ pub(super) struct Settings {
     pub(super) generation: GenerationSettings,
 }
 
-/// The family of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Family {
@@ -69,7 +68,6 @@ pub(super) enum Family {
 /// The relevant part of `tokenizer_config.json`.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct TokenizerSettings {
-    /// True if source and target have separate vocabularies.
     #[serde(default)]
     pub(super) separate_vocabs: bool,
     /// True if BART puts a space before a text without one.
@@ -160,7 +158,6 @@ impl Settings {
         settings.map_err(|source| MarianError::Json { path, source })
     }
 
-    /// Returns the error for a setting that is not supported.
     pub(super) fn refuse(
         &self,
         folder: &Path,
@@ -181,7 +178,6 @@ impl Settings {
         ("vocab_size", self.vocab_size)
     }
 
-    /// Returns the key and the value of the number of target tokens.
     pub(super) fn tgt_size(&self) -> (&'static str, usize) {
         match self.decoder_vocab_size {
             Some(size) if !self.share_encoder_decoder_embeddings => ("decoder_vocab_size", size),
@@ -189,17 +185,14 @@ impl Settings {
         }
     }
 
-    /// Returns the key and the value of the id of the padding token.
     pub(super) fn pad(&self) -> (&'static str, u32) {
         ("pad_token_id", self.pad_token_id)
     }
 
-    /// Returns the key and the value of the id of the first input of the decoder.
     pub(super) fn start(&self) -> (&'static str, u32) {
         ("decoder_start_token_id", self.decoder_start_token_id)
     }
 
-    /// Returns the key and the value of the id of the end token.
     pub(super) fn eos(&self) -> (&'static str, u32) {
         ("eos_token_id", self.eos_token_id)
     }
@@ -215,7 +208,6 @@ impl Settings {
         }
     }
 
-    /// Converts the settings to our config, for vocabularies of these sizes.
     pub(super) fn config(
         &self,
         folder: &Path,
@@ -272,7 +264,6 @@ impl Settings {
 }
 
 impl TokenizerSettings {
-    /// Reads the file, if there is one.
     pub(super) fn read(folder: &Path) -> Result<Self, MarianError> {
         Ok(read_optional(&folder.join(TOKENIZER))?.unwrap_or_default())
     }

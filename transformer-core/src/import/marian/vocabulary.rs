@@ -53,7 +53,6 @@ pub(super) fn read(folder: &Path, settings: &Settings) -> Result<Tokenizers, Mar
     }
 }
 
-/// Reads the tokenizers of a model that was trained here and exported.
 fn read_own(
     [joint, src, tgt]: &[PathBuf; 3],
     settings: &Settings,
@@ -93,7 +92,6 @@ fn read_pegasus(folder: &Path, settings: &Settings) -> Result<Tokenizers, Marian
     Ok(Tokenizers::Joint(tokenizer))
 }
 
-/// Reads the tokenizers of a Marian model.
 fn read_pieces(folder: &Path, settings: &Settings) -> Result<Tokenizers, MarianError> {
     let are_separate = TokenizerSettings::read(folder)?.separate_vocabs;
     let src_path = folder.join(SRC_VOCABULARY);
@@ -157,12 +155,10 @@ fn special_ids(
     })
 }
 
-/// Reads a SentencePiece model.
 pub(super) fn pieces(path: &Path) -> Result<SentencePiece, MarianError> {
     parse_pieces(path, &read_file(path)?)
 }
 
-/// Parses the SentencePiece model of a file.
 pub(in crate::import) fn parse_pieces(
     path: &Path,
     file: &[u8],

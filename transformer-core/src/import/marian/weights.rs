@@ -71,7 +71,6 @@ pub(super) fn read(
     Ok((weights.dict, weights.path))
 }
 
-/// Returns the number of tokens that the file has.
 fn n_tokens(rows: &[Option<u32>]) -> usize {
     rows.iter()
         .flatten()
@@ -88,7 +87,6 @@ fn non_tensor(path: &Path, dict: &StateDict) -> Option<String> {
     others.min()
 }
 
-/// The state dict during conversion to our order.
 struct MarianWeights {
     dict: StateDict,
     path: PathBuf,

@@ -4,14 +4,15 @@ use burn::tensor::TensorData;
 
 use crate::config::{Linear, Place, TransformerConfig, Vector};
 
-/// The layout of a parameter in another program's tensor.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Layout {
-    /// The parameter's own layout.
     Same,
     /// Rows of one or several `nn.Linear`, from row `start` on, of `n_rows` in total. The matrix of an `nn.Linear` is
     /// `[out, in]`, the transpose of the parameter.
-    Linear { start: usize, n_rows: usize },
+    Linear {
+        start: usize,
+        n_rows: usize,
+    },
     /// To be multiplied by a factor.
     Scaled(f64),
 }
@@ -84,7 +85,6 @@ impl Layout {
     }
 }
 
-/// Transposes a matrix with rows of `n_columns` values.
 fn transpose(values: &[f32], n_columns: usize) -> Vec<f32> {
     let column = |first: usize| values[first..].iter().step_by(n_columns).copied();
     (0..n_columns).flat_map(column).collect()
@@ -99,7 +99,6 @@ pub(super) fn name_of(
     names.find_map(|(named, name)| (named == linear).then_some(name))
 }
 
-/// Returns PyTorch's name of a kind of parameter.
 pub(crate) const fn kind(parameter: Place) -> &'static str {
     match parameter {
         Place::Bias(..) | Place::OutputBias => "bias",

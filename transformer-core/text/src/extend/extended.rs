@@ -1,15 +1,16 @@
-//! [`ExtendedTokenizer`]: a tokenizer with more tokens, in which the old ones keep their ids.
+//! [`ExtendedTokenizer`]: a tokenizer with more tokens, in which the old ones keep their ids; and the errors of adding
+//! them.
 
 use std::collections::HashSet;
 
-use super::error::ExtendError;
+use thiserror::Error;
+
 use super::hugging_face;
-use super::piece::{AddedToken, PiecePosition};
-use crate::Tokenizer;
+use crate::sentencepiece::SentencePieceError;
 use crate::special::{SPECIAL_TOKENS, byte_of};
 use crate::tokenizer::Inner;
+use crate::{Tokenizer, TokenizerError};
 
-/// Maximum number of characters of a piece.
 const MAX_PIECE_CHARS: usize = 128;
 
 /// A tokenizer with more tokens than the one it was made from.
@@ -108,4 +109,61 @@ fn check(pieces: &[&str]) -> Result<(), ExtendError> {
         }
     }
     Ok(())
+}
+
+/// The position in a word at which a new piece is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PiecePosition {
+    /// At the start of a word, marked `▁` in a vocabulary.
+    WordStart,
+    /// Within a word, not at its start.
+    InWord,
+}
+
+/// A new token, and the tokens that spelled it before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AddedToken {
+    /// The token in the vocabulary's spelling.
+    pub token: String,
+    /// The ids that the tokenizer encoded it to before, without `<unk>`.
+    pub parts: Vec<u32>,
+}
+
+/// Error of adding a piece to a vocabulary.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+#[expect(missing_docs, reason = "the messages and the names of fields say it")]
+pub enum ExtendError {
+    #[error("no piece to add; give at least one")]
+    NoPieces,
+    #[error(
+        "`{piece}` is blank or has spaces, but a piece is a word or a part of a word; give each word separately"
+    )]
+    Space { piece: String },
+    #[error("`{start}…` has more than {max} characters; give a shorter piece")]
+    TooLong { start: String, max: usize },
+    #[error("`{piece}` is reserved for a special token or a byte; leave it out")]
+    Special { piece: String },
+    #[error("`{piece}` is already in the vocabulary, as `{token}`; leave it out")]
+    Known { piece: String, token: String },
+    #[error("`{piece}` is given twice; give it once")]
+    Twice { piece: String },
+    #[error(
+        "this tokenizer splits `{piece}` into `{}` before it looks for pieces; give these instead", parts.join("`, `")
+    )]
+    Divided { piece: String, parts: Vec<String> },
+    #[error("this tokenizer drops all characters of `{piece}`; leave it out")]
+    Dropped { piece: String },
+    #[error(
+        "this tokenizer would never use `{piece}`, because it tries other tokens first; leave it out"
+    )]
+    Unused { piece: String },
+    #[error(
+        "this kind of tokenizer cannot be extended; use one of transformer-train or SentencePiece"
+    )]
+    Kind,
+    #[error("the extended tokenizer cannot be used")]
+    Tokenizer(#[from] TokenizerError),
+    #[error("the extended tokenizer cannot be used")]
+    Pieces(#[from] SentencePieceError),
 }

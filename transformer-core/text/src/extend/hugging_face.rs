@@ -5,16 +5,15 @@ use std::collections::HashSet;
 use serde_json::{Value, json};
 use tokenizers::{Model, OffsetReferential, OffsetType, Tokenizer};
 
-use super::error::ExtendError;
+use super::extended::ExtendError;
+use super::extended::{AddedToken, PiecePosition};
 use super::merges::Merges;
-use super::piece::{AddedToken, PiecePosition};
 use crate::TokenizerError;
 use crate::cached_tokenizer::CachedTokenizer;
 use crate::json_layout::WORD_START;
 use crate::special::{N_SPECIAL, SPECIAL_TOKENS, UNK, byte_of};
 use crate::train::pre_tokenized;
 
-/// A `tokenizer.json` with more tokens.
 pub(super) struct ExtendedFile {
     pub(super) json: String,
     pub(super) added: Vec<AddedToken>,

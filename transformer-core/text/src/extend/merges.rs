@@ -4,23 +4,19 @@ use std::collections::HashMap;
 
 use serde_json::{Value, json};
 
-use super::piece::AddedToken;
+use super::extended::AddedToken;
 use crate::special::byte_token;
 
-/// The tokens of a BPE vocabulary and its merges, old ones and new ones.
 pub(super) struct Merges {
     ids: HashMap<String, u32>,
     tokens: HashMap<u32, String>,
     /// For each pair of tokens that is merged: the rank of the merge, lower ranks first, and the merged token.
     of_pair: HashMap<(u32, u32), (usize, u32)>,
-    /// The number of tokens without the new ones.
     n_before: u32,
-    /// The number of merges without the new ones.
     n_merges: usize,
     /// True if a character that is not in the vocabulary is encoded as bytes.
     byte_fallback: bool,
     added: Vec<AddedToken>,
-    /// The new merges, as pairs of spellings.
     new_pairs: Vec<(String, String)>,
 }
 

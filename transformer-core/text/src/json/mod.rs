@@ -3,11 +3,9 @@
 //! `serde_json` alone takes the last of several equal keys of a map, reads a list of the fields in order as a struct,
 //! and does not name the key with a wrong type.
 
-mod error;
 mod node;
 mod read;
 mod unique;
 
-pub use error::JsonError;
-pub use read::{from_slice, from_value, parse};
+pub use read::{JsonError, from_slice, from_value, parse};
 pub use unique::UniqueKeys;

@@ -1,11 +1,57 @@
-//! Reading values from JSON.
+//! Reading values from JSON, and the errors of it.
 
-use serde::de::DeserializeOwned;
+use std::fmt;
+
+use serde::de::{DeserializeOwned, Error};
 use serde_json::Value;
 
-use super::JsonError;
 use super::node::Node;
 use super::unique::Unique;
+
+/// Error of reading JSON.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+#[expect(missing_docs, reason = "the messages and the names of fields say it")]
+pub enum JsonError {
+    /// The text is not JSON, or has a key twice.
+    #[error(transparent)]
+    Text(#[from] serde_json::Error),
+    #[error("{}{message}", location(path))]
+    Content {
+        /// The keys that lead to the value, from the outside in; a number is a position in a list, from 0.
+        path: Vec<String>,
+        message: String,
+    },
+}
+
+fn location(path: &[String]) -> String {
+    match path {
+        [] => String::new(),
+        path => format!("`{}`: ", path.join(".")),
+    }
+}
+
+impl JsonError {
+    /// Adds a key in front of the path.
+    pub(super) fn inside(self, key: &str) -> Self {
+        match self {
+            Self::Text(error) => Self::Text(error),
+            Self::Content { mut path, message } => {
+                path.insert(0, key.to_owned());
+                Self::Content { path, message }
+            }
+        }
+    }
+}
+
+impl Error for JsonError {
+    fn custom<T: fmt::Display>(message: T) -> Self {
+        Self::Content {
+            path: Vec::new(),
+            message: message.to_string(),
+        }
+    }
+}
 
 /// Reads a value from JSON text.
 ///

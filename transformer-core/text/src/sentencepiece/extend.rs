@@ -32,12 +32,16 @@ impl PieceVocabulary {
             let parts = self.model().parts(&token);
             // The model may have pieces that are not in the vocabulary.
             if !self.model().has_piece(&token) {
-                let scores = parts.iter().filter_map(|part| self.model().score(part));
+                let scores = parts
+                    .iter()
+                    .filter_map(|part| self.model().segmenter.score(part));
                 let best = scores.fold(f32::NEG_INFINITY, f32::max);
-                let lowest = self.model().lowest_score();
+                let lowest = self.model().segmenter.min_score;
                 new.push((token.clone(), if best.is_finite() { best } else { lowest }));
             }
-            let parts = parts.iter().flat_map(|part| self.ids_of_piece(part));
+            let parts = parts
+                .iter()
+                .flat_map(|part| self.ids_of(part).unwrap_or_default());
             added.push(AddedToken {
                 parts: parts.collect(),
                 token,
@@ -87,7 +91,7 @@ impl PieceVocabulary {
 impl SentencePiece {
     /// Appends pieces with their scores to the model file: protobuf reads appended items as part of the same list.
     fn with_pieces(&self, pieces: &[(String, f32)]) -> Result<Self, SentencePieceError> {
-        let kind = match self.is_bpe() {
+        let kind = match self.segmenter.is_bpe {
             true => PieceKind::UserDefined,
             false => PieceKind::Normal,
         };

@@ -4,16 +4,6 @@
 //! The `tokenizers` crate has unigram models too, but it normalizes by grapheme, adds scores in double precision and
 //! has no user-defined symbols, so some lines get other pieces. A translation model needs the pieces that it was
 //! trained on, so this module follows SentencePiece 0.2.1 step by step.
-//!
-//! - `proto`: parses the protobuf file.
-//! - `normalizer`: rewrites text by the model's character map.
-//! - `trie`: finds the pieces that a text starts with.
-//! - `segmenter`: splits normalized text into pieces.
-//! - `model`: [`SentencePiece`], which combines them.
-//! - `extend`: more pieces.
-//! - `from_unigram`: a tokenizer that was trained here, as a SentencePiece model.
-//! - `vocabulary`: [`PieceVocabulary`], pieces with the ids of the translation model.
-//! - `error`: [`SentencePieceError`].
 
 mod error;
 mod extend;

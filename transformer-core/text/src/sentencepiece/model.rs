@@ -17,7 +17,7 @@ use crate::special::byte_of;
 pub struct SentencePiece {
     file: Vec<u8>,
     normalizer: Normalizer,
-    segmenter: Segmenter,
+    pub(super) segmenter: Segmenter,
     /// The kinds of the pieces that cannot occur in a segmentation.
     other_kinds: HashMap<String, PieceKind>,
     unk_surface: String,
@@ -114,7 +114,6 @@ impl SentencePiece {
         self.segmenter.kind(piece).or_else(other)
     }
 
-    /// Returns whether a piece is a user-defined symbol.
     pub(super) fn is_user_defined(&self, piece: &str) -> bool {
         self.kind(piece) == Some(PieceKind::UserDefined)
     }
@@ -142,23 +141,8 @@ impl SentencePiece {
         parts.map(|part| &normalized[part.range]).collect()
     }
 
-    /// Returns whether the model has this piece, of any kind.
     pub(super) fn has_piece(&self, piece: &str) -> bool {
         self.kind(piece).is_some()
-    }
-
-    /// Returns the score of a piece that can occur in text.
-    pub(super) fn score(&self, piece: &str) -> Option<f32> {
-        self.segmenter.score(piece)
-    }
-
-    /// Returns the lowest score of a normal piece.
-    pub(super) fn lowest_score(&self) -> f32 {
-        self.segmenter.lowest_score()
-    }
-
-    pub(super) fn is_bpe(&self) -> bool {
-        self.segmenter.is_bpe()
     }
 
     /// Joins pieces to a line, with a space for every `▁` except the first, and U+FFFD for every byte that is not
@@ -187,7 +171,7 @@ impl SentencePiece {
                     let bare = bare.filter(|_| is_first && self.drops_first_mark);
                     line.push_str(&bare.unwrap_or(piece).replace(SPACE_MARK, " "));
                     // If runs of spaces are kept, only one mark belongs to the first word.
-                    is_first &= bare.is_none() || self.drops_all_marks();
+                    is_first &= bare.is_none() || self.normalizer.spec.remove_extra_whitespaces;
                 }
             }
             is_first &= line.is_empty();
@@ -195,13 +179,8 @@ impl SentencePiece {
         push_text(&mut line, &mut bytes);
         line
     }
-
-    fn drops_all_marks(&self) -> bool {
-        self.normalizer.joins_spaces()
-    }
 }
 
-/// Appends the text of bytes, and removes them.
 fn push_text(line: &mut String, bytes: &mut Vec<u8>) {
     let mut rest = bytes.as_slice();
     while !rest.is_empty() {
@@ -222,7 +201,7 @@ fn push_text(line: &mut String, bytes: &mut Vec<u8>) {
 impl std::fmt::Debug for SentencePiece {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("SentencePiece")
-            .field("n_pieces", &self.segmenter.n_pieces())
+            .field("n_pieces", &self.segmenter.kinds.len())
             .finish_non_exhaustive()
     }
 }

@@ -9,7 +9,7 @@ pub(super) const SPACE_MARK: &str = "▁";
 /// Rewrites text by the character map of a model, and marks its spaces.
 #[derive(Clone, Debug)]
 pub(super) struct Normalizer {
-    spec: NormalizerSpec,
+    pub(super) spec: NormalizerSpec,
     /// A double-array trie of Darts-clone, from characters to offsets in `replacements`.
     trie: Vec<u32>,
     /// The replacements of characters, each string terminated by a zero.
@@ -20,7 +20,6 @@ pub(super) struct Normalizer {
     user_defined: Trie,
 }
 
-/// A normalized text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Normalized {
     pub(super) text: String,
@@ -120,11 +119,6 @@ impl Normalizer {
             consumed += len;
         }
         consumed
-    }
-
-    /// Returns whether a run of spaces becomes one space.
-    pub(super) fn joins_spaces(&self) -> bool {
-        self.spec.remove_extra_whitespaces
     }
 
     /// Returns the replacement for the longest matching prefix of the input, and the prefix's length in bytes.

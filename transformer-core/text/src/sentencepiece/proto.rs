@@ -5,7 +5,6 @@
 
 use prost::{Enumeration, Message};
 
-/// The kind of a piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Enumeration)]
 #[repr(i32)]
 pub(super) enum PieceKind {
@@ -35,7 +34,6 @@ pub(super) struct Piece {
     pub(super) kind: i32,
 }
 
-/// The segmentation algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Enumeration)]
 #[repr(i32)]
 pub(super) enum ModelKind {
@@ -45,7 +43,6 @@ pub(super) enum ModelKind {
     Char = 4,
 }
 
-/// Settings of training.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct TrainerSpec {
     #[prost(enumeration = "ModelKind", required, tag = "3")]
@@ -58,7 +55,6 @@ pub(super) struct TrainerSpec {
     pub(super) unk_surface: String,
 }
 
-/// Settings of the normalizer.
 #[derive(Clone, PartialEq, Eq, Message)]
 pub(super) struct NormalizerSpec {
     #[prost(bytes = "vec", required, tag = "2")]
@@ -71,7 +67,6 @@ pub(super) struct NormalizerSpec {
     pub(super) escape_whitespaces: bool,
 }
 
-/// A model file.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct ModelProto {
     #[prost(message, repeated, tag = "1")]
@@ -108,7 +103,6 @@ impl ModelProto {
     }
 }
 
-/// Appends a piece to a model file.
 pub(super) fn append_piece(file: &mut Vec<u8>, text: &str, score: f32, kind: PieceKind) {
     let (text, kind) = (text.to_owned(), kind.into());
     prost::encoding::message::encode(1, &Piece { text, score, kind }, file);

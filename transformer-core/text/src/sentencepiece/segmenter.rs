@@ -14,13 +14,13 @@ const UNKNOWN_PENALTY: f32 = 10.0;
 /// Splits normalized text into the pieces of a model.
 #[derive(Clone, Debug)]
 pub(super) struct Segmenter {
-    is_bpe: bool,
+    pub(super) is_bpe: bool,
     scores: Vec<f32>,
-    kinds: Vec<PieceKind>,
-    /// The pieces that can occur in a segmentation.
+    pub(super) kinds: Vec<PieceKind>,
     pieces: Trie,
     user_defined: Trie,
-    min_score: f32,
+    /// The lowest score of a normal piece.
+    pub(super) min_score: f32,
     max_score: f32,
 }
 
@@ -84,24 +84,9 @@ impl Segmenter {
         self.pieces.get(piece).map(|id| self.kinds[id])
     }
 
-    /// Returns the number of all pieces.
-    pub(super) fn n_pieces(&self) -> usize {
-        self.kinds.len()
-    }
-
-    /// Returns the score of a normal piece.
     pub(super) fn score(&self, piece: &str) -> Option<f32> {
         let id = self.pieces.get(piece)?;
         (self.kinds[id] == PieceKind::Normal).then(|| self.scores[id])
-    }
-
-    /// Returns the lowest score of a normal piece.
-    pub(super) fn lowest_score(&self) -> f32 {
-        self.min_score
-    }
-
-    pub(super) fn is_bpe(&self) -> bool {
-        self.is_bpe
     }
 
     /// Splits a text into parts without gaps. Adjacent unknown characters are one part.

@@ -56,7 +56,6 @@ impl Trie {
         Some(start + index)
     }
 
-    /// Returns the number of a string.
     pub(super) fn get(&self, string: &str) -> Option<usize> {
         let mut bytes = string.bytes();
         let node = bytes.try_fold(0, |node, byte| self.child(node, byte))?;

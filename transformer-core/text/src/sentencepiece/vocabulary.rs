@@ -15,7 +15,6 @@ use crate::special::{
     BOS, EOS, N_SPECIAL, PAD, SPECIAL_TOKENS, UNK, byte_of, byte_token, is_special,
 };
 
-/// Name of this kind of tokenizer in its file.
 const KIND: &str = "SentencePiece";
 
 /// Encloses the target language: `>>deu<<` at the start of a line requests German.
@@ -225,7 +224,7 @@ impl PieceVocabulary {
     }
 
     /// Returns the id of a piece, or those of its bytes; `None` if it is unknown.
-    fn ids_of(&self, piece: &str) -> Option<Vec<u32>> {
+    pub(super) fn ids_of(&self, piece: &str) -> Option<Vec<u32>> {
         // Text that spells a byte token is not a byte.
         let is_byte = self.model.has_byte_fallback() && byte_of(piece).is_some();
         let is_text = !is_byte && self.can_be_text(piece);
@@ -241,11 +240,6 @@ impl PieceVocabulary {
     /// Returns whether tokens that are not pieces of the model have no text.
     pub(super) fn has_only_pieces(&self) -> bool {
         self.only_pieces || self.languages.is_some()
-    }
-
-    /// Returns the ids of a piece; empty if it is unknown.
-    pub(super) fn ids_of_piece(&self, piece: &str) -> Vec<u32> {
-        self.ids_of(piece).unwrap_or_default()
     }
 
     /// Returns the tokens of the bytes of a text; `None` if the model has no byte fallback, or some of them are not in

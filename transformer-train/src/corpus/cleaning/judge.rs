@@ -3,7 +3,7 @@
 use std::fmt;
 
 use transformer_core::text::LanguageCode;
-use transformer_core::text::language_codes::{ISO_639_3, three_letter_code};
+use transformer_core::text::language_codes::{three_letter_code, two_letter_code};
 use transformer_protection::kept::{groups, with_joined_thousands};
 use transformer_protection::protection::Item;
 use transformer_protection::{Fault, Protection};
@@ -307,6 +307,5 @@ fn known_lang(code: &LanguageCode) -> Option<Lang> {
 }
 
 fn code_of(lang: Lang) -> Option<LanguageCode> {
-    let (short, _) = ISO_639_3.iter().find(|(_, long)| *long == lang.code())?;
-    short.parse().ok()
+    two_letter_code(lang.code())?.parse().ok()
 }

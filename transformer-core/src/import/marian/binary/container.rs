@@ -1,19 +1,22 @@
-//! The container: named arrays with their types and shapes.
+//! The containers: named arrays with their types and shapes.
 //!
-//! The file is, in little-endian integers of 64 bits: the version, the number of arrays, and for each array the length
-//! of its name, its type, the length of its shape and that of its data; then all names, all shapes (32 bits each),
-//! padding with its length, and all data. It is that of Marian's `src/common/binary.cpp`.
+//! A file in the binary format is, in little-endian integers of 64 bits: the version, the number of arrays, and for each
+//! array the length of its name, its type, the length of its shape and that of its data; then all names, all shapes (32
+//! bits each), padding with its length, and all data. It is that of Marian's `src/common/binary.cpp`. As it trains them,
+//! Marian writes models in `.npz` files: zip archives of NumPy's `.npy` files with the same names.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::io::{Cursor, Read};
 use std::ops::Range;
 
 use burn::tensor::TensorData;
+use zip::ZipArchive;
 
 use super::BinaryError;
 use crate::import::StateDict;
+use crate::import::ctranslate2::MAX_EXPANSION;
 
-/// The settings, as text.
 pub(crate) const SETTINGS: &str = "special:model.yml";
 
 /// Suffix of the arrays with the scales of activations, which only products of integers need.
@@ -65,23 +68,19 @@ pub(super) fn take_container(mut file: Cow<'_, [u8]>) -> Result<(StateDict, Stri
     Ok((dict, settings))
 }
 
-/// An array of the file.
 struct Item {
     name: String,
     kind: u64,
     shape: Vec<i32>,
-    /// Where its data are in the file.
     data: Range<usize>,
 }
 
-/// An array to be written.
 pub(crate) struct Array {
     pub(crate) name: String,
     pub(crate) shape: Vec<i32>,
     pub(crate) content: Content,
 }
 
-/// The values of an array.
 pub(crate) enum Content {
     Text(String),
     Floats(Vec<f32>),
@@ -148,7 +147,6 @@ pub(crate) fn write_container(arrays: &[Array]) -> Vec<u8> {
     file
 }
 
-/// The bytes that were not read yet.
 struct Rest<'a>(&'a [u8]);
 
 impl<'a> Rest<'a> {
@@ -294,8 +292,92 @@ pub(super) fn to_tensor(name: &str, values: Vec<f32>, shape: [usize; 2]) -> Tens
     }
 }
 
-/// Returns the text before the first zero byte.
 pub(super) fn text(data: &[u8]) -> String {
     let text = data.split(|byte| *byte == 0).next().unwrap_or_default();
     String::from_utf8_lossy(text).into_owned()
+}
+
+/// First bytes of a `.npy` file, before its version.
+const MAGIC: &[u8] = b"\x93NUMPY";
+
+/// Smallest limit of an array, in bytes, however small the archive is.
+const MIN_EXPANDED: u64 = 1 << 20;
+
+/// Reads the arrays of an `.npz` file, and the text of the model's settings.
+///
+/// Matrices are `[in, out]`, and vectors have one dimension. The memory is limited by a multiple of the file's size.
+///
+/// # Errors
+///
+/// Returns a [`BinaryError`] if the file is damaged, repeats a name, or has an array that is not of 32-bit floats.
+pub fn read_npz(file: &[u8]) -> Result<(StateDict, String), BinaryError> {
+    let mut archive = ZipArchive::new(Cursor::new(file))?;
+    let mut left = (file.len() as u64)
+        .saturating_mul(MAX_EXPANSION)
+        .max(MIN_EXPANDED);
+    let (mut dict, mut settings) = (StateDict::default(), None);
+    for index in 0..archive.len() {
+        let entry = archive.by_index(index)?;
+        let name = entry.name()?.into_owned();
+        let name = name.strip_suffix(".npy").unwrap_or(&name).to_owned();
+        let mut content = Vec::new();
+        let read = entry.take(left.saturating_add(1)).read_to_end(&mut content);
+        let n_bytes = read.map_err(|source| BinaryError::Zip(source.into()))? as u64;
+        let damaged = || BinaryError::Array { name: name.clone() };
+        left = left.checked_sub(n_bytes).ok_or_else(damaged)?;
+        let (header, data) = split(&content).ok_or_else(damaged)?;
+        let repeated = BinaryError::Name { index };
+        if name == SETTINGS {
+            if settings.replace(text(data)).is_some() {
+                return Err(repeated);
+            }
+            continue;
+        }
+        let shape = shape(header).ok_or_else(damaged)?;
+        let (values, rest) = data.as_chunks();
+        let values: Vec<f32> = values.iter().map(|it| f32::from_le_bytes(*it)).collect();
+        let n_values = shape.iter().try_fold(1_usize, |n, len| n.checked_mul(*len));
+        if !rest.is_empty() || n_values != Some(values.len()) {
+            return Err(damaged());
+        }
+        let tensor = match shape[..] {
+            [n_rows, n_columns] => to_tensor(&name, values, [n_rows, n_columns]),
+            _ => TensorData::new(values, shape),
+        };
+        if dict.insert(name, tensor).is_some() {
+            return Err(repeated);
+        }
+    }
+    Ok((dict, settings.ok_or(BinaryError::NoSettings)?))
+}
+
+/// Returns the header of a `.npy` file, a dictionary in Python's notation, and the data.
+fn split(content: &[u8]) -> Option<(&str, &[u8])> {
+    let (version, rest) = content.strip_prefix(MAGIC)?.split_first_chunk::<2>()?;
+    let (len, rest) = match version[0] {
+        1 => {
+            let (len, rest) = rest.split_first_chunk()?;
+            (u16::from_le_bytes(*len).into(), rest)
+        }
+        _ => {
+            let (len, rest) = rest.split_first_chunk()?;
+            (u32::from_le_bytes(*len), rest)
+        }
+    };
+    let (header, data) = rest.split_at_checked(usize::try_from(len).ok()?)?;
+    Some((str::from_utf8(header).ok()?, data))
+}
+
+/// Returns the shape of an array of 32-bit floats in C's order.
+fn shape(header: &str) -> Option<Vec<usize>> {
+    let value = |key: &str| Some(header.split_once(key)?.1.split_once(':')?.1.trim_start());
+    let is_float = value("'descr'")?.starts_with("'<f4'");
+    let is_c = value("'fortran_order'")?.starts_with("False");
+    let (shape, _) = value("'shape'")?.strip_prefix('(')?.split_once(')')?;
+    let lens = shape
+        .split(',')
+        .map(str::trim)
+        .filter(|len| !len.is_empty());
+    let shape: Option<Vec<usize>> = lens.map(|len| len.parse().ok()).collect();
+    shape.filter(|_| is_float && is_c)
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use super::BinaryError;
-use super::yaml::Yaml;
+use super::settings::Yaml;
 use crate::directory::{Languages, ModelFiles};
 use crate::import::MarianError;
 use crate::import::marian::settings;
@@ -17,7 +17,6 @@ const NPZ: [&str; 2] = ["", ".npz"];
 const DECODER: &str = "decoder.yml";
 const METADATA: &str = "metadata.json";
 
-/// The files of a model, by name.
 pub(super) struct Files {
     folder: ModelFiles,
     pub(super) model: String,
@@ -26,7 +25,6 @@ pub(super) struct Files {
     /// `None` if the source's is of both sides.
     pub(super) tgt_vocabulary: Option<String>,
     pub(super) shortlist: Option<String>,
-    /// Settings of search.
     pub(super) search: Option<String>,
 }
 
@@ -95,12 +93,10 @@ impl Files {
         })
     }
 
-    /// Returns the path of a file, for errors.
     pub(super) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    /// Returns the content of a file.
     pub(super) fn read(&self, name: &str, max_bytes: u64) -> Result<Cow<'_, [u8]>, MarianError> {
         let content = self.folder.read(name, max_bytes);
         content.map_err(|source| MarianError::Read {
@@ -109,7 +105,6 @@ impl Files {
         })
     }
 
-    /// Returns the content of a file that is read once.
     pub(super) fn take(&self, name: &str) -> Result<Cow<'_, [u8]>, MarianError> {
         match self.folder.take(name) {
             Some(file) => Ok(Cow::Owned(file.content)),
@@ -117,7 +112,6 @@ impl Files {
         }
     }
 
-    /// Returns the names of the files.
     pub(super) fn names(&self) -> Vec<String> {
         let all = [
             Some(&self.model),

@@ -6,28 +6,16 @@
 //! SentencePiece models, with `</s>` as 0 and `<unk>` as 1; decoding starts from a vector of zeros, which becomes the
 //! row of our `<s>`. A folder of OPUS-MT has `*.npz` instead, `decoder.yml`, which names files and search settings, and
 //! vocabularies in YAML beside `source.spm` and `target.spm`.
-//!
-//! - `container`: named arrays in the binary file.
-//! - `npz`: named arrays in the zip archive.
-//! - `yaml`: the flat part of YAML in which Marian writes settings.
-//! - `settings`: the settings, as our config.
-//! - `vocabulary`: tokens and their ids in YAML.
-//! - `files`: which files belong to a model.
-//! - `model`: the imported model.
-//! - `error`: [`BinaryError`].
 
 pub(crate) mod container;
 mod error;
 mod files;
 mod model;
-mod npz;
 pub(crate) mod settings;
 mod vocabulary;
-mod yaml;
 
-pub use container::read_container;
+pub use container::{read_container, read_npz};
 pub use error::BinaryError;
 pub(super) use files::is_binary;
 pub(super) use model::read;
 pub(crate) use model::reorder;
-pub use npz::read_npz;

@@ -74,7 +74,6 @@ pub(in super::super) fn read<M>(
     })
 }
 
-/// Returns a function that adds the path of a file to an error.
 fn refused(path: PathBuf) -> impl Fn(BinaryError) -> MarianError {
     move |source| MarianError::Binary {
         path: path.clone(),
