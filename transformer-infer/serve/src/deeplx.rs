@@ -3,45 +3,33 @@
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use axum::extract::{Request, State};
+use axum::extract::{FromRequest, Request, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
-use axum::middleware::map_response;
-use axum::response::Response;
 use axum::routing::post;
 use axum::{Json, Router};
 use serde::{Deserialize, Serialize};
-use serde_json::json;
-use transformer_documents::Split;
-use transformer_documents::format::XmlOptions;
+use serde_json::{Value, json};
 use utoipa::{OpenApi, ToSchema};
 
-use crate::http::{ApiError, KeyPlace, doubtful_headers, guarded};
+use crate::http::{ApiError, KeyPlace, doubtful_headers, interface};
 use crate::languages::{Asked, AskedFormat, answer};
-use crate::parameters::{Parameters, admitted, text};
+use crate::parameters::{Admitted, Parameters, text};
 use crate::state::Shared;
 
 /// The refusal of a request without a text, for which DeepLX has a status of its own.
 const NO_TEXT: &str = "No text to translate";
 
-/// Number of translations: DeepLX has no parameter for it.
-const N_BEST: usize = 4;
+/// Number of further translations: DeepLX has no parameter for it.
+const N_ALTERNATIVES: usize = 3;
 
 #[derive(OpenApi)]
 #[openapi(paths(translate))]
-struct Paths;
+pub(crate) struct Paths;
 
-/// Returns the path of the interface, with its limits and its errors.
 pub(crate) fn router(shared: &Arc<Shared>) -> Router<Arc<Shared>> {
-    let router = Router::new()
-        .route("/deeplx/translate", post(translate))
-        .method_not_allowed_fallback(async || ApiError::Method);
-    guarded(router, shared, KeyPlace::HeadElseParameters).layer(map_response(rewrite))
-}
-
-/// Returns the description of the interface.
-pub(crate) fn openapi() -> utoipa::openapi::OpenApi {
-    Paths::openapi()
+    let router = Router::new().route("/deeplx/translate", post(translate));
+    interface(router, shared, KeyPlace::HeadElseParameters, refusal)
 }
 
 /// A request for a translation.
@@ -114,19 +102,18 @@ async fn translate(
     // DeepLX reads every body as JSON.
     let json = HeaderValue::from_static("application/json");
     request.headers_mut().insert(CONTENT_TYPE, json);
-    let place = KeyPlace::HeadElseParameters;
-    let (caller, parameters): (_, TranslateRequest) = admitted(&shared, request, place).await?;
-    let missing = |problem| ApiError::request(problem);
+    let Admitted(_, caller, parameters) =
+        Admitted::<TranslateRequest>::from_request(request, &shared).await?;
     let text = parameters.text.as_ref();
-    let text = text.ok_or_else(|| missing(NO_TEXT))?;
+    let text = text.ok_or_else(|| ApiError::request(NO_TEXT))?;
     let target = parameters.target_lang.as_deref();
-    let target = target.ok_or_else(|| missing("target_lang is required"))?;
+    let target = target.ok_or_else(|| ApiError::request("target_lang is required"))?;
     let source = parameters.source_lang.as_deref();
     let source = source.filter(|code| !code.eq_ignore_ascii_case("auto"));
-    let (format, n_best) = match parameters.tag_handling.as_deref() {
-        None => (AskedFormat::Text, N_BEST),
-        Some("html") => (AskedFormat::Html, 1),
-        Some("xml") => (AskedFormat::Xml(Arc::new(XmlOptions::default())), 1),
+    let (format, n_alternatives) = match parameters.tag_handling.as_deref() {
+        None => (AskedFormat::Text, N_ALTERNATIVES),
+        Some("html") => (AskedFormat::Html, 0),
+        Some("xml") => (AskedFormat::Xml(Arc::default()), 0),
         Some(_) => {
             return Err(ApiError::request(
                 "Invalid tag_handling value. Allowed values are 'html' and 'xml'.",
@@ -138,9 +125,8 @@ async fn translate(
         source,
         target,
         format,
-        split: Split::Sentences,
-        n_best,
-        glossary: None,
+        n_alternatives,
+        ..Asked::default()
     };
     let mut answers = answer(&shared, &caller, &asked).await?;
     let answer = answers.pop().ok_or(ApiError::Internal)?;
@@ -157,15 +143,12 @@ async fn translate(
     Ok((doubtful_headers([answer.doubtful]), Json(reply)))
 }
 
-/// Rewrites the reply of an error; leaves others unchanged.
-async fn rewrite(response: Response) -> Response {
-    ApiError::rewrite(response, |error| {
-        let status = match error {
-            ApiError::MissingKey | ApiError::WrongKey => StatusCode::UNAUTHORIZED,
-            ApiError::Request { text } if text == NO_TEXT => StatusCode::NOT_FOUND,
-            error => error.status(),
-        };
-        let body = json!({ "code": status.as_u16(), "message": error.to_string() });
-        (status, Json(body))
-    })
+fn refusal(error: &ApiError) -> (StatusCode, Json<Value>) {
+    let status = match error {
+        ApiError::MissingKey | ApiError::WrongKey => StatusCode::UNAUTHORIZED,
+        ApiError::Request { text } if text == NO_TEXT => StatusCode::NOT_FOUND,
+        error => error.status(),
+    };
+    let body = json!({ "code": status.as_u16(), "message": error.to_string() });
+    (status, Json(body))
 }

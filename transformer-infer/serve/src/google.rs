@@ -2,27 +2,23 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Request, State};
 use axum::http::StatusCode;
-use axum::middleware::map_response;
-use axum::response::Response;
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde::{Deserialize, Serialize};
-use serde_json::json;
-use transformer_documents::Split;
+use serde_json::{Value, json};
 use utoipa::{OpenApi, ToSchema};
 
-use crate::http::{ApiError, KeyPlace, guarded};
-use crate::languages::{Asked, AskedFormat, Detection, answer, detector};
-use crate::libretranslate::{admitted, english_name, missing};
-use crate::parameters::{Parameters, Texts, text, texts};
+use crate::http::{ApiError, KeyPlace, interface};
+use crate::languages::{Asked, AskedFormat, answer, detector};
+use crate::libretranslate::{english_name, missing};
+use crate::parameters::{Admitted, Parameters, Texts, text, texts};
 use crate::state::Shared;
 use crate::translate::check_texts;
 
 #[derive(OpenApi)]
 #[openapi(paths(translate, languages, detect))]
-struct Paths;
+pub(crate) struct Paths;
 
 /// A reply: all are in a field `data`.
 #[derive(Debug, Serialize, ToSchema)]
@@ -31,22 +27,14 @@ struct Data<T> {
     data: T,
 }
 
-/// Returns the paths of the interface, with its limits and its errors.
-///
 /// Texts come by `POST` alone: the pages of strangers can send `GET` without naming their origin.
 pub(crate) fn router(shared: &Arc<Shared>) -> Router<Arc<Shared>> {
     const PATH: &str = "/language/translate/v2";
     let router = Router::new()
         .route(PATH, post(translate))
         .route(&format!("{PATH}/languages"), get(languages).post(languages))
-        .route(&format!("{PATH}/detect"), post(detect))
-        .method_not_allowed_fallback(async || ApiError::Method);
-    guarded(router, shared, KeyPlace::HeadOrParameters).layer(map_response(rewrite))
-}
-
-/// Returns the description of the interface.
-pub(crate) fn openapi() -> utoipa::openapi::OpenApi {
-    Paths::openapi()
+        .route(&format!("{PATH}/detect"), post(detect));
+    interface(router, shared, KeyPlace::HeadOrParameters, refusal)
 }
 
 /// A request for translations. Other parameters, such as `model`, have no effect.
@@ -113,10 +101,8 @@ struct Translation {
     )
 )]
 async fn translate(
-    State(shared): State<Arc<Shared>>,
-    request: Request,
+    Admitted(shared, caller, parameters): Admitted<TranslateRequest>,
 ) -> Result<Json<Data<Translations>>, ApiError> {
-    let (caller, parameters): (_, TranslateRequest) = admitted(&shared, request).await?;
     let texts = parameters.q.ok_or_else(|| missing("q"))?;
     let target = parameters.target.ok_or_else(|| missing("target"))?;
     let source = parameters.source.as_deref();
@@ -134,19 +120,16 @@ async fn translate(
         source,
         target: &target,
         format,
-        split: Split::Sentences,
-        n_best: 1,
-        glossary: None,
+        ..Asked::default()
     };
     let answers = answer(&shared, &caller, &asked).await?.into_iter();
     let translations = answers.map(|answer| Translation {
         translated_text: answer.text,
         detected_source_language: source.is_none().then_some(answer.source),
     });
+    let translations = translations.collect();
     Ok(Json(Data {
-        data: Translations {
-            translations: translations.collect(),
-        },
+        data: Translations { translations },
     }))
 }
 
@@ -192,19 +175,16 @@ struct Language {
     responses((status = 200, description = "The languages", body = Data<Languages>))
 )]
 async fn languages(
-    State(shared): State<Arc<Shared>>,
-    request: Request,
+    Admitted(shared, _, parameters): Admitted<LanguagesRequest>,
 ) -> Result<Json<Data<Languages>>, ApiError> {
-    let (_, parameters): (_, LanguagesRequest) = admitted(&shared, request).await?;
     let models = shared.models()?;
     let languages = models.codes().into_iter().map(|code| Language {
         language: code.to_owned(),
         name: parameters.target.as_ref().map(|_| english_name(code)),
     });
+    let languages = languages.collect();
     Ok(Json(Data {
-        data: Languages {
-            languages: languages.collect(),
-        },
+        data: Languages { languages },
     }))
 }
 
@@ -262,48 +242,41 @@ struct Detected {
     )
 )]
 async fn detect(
-    State(shared): State<Arc<Shared>>,
-    request: Request,
+    Admitted(shared, caller, parameters): Admitted<DetectRequest>,
 ) -> Result<Json<Data<Detections>>, ApiError> {
-    let (caller, parameters): (_, DetectRequest) = admitted(&shared, request).await?;
     let texts = parameters.q.ok_or_else(|| missing("q"))?;
-    check_texts(&shared, texts.as_slice(), &caller)?;
+    check_texts(&shared, texts.as_slice(), 1, &caller)?;
     let models = shared.models()?;
     let detector = detector(&models);
     let detected = texts.as_slice().iter().map(|text| {
-        let found = detector.detect(text);
-        let Detection { code, confidence } = found.unwrap_or_else(|| Detection {
-            code: "und".to_owned(),
-            confidence: 0.0,
-        });
+        let (language, confidence) = match detector.detect(text) {
+            Some(found) => (found.code, found.confidence),
+            None => ("und".to_owned(), 0.0),
+        };
         [Detected {
-            language: code,
+            language,
             confidence,
             is_reliable: false,
         }]
     });
+    let detections = detected.collect();
     Ok(Json(Data {
-        data: Detections {
-            detections: detected.collect(),
-        },
+        data: Detections { detections },
     }))
 }
 
-/// Rewrites the reply of an error; leaves others unchanged.
-async fn rewrite(response: Response) -> Response {
-    ApiError::rewrite(response, |error| {
-        let (status, reason) = match error {
-            ApiError::MissingKey => (StatusCode::FORBIDDEN, "forbidden"),
-            ApiError::WrongKey => (StatusCode::BAD_REQUEST, "keyInvalid"),
-            error => match error.status() {
-                StatusCode::TOO_MANY_REQUESTS => (error.status(), "rateLimitExceeded"),
-                status if status.is_server_error() => (status, "backendError"),
-                status => (status, "invalid"),
-            },
-        };
-        let text = error.to_string();
-        let errors = [json!({ "message": text, "domain": "global", "reason": reason })];
-        let error = json!({ "code": status.as_u16(), "message": text, "errors": errors });
-        (status, Json(json!({ "error": error })))
-    })
+fn refusal(error: &ApiError) -> (StatusCode, Json<Value>) {
+    let (status, reason) = match error {
+        ApiError::MissingKey => (StatusCode::FORBIDDEN, "forbidden"),
+        ApiError::WrongKey => (StatusCode::BAD_REQUEST, "keyInvalid"),
+        error => match error.status() {
+            StatusCode::TOO_MANY_REQUESTS => (error.status(), "rateLimitExceeded"),
+            status if status.is_server_error() => (status, "backendError"),
+            status => (status, "invalid"),
+        },
+    };
+    let text = error.to_string();
+    let errors = [json!({ "message": text, "domain": "global", "reason": reason })];
+    let error = json!({ "code": status.as_u16(), "message": text, "errors": errors });
+    (status, Json(json!({ "error": error })))
 }

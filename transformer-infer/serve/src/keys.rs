@@ -4,16 +4,16 @@ use std::collections::HashMap;
 use std::io::Read;
 use std::num::NonZeroU32;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 use std::{fmt, fs};
 
+use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
 use crate::config::ServeError;
 
-/// Maximum size of a key file, in bytes.
 const MAX_BYTES: u64 = 1 << 20;
 
 /// Minimum number of characters of a key, so that it cannot be found by trial.
@@ -24,7 +24,6 @@ const MIN_CHARS: usize = 16;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Keys(Vec<Arc<Key>>);
 
-/// A key with its permissions.
 pub(crate) struct Key {
     hash: [u8; 32],
     /// Its name in logs: `key N` of line N, unless the file has another.
@@ -49,7 +48,6 @@ fn sha256(text: &[u8]) -> [u8; 32] {
 }
 
 impl Keys {
-    /// Reads a file.
     pub(crate) fn read(path: &Path) -> Result<Self, ServeError> {
         let failed = |source| ServeError::ReadKeys {
             path: path.to_owned(),
@@ -154,7 +152,6 @@ impl Key {
     }
 }
 
-/// Maximum number of callers that are remembered.
 const MAX_CALLERS: usize = 100_000;
 
 /// Counts the requests of each caller with a token bucket: it holds the requests of a minute, and refills evenly.
@@ -179,7 +176,7 @@ impl Rates {
         now: Instant,
     ) -> Result<(), u64> {
         let most = f64::from(per_minute.get());
-        let mut buckets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut buckets = self.0.lock();
         if buckets.len() >= MAX_CALLERS && !buckets.contains_key(&caller) {
             // A full bucket is equivalent to none.
             buckets.retain(|_, bucket| bucket.filled(now) < bucket.most);

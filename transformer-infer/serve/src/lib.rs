@@ -26,7 +26,6 @@ mod mtuoc;
 mod openai;
 mod page;
 mod parameters;
-mod process;
 mod server;
 mod state;
 #[cfg(test)]

@@ -1,28 +1,25 @@
-//! Metrics of the server, in the text format of Prometheus.
+//! Metrics of the server, of its process and of the build, in the text format of Prometheus.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::AtomicU64;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use prometheus_client::encoding::text::{encode_eof, encode_registry};
 use prometheus_client::encoding::{EncodeMetric, MetricEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
-use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::counter::{ConstCounter, Counter};
 use prometheus_client::metrics::family::Family;
-use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 use transformer_translate::scheduler::{
     ROW_BORDERS, SchedulerStats, SchedulerTotals, WAIT_BORDERS,
 };
 
-use crate::process;
-
-/// The beginning of all names.
 const PREFIX: &str = "transformer";
 
-/// The counts of models that are loaded on demand.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Loads {
     results: Family<Labels<1>, Counter>,
@@ -30,38 +27,30 @@ pub(crate) struct Loads {
 }
 
 impl Loads {
-    /// Counts a model that was loaded, or could not be loaded.
     pub(crate) fn ended(&self, ok: bool, time: Duration) {
         self.results.get_or_create(&result(ok)).inc();
         self.seconds.inc_by(time.as_secs_f64());
     }
 }
 
-/// Returns the label of a success or failure.
 fn result(ok: bool) -> Labels<1> {
     let result = if ok { "ok" } else { "failed" };
     [("result", result.to_owned())]
 }
 
-/// The counts of the server.
 #[derive(Debug)]
 pub(crate) struct Metrics {
     registry: Registry,
-    /// The time at which the server started.
     started: SystemTime,
     requests: Family<Labels<3>, Counter>,
     refusals: Family<Labels<1>, Counter>,
     latency: Family<Labels<1>, Histogram, fn() -> Histogram>,
     reloads: Family<Labels<1>, Counter>,
-    /// Loads of models on demand.
     pub(crate) loads: Loads,
-    /// Number of characters of texts to translate.
     pub(crate) chars: Counter,
     /// Number of requests that ended because the client hung up.
     pub(crate) hang_ups: Counter,
-    /// Number of open connections.
     pub(crate) connections: Gauge,
-    /// Number of refused connections.
     pub(crate) refused_connections: Counter,
 }
 
@@ -115,7 +104,6 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// Counts an answered request.
     pub(crate) fn answered(&self, method: &'static str, route: &str, status: u16, time: Duration) {
         let route = ("route", route.to_owned());
         let (method, status) = (
@@ -129,7 +117,6 @@ impl Metrics {
         latency.observe(time.as_secs_f64());
     }
 
-    /// Counts a refused request.
     pub(crate) fn refused(&self, reason: &'static str) {
         let reason = ("reason", reason.to_owned());
         self.refusals.get_or_create(&[reason]).inc();
@@ -159,7 +146,7 @@ impl Metrics {
         // Writing to a string does not fail.
         let _ = encode_registry(&mut text, &self.registry);
         let _ = encode_registry(&mut text, &now);
-        let _ = encode_registry(&mut text, &process::registry(self.started));
+        let _ = encode_registry(&mut text, &of_process(self.started));
         let _ = encode_eof(&mut text);
         text
     }
@@ -174,14 +161,12 @@ pub(crate) struct ModelStats {
 }
 
 impl ModelStats {
-    /// Returns the statistics of models that were dropped.
     pub(crate) fn of_dropped(totals: SchedulerTotals) -> Self {
         let mut all = Self::default();
         all.stats.totals = totals;
         all
     }
 
-    /// Adds a model in memory.
     pub(crate) fn add(&mut self, other: &SchedulerStats) {
         self.n_loaded += 1;
         let stats = &mut self.stats;
@@ -193,64 +178,56 @@ impl ModelStats {
     }
 }
 
-/// A metric: its name, its description, and its value.
 type Metric<T> = (&'static str, &'static str, fn(&SchedulerStats) -> T);
 
 /// Values that go up and down.
 const GAUGES: [Metric<usize>; 4] = [
-    ("queued_lines", "Lines waiting for a model", |stats| {
-        stats.n_queued_lines
+    ("queued_lines", "Lines waiting for a model", |it| {
+        it.n_queued_lines
     }),
-    (
-        "queued_tokens",
-        "Source tokens waiting for a model",
-        |stats| stats.n_queued_tokens,
-    ),
-    ("running_sentences", "Sentences being translated", |stats| {
-        stats.n_running_lines
+    ("queued_tokens", "Source tokens waiting for a model", |it| {
+        it.n_queued_tokens
+    }),
+    ("running_sentences", "Sentences being translated", |it| {
+        it.n_running_lines
     }),
     (
         "running_rows",
         "Hypotheses of the sentences being translated",
-        |stats| stats.n_running_rows,
+        |it| it.n_running_rows,
     ),
 ];
 
 /// Values that only go up.
 const COUNTERS: [Metric<u64>; 4] = [
-    ("source_tokens", "Source tokens", |stats| {
-        stats.totals.n_src_tokens
+    ("source_tokens", "Source tokens", |it| {
+        it.totals.n_src_tokens
     }),
-    ("target_tokens", "Target tokens", |stats| {
-        stats.totals.n_tgt_tokens
+    ("target_tokens", "Target tokens", |it| {
+        it.totals.n_tgt_tokens
     }),
-    ("steps", "Decoding steps", |stats| stats.totals.n_steps),
+    ("steps", "Decoding steps", |it| it.totals.n_steps),
     (
         "row_steps",
         "Rows of all decoding steps; divided by steps, the mean batch size",
-        |stats| stats.totals.n_row_steps,
+        |it| it.totals.n_row_steps,
     ),
 ];
 
-/// A part of the work, and its seconds.
 type Stage = (&'static str, fn(&SchedulerStats) -> f64);
 
-/// The parts of the work.
 const STAGES: [Stage; 2] = [
     ("encode", |stats| stats.totals.encoding.as_secs_f64()),
     ("decode", |stats| stats.totals.decoding.as_secs_f64()),
 ];
 
-/// A histogram of each model.
 #[derive(Debug)]
 struct Histograms(Vec<(Labels<1>, Counts)>);
 
-/// The values of a histogram.
 #[derive(Debug)]
 struct Counts {
     /// The upper bounds of the values, each with the number of values from the previous one on.
     buckets: Vec<(f64, u64)>,
-    /// Sum of the values.
     sum: f64,
 }
 
@@ -332,3 +309,59 @@ fn of_models(registry: &mut Registry, models: &BTreeMap<String, ModelStats>) {
 
 /// The labels of a metric, in order: names and values.
 type Labels<const N: usize> = [(&'static str, String); N];
+
+/// Returns the metrics of now, of a server that started at a time. Those that the system does not tell are left out.
+fn of_process(started: SystemTime) -> Registry {
+    let mut registry = Registry::default();
+    let version = env!("CARGO_PKG_VERSION");
+    let info = Info::new(vec![("version", version)]);
+    registry.register("transformer_build", "The version of the program", info);
+    let since_1970 = started.duration_since(UNIX_EPOCH).unwrap_or_default();
+    registry.register_with_unit(
+        "process_start_time",
+        "Time at which the server started, since 1970",
+        Unit::Seconds,
+        ConstGauge::new(since_1970.as_secs_f64()),
+    );
+    #[cfg(unix)]
+    unix(&mut registry);
+    registry
+}
+
+#[cfg(unix)]
+fn unix(registry: &mut Registry) {
+    use std::fs;
+
+    use nix::sys::resource::{Resource, UsageWho, getrlimit, getrusage};
+
+    if let Ok(usage) = getrusage(UsageWho::RUSAGE_SELF) {
+        let times = [usage.user_time(), usage.system_time()];
+        let seconds = times.map(|it| it.tv_sec() as f64 + it.tv_usec() as f64 / 1e6);
+        registry.register_with_unit(
+            "process_cpu",
+            "Time that all threads have computed",
+            Unit::Seconds,
+            ConstCounter::new(seconds.iter().sum::<f64>()),
+        );
+    }
+    if let Ok((allowed, _)) = getrlimit(Resource::RLIMIT_NOFILE) {
+        let allowed = ConstGauge::new(i64::try_from(allowed).unwrap_or(i64::MAX));
+        registry.register("process_max_fds", "Maximum number of open files", allowed);
+    }
+    // Linux alone has these.
+    if let Ok(files) = fs::read_dir("/proc/self/fd") {
+        let n_files = i64::try_from(files.count()).unwrap_or(i64::MAX);
+        registry.register("process_open_fds", "Open files", ConstGauge::new(n_files));
+    }
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let kib = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib = kib.and_then(|rest| rest.split_whitespace().next()?.parse::<i64>().ok());
+    if let Some(kib) = kib {
+        registry.register_with_unit(
+            "process_resident_memory",
+            "Memory that the process holds",
+            Unit::Bytes,
+            ConstGauge::new(kib << 10),
+        );
+    }
+}

@@ -5,24 +5,20 @@ use std::sync::Arc;
 
 use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, StatusCode};
-use axum::middleware::map_response;
-use axum::response::Response;
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 use transformer_core::text::LanguageCode;
-use transformer_documents::Split;
 use utoipa::{OpenApi, ToSchema};
 
-use crate::http::{ApiError, Client, KeyPlace, doubtful_headers, guarded};
-use crate::languages::{Answer, Asked, AskedFormat, Detection, answer_each, detector};
+use crate::http::{ApiError, Client, KeyPlace, doubtful_headers, interface};
+use crate::languages::{Asked, AskedFormat, Detection, answer_each, detector};
 use crate::models::{LanguageNames, base_language};
 use crate::state::Shared;
 use crate::translate::check_texts;
 use crate::v1::JsonBody;
 
-/// Languages that are written from right to left.
 const RIGHT_TO_LEFT: [&str; 9] = ["ar", "dv", "fa", "he", "ps", "sd", "ug", "ur", "yi"];
 
 /// Errors with a number of their own at Microsoft, without the status before it.
@@ -37,25 +33,15 @@ const ERRORS: [(u32, &str); 3] = [
 
 #[derive(OpenApi)]
 #[openapi(paths(translate, languages, detect))]
-struct Paths;
+pub(crate) struct Paths;
 
-/// Returns the paths of the interface, with its limits and its errors.
 pub(crate) fn router(shared: &Arc<Shared>) -> Router<Arc<Shared>> {
     let with_key = Router::new()
         .route("/microsoft/translate", post(translate))
-        .route("/microsoft/detect", post(detect))
-        .method_not_allowed_fallback(async || ApiError::Method);
-    let without_key = Router::new()
-        .route("/microsoft/languages", get(languages))
-        .method_not_allowed_fallback(async || ApiError::Method);
-    guarded(with_key, shared, KeyPlace::Head)
-        .merge(guarded(without_key, shared, KeyPlace::HeadOrParameters))
-        .layer(map_response(rewrite))
-}
-
-/// Returns the description of the interface.
-pub(crate) fn openapi() -> utoipa::openapi::OpenApi {
-    Paths::openapi()
+        .route("/microsoft/detect", post(detect));
+    let without_key = Router::new().route("/microsoft/languages", get(languages));
+    let without_key = interface(without_key, shared, KeyPlace::HeadOrParameters, refused);
+    interface(with_key, shared, KeyPlace::Head, refused).merge(without_key)
 }
 
 /// A text.
@@ -140,27 +126,19 @@ async fn translate(
         source,
         target: first,
         format,
-        split: Split::Sentences,
-        n_best: 1,
-        glossary: None,
+        ..Asked::default()
     };
     let answers = answer_each(&shared, &caller, &asked, &targets).await?;
     let mut all: Vec<Translations> = texts.iter().map(|_| Translations::default()).collect();
     let mut doubtful = Vec::new();
     for (target, answers) in targets.into_iter().zip(answers) {
         for (of_text, it) in all.iter_mut().zip(answers) {
-            let Answer {
-                source: language,
-                confidence: score,
-                ..
-            } = it;
+            let (language, score) = (it.source, it.confidence);
             let detected = DetectedLanguage { language, score };
             of_text.detected_language = source.is_none().then_some(detected);
             doubtful.push(it.doubtful);
-            of_text.translations.push(Translation {
-                text: it.text,
-                to: target.to_owned(),
-            });
+            let (text, to) = (it.text, target.to_owned());
+            of_text.translations.push(Translation { text, to });
         }
     }
     Ok((doubtful_headers(doubtful), Json(all)))
@@ -203,19 +181,16 @@ async fn languages(
     let codes = codes.filter_map(|code| code.parse::<LanguageCode>().ok());
     let languages = codes.map(|code| {
         let names = LanguageNames::of(&code);
+        let is_rtl = RIGHT_TO_LEFT.contains(&base_language(code.language()));
         let language = Language {
             name: names.english.to_owned(),
             native_name: names.native.to_owned(),
-            dir: match RIGHT_TO_LEFT.contains(&base_language(code.language())) {
-                true => "rtl",
-                false => "ltr",
-            },
+            dir: if is_rtl { "rtl" } else { "ltr" },
         };
         (code.to_string(), language)
     });
-    Ok(Json(Languages {
-        translation: languages.collect(),
-    }))
+    let translation = languages.collect();
+    Ok(Json(Languages { translation }))
 }
 
 /// The language of a text, and its uses.
@@ -254,7 +229,7 @@ async fn detect(
     let caller = shared.admit(&client, client.key.as_deref())?;
     Parameters::of(query)?;
     let texts: Vec<String> = texts.into_iter().map(|it| it.text).collect();
-    check_texts(&shared, &texts, &caller)?;
+    check_texts(&shared, &texts, 1, &caller)?;
     let models = shared.models()?;
     let detector = detector(&models);
     let detected = texts.iter().map(|text| {
@@ -276,7 +251,6 @@ async fn detect(
     Ok(Json(detected.collect()))
 }
 
-/// The parameters of a query, in which names may repeat.
 struct Parameters(Vec<(String, String)>);
 
 impl Parameters {
@@ -301,34 +275,26 @@ impl Parameters {
     }
 }
 
-/// Returns the error with a number.
 fn refusal(number: u32) -> ApiError {
     let found = ERRORS.iter().find(|(known, _)| *known == number);
     ApiError::request(found.map_or("", |(_, text)| text))
 }
 
-/// Rewrites the reply of an error; leaves others unchanged.
-async fn rewrite(response: Response) -> Response {
-    ApiError::rewrite(response, |error| {
-        let text = error.to_string();
-        let (status, number) = match error {
-            ApiError::MissingKey | ApiError::WrongKey => (StatusCode::UNAUTHORIZED, 0),
-            ApiError::Language { .. } => (StatusCode::BAD_REQUEST, 19),
-            ApiError::Pair { .. } => (StatusCode::BAD_REQUEST, 23),
-            ApiError::TooLong { .. } | ApiError::TooManyTokens { .. } => {
-                (StatusCode::BAD_REQUEST, 50)
-            }
-            ApiError::TooManyTexts { .. } => (StatusCode::BAD_REQUEST, 72),
-            ApiError::BodyTooLarge { .. } => (StatusCode::BAD_REQUEST, 77),
-            error => {
-                let known = ERRORS.iter().find(|(_, known)| *known == text);
-                (error.status(), known.map_or(0, |(number, _)| *number))
-            }
-        };
-        let code = u32::from(status.as_u16()) * 1000 + number;
-        (
-            status,
-            Json(json!({ "error": { "code": code, "message": text } })),
-        )
-    })
+fn refused(error: &ApiError) -> (StatusCode, Json<Value>) {
+    let text = error.to_string();
+    let (status, number) = match error {
+        ApiError::MissingKey | ApiError::WrongKey => (StatusCode::UNAUTHORIZED, 0),
+        ApiError::Language { .. } => (StatusCode::BAD_REQUEST, 19),
+        ApiError::Pair { .. } => (StatusCode::BAD_REQUEST, 23),
+        ApiError::TooLong { .. } | ApiError::TooManyTokens { .. } => (StatusCode::BAD_REQUEST, 50),
+        ApiError::TooManyTexts { .. } => (StatusCode::BAD_REQUEST, 72),
+        ApiError::BodyTooLarge { .. } => (StatusCode::BAD_REQUEST, 77),
+        error => {
+            let known = ERRORS.iter().find(|(_, known)| *known == text);
+            (error.status(), known.map_or(0, |(number, _)| *number))
+        }
+    };
+    let code = u32::from(status.as_u16()) * 1000 + number;
+    let body = json!({ "error": { "code": code, "message": text } });
+    (status, Json(body))
 }

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Request, State};
 use axum::routing::post;
 use axum::{Json, Router};
 use serde::{Deserialize, Serialize};
@@ -11,25 +10,19 @@ use utoipa::{OpenApi, ToSchema};
 
 use crate::http::{ApiError, ErrorBody, KeyPlace, guarded};
 use crate::models::Selection;
-use crate::parameters::{Parameters, admitted, text};
+use crate::parameters::{Admitted, Parameters, text};
 use crate::state::Shared;
 use crate::translate::{TextFormat, TranslateOptions, check_texts, translate_texts};
 
 #[derive(OpenApi)]
 #[openapi(paths(translate))]
-struct Paths;
+pub(crate) struct Paths;
 
-/// Returns the path of the interface, with its limits.
 pub(crate) fn router(shared: &Arc<Shared>) -> Router<Arc<Shared>> {
     let router = Router::new()
         .route("/mtuoc/translate", post(translate))
         .method_not_allowed_fallback(async || ApiError::Method);
     guarded(router, shared, KeyPlace::HeadElseParameters)
-}
-
-/// Returns the description of the interface.
-pub(crate) fn openapi() -> utoipa::openapi::OpenApi {
-    Paths::openapi()
 }
 
 /// A segment to translate. Fields may also be in the address.
@@ -99,15 +92,12 @@ struct TranslateReply {
     )
 )]
 async fn translate(
-    State(shared): State<Arc<Shared>>,
-    request: Request,
+    Admitted(shared, caller, segment): Admitted<TranslateRequest>,
 ) -> Result<Json<TranslateReply>, ApiError> {
-    let place = KeyPlace::HeadElseParameters;
-    let (caller, segment): (_, TranslateRequest) = admitted(&shared, request, place).await?;
     let src = segment
         .src
         .ok_or_else(|| ApiError::request("`src` is required"))?;
-    check_texts(&shared, &[&src], &caller)?;
+    check_texts(&shared, &[&src], 1, &caller)?;
     let selection = Selection {
         model: None,
         source: segment.src_lang.as_deref(),
@@ -115,7 +105,8 @@ async fn translate(
     };
     let route = shared.models()?.route(selection).await?;
     let (texts, options) = (vec![src.clone()], TranslateOptions::default());
-    let translations = translate_texts(&route, texts, TextFormat::Text, &options, &caller).await?;
+    let translations =
+        translate_texts(&route, texts, TextFormat::Text, &options, &caller, None).await?;
     Ok(Json(TranslateReply {
         id: segment.id,
         src,

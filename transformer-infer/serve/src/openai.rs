@@ -6,7 +6,6 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use axum::extract::State;
 use axum::http::StatusCode;
-use axum::middleware::map_response;
 use axum::response::sse::Event;
 use axum::response::{IntoResponse, Response, Sse};
 use axum::routing::post;
@@ -14,12 +13,11 @@ use axum::{Json, Router};
 use futures_util::stream;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use transformer_documents::Split;
 use utoipa::{OpenApi, ToSchema};
 
 use crate::config::Limits;
-use crate::http::{ApiError, Client, KeyPlace, guarded};
-use crate::languages::{Asked, AskedFormat, answer};
+use crate::http::{ApiError, Client, KeyPlace, interface};
+use crate::languages::{Asked, answer};
 use crate::models::{Models, Selection};
 use crate::state::{Caller, Shared};
 use crate::translate::{TextFormat, TranslateOptions, check_texts, translate_texts};
@@ -27,19 +25,11 @@ use crate::v1::JsonBody;
 
 #[derive(OpenApi)]
 #[openapi(paths(complete))]
-struct Paths;
+pub(crate) struct Paths;
 
-/// Returns the paths of the interface, with its limits and its errors.
 pub(crate) fn router(shared: &Arc<Shared>) -> Router<Arc<Shared>> {
-    let router = Router::new()
-        .route("/v1/chat/completions", post(complete))
-        .method_not_allowed_fallback(async || ApiError::Method);
-    guarded(router, shared, KeyPlace::Head).layer(map_response(rewrite))
-}
-
-/// Returns the description of the interface.
-pub(crate) fn openapi() -> utoipa::openapi::OpenApi {
-    Paths::openapi()
+    let router = Router::new().route("/v1/chat/completions", post(complete));
+    interface(router, shared, KeyPlace::Head, refusal)
 }
 
 /// A request for a translation. Other fields, such as `temperature`, are accepted and have no effect.
@@ -172,7 +162,6 @@ async fn complete(
     Ok(Sse::new(stream::iter(events)).into_response())
 }
 
-/// Returns the best translations of a text.
 async fn translations(
     shared: &Shared,
     caller: &Caller,
@@ -187,10 +176,8 @@ async fn translations(
             texts: &[text],
             source,
             target,
-            format: AskedFormat::Text,
-            split: Split::Sentences,
-            n_best,
-            glossary: None,
+            n_alternatives: n_best - 1,
+            ..Asked::default()
         };
         let answers = answer(shared, caller, &asked).await?.into_iter();
         return Ok(answers
@@ -202,14 +189,21 @@ async fn translations(
         ..Selection::default()
     };
     let text = [text];
-    check_texts(shared, &text, caller)?;
+    check_texts(shared, &text, 1, caller)?;
     let route = models.route(selection).await?;
     let options = TranslateOptions {
         n_best,
         ..TranslateOptions::default()
     };
-    let translated =
-        translate_texts(&route, text.into(), TextFormat::Text, &options, caller).await?;
+    let translated = translate_texts(
+        &route,
+        text.into(),
+        TextFormat::Text,
+        &options,
+        caller,
+        None,
+    )
+    .await?;
     let translations = translated.iter();
     Ok(translations
         .flat_map(|it| (0..n_best).map_while(|n| it.alternative(n)))
@@ -238,23 +232,20 @@ fn languages<'a>(models: &Models, name: &'a str) -> Option<(Option<&'a str>, &'a
     }
 }
 
-/// Rewrites the reply of an error; leaves others unchanged.
-async fn rewrite(response: Response) -> Response {
-    ApiError::rewrite(response, |error| {
-        let (status, code) = match error {
-            ApiError::MissingKey | ApiError::WrongKey => {
-                (StatusCode::UNAUTHORIZED, Some("invalid_api_key"))
-            }
-            ApiError::Model { .. } => (StatusCode::NOT_FOUND, Some("model_not_found")),
-            error => (error.status(), None),
-        };
-        let kind = match status {
-            StatusCode::TOO_MANY_REQUESTS => "rate_limit_error",
-            status if status.is_server_error() => "server_error",
-            _ => "invalid_request_error",
-        };
-        let text = error.to_string();
-        let error = json!({ "message": text, "type": kind, "param": null, "code": code });
-        (status, Json(json!({ "error": error })))
-    })
+fn refusal(error: &ApiError) -> (StatusCode, Json<Value>) {
+    let (status, code) = match error {
+        ApiError::MissingKey | ApiError::WrongKey => {
+            (StatusCode::UNAUTHORIZED, Some("invalid_api_key"))
+        }
+        ApiError::Model { .. } => (StatusCode::NOT_FOUND, Some("model_not_found")),
+        error => (error.status(), None),
+    };
+    let kind = match status {
+        StatusCode::TOO_MANY_REQUESTS => "rate_limit_error",
+        status if status.is_server_error() => "server_error",
+        _ => "invalid_request_error",
+    };
+    let text = error.to_string();
+    let error = json!({ "message": text, "type": kind, "param": null, "code": code });
+    (status, Json(json!({ "error": error })))
 }

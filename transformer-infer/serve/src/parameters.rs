@@ -1,6 +1,7 @@
 //! [`Parameters`]: the parameters of a request in any of its forms.
 
 use std::mem;
+use std::sync::Arc;
 
 use axum::body::Bytes;
 use axum::extract::{FromRequest, FromRequestParts, Multipart, Request};
@@ -22,7 +23,6 @@ fn key_names(uri: &Uri) -> &'static [&'static str] {
     }
 }
 
-/// Returns the key among the parameters in the query, if any.
 pub(crate) fn key_in_query(uri: &Uri) -> Option<String> {
     let names = key_names(uri);
     let mut pairs = form_urlencoded::parse(uri.query()?.as_bytes());
@@ -33,7 +33,8 @@ pub(crate) fn key_in_query(uri: &Uri) -> Option<String> {
 /// The parameters of an operation: a JSON object, a form, or the query.
 ///
 /// Other servers accept all these forms, and clients use all of them. The body takes precedence over the query, but for
-/// forms where [`Repeated::First`] counts. The functions [`text`], [`texts`], [`list`], [`number`] and [`flag`] read a field in the notation of JSON and of forms.
+/// forms where [`Repeated::First`] counts. The functions [`text`], [`texts`], [`list`], [`number`] and [`flag`] read a
+/// field in the notation of JSON and of forms.
 pub(crate) trait Parameters: DeserializeOwned {
     /// The values of a name that a form or the query repeats.
     const REPEATED: Repeated = Repeated::List;
@@ -41,7 +42,6 @@ pub(crate) trait Parameters: DeserializeOwned {
     /// Returns the key of the caller, if it is among the parameters.
     fn key(&self) -> Option<&str>;
 
-    /// Takes the file of a form.
     fn set_file(&mut self, _: UploadedFile) {}
 }
 
@@ -55,29 +55,33 @@ pub(crate) enum Repeated {
     First,
 }
 
-/// Reads the parameters of a request, and checks and counts its caller by the key among them or in the head, before
-/// anything else is checked. The body is limited.
-pub(crate) async fn admitted<P: Parameters>(
-    shared: &Shared,
-    request: Request,
-    keys: KeyPlace,
-) -> Result<(Caller, P), ApiError> {
-    let (mut parts, body) = request.into_parts();
-    let Ok(client) = Client::from_request_parts(&mut parts, &()).await;
-    let names = key_names(&parts.uri);
-    let fields = Fields::of(Request::from_parts(parts, body), P::REPEATED).await?;
-    let of_fields = fields.key(names);
-    let parsed = fields.parse::<P>();
-    let key = parsed.as_ref().map_or(of_fields.as_deref(), P::key);
-    let in_head = client.key.as_deref();
-    let key = match keys {
-        KeyPlace::HeadOrParameters => key.or(in_head),
-        KeyPlace::Head | KeyPlace::HeadElseParameters => in_head.or(key),
-    };
-    Ok((shared.admit(&client, key)?, parsed?))
+/// A request of another server's interface, with its caller and its parameters.
+///
+/// The caller is checked and counted by the key among the parameters or in the head, before anything else is checked. The
+/// body is limited.
+pub(crate) struct Admitted<P>(pub(crate) Arc<Shared>, pub(crate) Caller, pub(crate) P);
+
+impl<P: Parameters> FromRequest<Arc<Shared>> for Admitted<P> {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, shared: &Arc<Shared>) -> Result<Self, ApiError> {
+        let (mut parts, body) = request.into_parts();
+        let Ok(client) = Client::from_request_parts(&mut parts, &()).await;
+        let names = key_names(&parts.uri);
+        let fields = Fields::of(Request::from_parts(parts, body), P::REPEATED).await?;
+        let of_fields = fields.key(names);
+        let parsed = fields.parse::<P>();
+        let key = parsed.as_ref().map_or(of_fields.as_deref(), P::key);
+        let in_head = client.key.as_deref();
+        let key = match client.keys {
+            KeyPlace::HeadOrParameters => key.or(in_head),
+            KeyPlace::Head | KeyPlace::HeadElseParameters => in_head.or(key),
+        };
+        let caller = shared.admit(&client, key)?;
+        Ok(Self(shared.clone(), caller, parsed?))
+    }
 }
 
-/// The fields of a request, before their types are known.
 #[derive(Clone, Debug, Default)]
 struct Fields {
     repeated: Repeated,
@@ -85,7 +89,6 @@ struct Fields {
     file: Option<UploadedFile>,
 }
 
-/// The file of a form.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct UploadedFile {
     /// The name given by the client; may be empty.
@@ -93,7 +96,6 @@ pub(crate) struct UploadedFile {
     pub(crate) bytes: Bytes,
 }
 
-/// The texts of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Texts {
     /// A single text; its reply is not a list.
@@ -102,7 +104,6 @@ pub(crate) enum Texts {
 }
 
 impl Texts {
-    /// Returns the texts.
     pub(crate) fn as_slice(&self) -> &[String] {
         match self {
             Self::One(text) => std::slice::from_ref(text),
@@ -111,7 +112,6 @@ impl Texts {
     }
 }
 
-/// The format of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum BodyKind {
     Json,
@@ -225,7 +225,6 @@ impl Fields {
         }
     }
 
-    /// Adds a value of a form or the query.
     fn push(&mut self, name: &str, value: &str) {
         let value = Value::String(value.replace("\r\n", "\n"));
         let name = match self.repeated {
@@ -242,14 +241,12 @@ impl Fields {
         }
     }
 
-    /// Returns the key, by its names.
     fn key(&self, names: &[&str]) -> Option<String> {
         names
             .iter()
             .find_map(|name| text(self.values.get(*name)?).ok()?)
     }
 
-    /// Parses the fields.
     fn parse<P: Parameters>(self) -> Result<P, ApiError> {
         let parsed = serde_path_to_error::deserialize(Value::Object(self.values));
         let mut parsed: P = parsed.map_err(|error| {
@@ -282,7 +279,6 @@ pub(crate) fn text<'de, D: Deserializer<'de>>(value: D) -> Result<Option<String>
     })
 }
 
-/// Reads a text, or a list of texts.
 pub(crate) fn texts<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Texts>, D::Error> {
     let wrong = || D::Error::custom("must be a string or an array of strings");
     match Value::deserialize(value)? {
@@ -347,7 +343,6 @@ fn charset(content_type: &str) -> Option<&str> {
     charset.filter(|charset| !charset.is_empty())
 }
 
-/// Returns the names and values of a form.
 fn pairs<'a>(
     form: &'a [u8],
     charset: Option<&str>,
@@ -357,8 +352,7 @@ fn pairs<'a>(
     Ok(form_urlencoded::parse(form))
 }
 
-/// Returns text that must be UTF-8, or ASCII in another encoding; not in encodings that write other text in ASCII
-/// bytes.
+/// Returns text in UTF-8, or in ASCII if another encoding is named, unless that writes other text in ASCII bytes.
 fn utf8<'a>(bytes: &'a [u8], charset: Option<&str>) -> Result<&'a str, ApiError> {
     let charset = charset.unwrap_or("utf-8").to_ascii_lowercase();
     let is_utf8 = matches!(charset.as_str(), "utf-8" | "utf8");

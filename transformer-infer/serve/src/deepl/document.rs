@@ -2,19 +2,18 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, Request, State};
+use axum::extract::Path;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::request::DeeplError;
-use super::request::{Common, admitted};
-use super::usage::Usage;
+use super::languages::Usage;
+use super::request::{Common, DeeplError};
 use crate::files::{FileState, Upload, UploadOptions, download};
 use crate::http::{ApiError, doubtful_headers};
-use crate::parameters::{Parameters, UploadedFile, list, no_file, text};
+use crate::parameters::{Admitted, Parameters, UploadedFile, list, no_file, text};
 use crate::state::{Caller, Shared};
 
 /// A document to translate.
@@ -110,11 +109,9 @@ pub(super) struct DocumentStatus {
     )
 )]
 pub(super) async fn upload(
-    State(shared): State<Arc<Shared>>,
     Extension(usage): Extension<Arc<Usage>>,
-    request: Request,
+    Admitted(shared, caller, parameters): Admitted<DocumentRequest>,
 ) -> Result<Json<DocumentReply>, ApiError> {
-    let (caller, parameters) = admitted(&shared, request).await?;
     let upload = checked(&shared, &caller, parameters).await?;
     let file = shared.accept_file(&caller, &upload.name)?;
     let reply = DocumentReply {
@@ -184,12 +181,10 @@ async fn checked(
     )
 )]
 pub(super) async fn status(
-    State(shared): State<Arc<Shared>>,
     Path(document_id): Path<String>,
-    request: Request,
+    Admitted(shared, caller, request): Admitted<StatusRequest>,
 ) -> Result<(HeaderMap, Json<DocumentStatus>), ApiError> {
     let mut headers = HeaderMap::new();
-    let (caller, state) = state(&shared, &document_id, request).await?;
     let mut reply = DocumentStatus {
         document_id,
         status: "translating",
@@ -197,7 +192,7 @@ pub(super) async fn status(
         billed_characters: None,
         error_message: None,
     };
-    match state {
+    match state(&shared, &reply.document_id, &request)? {
         FileState::Pending => reply.seconds_remaining = Some(shared.seconds_of_files(&caller)),
         FileState::Ready {
             n_chars, doubtful, ..
@@ -230,12 +225,10 @@ pub(super) async fn status(
     )
 )]
 pub(super) async fn result(
-    State(shared): State<Arc<Shared>>,
     Path(id): Path<String>,
-    request: Request,
+    Admitted(shared, _, request): Admitted<StatusRequest>,
 ) -> Result<Response, ApiError> {
-    let (_, state) = state(&shared, &id, request).await?;
-    match state {
+    match state(&shared, &id, &request)? {
         FileState::Ready {
             name,
             path,
@@ -250,13 +243,8 @@ pub(super) async fn result(
     }
 }
 
-async fn state(
-    shared: &Shared,
-    id: &str,
-    request: Request,
-) -> Result<(Caller, FileState), ApiError> {
-    let (caller, parameters): (_, StatusRequest) = admitted(shared, request).await?;
-    let key = parameters.document_key.as_deref().unwrap_or_default();
+fn state(shared: &Shared, id: &str, request: &StatusRequest) -> Result<FileState, ApiError> {
+    let key = request.document_key.as_deref().unwrap_or_default();
     let state = shared.files.state(id, Some(key));
-    Ok((caller, state.ok_or(ApiError::NotFound)?))
+    state.ok_or(ApiError::NotFound)
 }

@@ -1,20 +1,20 @@
-//! `GET /v2/languages`: the languages of sources or of translations.
+//! `GET /v2/languages`: the languages of sources or of translations; `GET /v2/usage`: the number of translated characters.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use axum::Json;
-use axum::extract::{Request, State};
+use axum::{Extension, Json};
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use transformer_core::text::LanguageCode;
 use utoipa::{IntoParams, ToSchema};
 
-use super::request::{DeeplError, admitted, unsupported};
+use super::request::{DeeplError, KeyOnly, unsupported};
 use crate::http::ApiError;
 use crate::languages::pairs;
 use crate::models::LanguageNames;
-use crate::parameters::{Parameters, text};
-use crate::state::Shared;
+use crate::parameters::{Admitted, Parameters, text};
+use crate::state::{Caller, Shared};
 
 /// Languages that DeepL's clients accept as targets only as variants: the code, and the variants with their names.
 const VARIANTS: [(&str, [(&str, &str); 2]); 2] = [
@@ -77,10 +77,8 @@ pub(super) struct Language {
     )
 )]
 pub(super) async fn languages(
-    State(shared): State<Arc<Shared>>,
-    request: Request,
+    Admitted(shared, _, parameters): Admitted<LanguagesRequest>,
 ) -> Result<Json<Vec<Language>>, ApiError> {
-    let (_, parameters): (_, LanguagesRequest) = admitted(&shared, request).await?;
     let models = shared.models()?;
     let targets = pairs(&models);
     Ok(Json(match parameters.kind.as_deref() {
@@ -125,6 +123,60 @@ fn language(code: &str, supports_formality: Option<bool>) -> Language {
         name: name.to_owned(),
         supports_formality,
     }
+}
+
+/// The limit that DeepL reports for accounts without one.
+const NO_LIMIT: u64 = 1_000_000_000_000;
+
+/// The number of characters of each key since the server started, or of all callers if there are no keys.
+#[derive(Debug, Default)]
+pub(super) struct Usage(Mutex<BTreeMap<u64, u64>>);
+
+/// The number of translated characters, and its limit.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = deepl::UsageReply)]
+pub(super) struct UsageReply {
+    /// Characters since the server started.
+    character_count: u64,
+    /// The limit. There is none, so this is a number that cannot be reached.
+    character_limit: u64,
+}
+
+impl Usage {
+    pub(super) fn add(&self, shared: &Shared, caller: &Caller, n_chars: usize) {
+        let mut counts = self.0.lock();
+        *counts.entry(account(shared, caller)).or_default() += n_chars as u64;
+    }
+
+    fn of(&self, shared: &Shared, caller: &Caller) -> u64 {
+        let counts = self.0.lock();
+        counts.get(&account(shared, caller)).copied().unwrap_or(0)
+    }
+}
+
+/// Returns the number of the caller's key. Without keys all callers share one: the number of addresses is unbounded.
+fn account(shared: &Shared, caller: &Caller) -> u64 {
+    if shared.requires_key() { caller.id } else { 0 }
+}
+
+/// Returns the number of characters that the caller has translated.
+#[utoipa::path(
+    get,
+    path = "/v2/usage",
+    tag = "DeepL",
+    responses(
+        (status = 200, description = "The number of characters", body = UsageReply),
+        (status = 403, description = "The API key is missing or not valid", body = DeeplError),
+    )
+)]
+pub(super) async fn usage(
+    Extension(usage): Extension<Arc<Usage>>,
+    Admitted(shared, caller, _): Admitted<KeyOnly>,
+) -> Result<Json<UsageReply>, ApiError> {
+    Ok(Json(UsageReply {
+        character_count: usage.of(&shared, &caller),
+        character_limit: NO_LIMIT,
+    }))
 }
 
 #[cfg(test)]

@@ -1,30 +1,30 @@
 //! DeepL's interface, for programs that use it; see docs/serving.md.
 
-mod absent;
 mod document;
 mod glossaries;
 mod languages;
 mod request;
 mod translate;
-mod usage;
 
 use std::sync::Arc;
 
-use axum::middleware::map_response;
 use axum::routing::{any, get, post, put};
-use axum::{Extension, Router};
+use axum::{Extension, Json, Router};
+use serde_json::{Value, json};
 use utoipa::OpenApi;
 
 use self::glossaries::{v2, v3};
-use self::usage::Usage;
-use crate::http::{ApiError, KeyPlace, guarded};
+use self::languages::Usage;
+use self::request::{KeyOnly, refusal};
+use crate::http::{ApiError, KeyPlace, interface};
+use crate::parameters::Admitted;
 use crate::state::Shared;
 
 #[derive(OpenApi)]
 #[openapi(paths(
     translate::translate,
     languages::languages,
-    usage::usage,
+    languages::usage,
     document::upload,
     document::status,
     document::result,
@@ -43,17 +43,24 @@ use crate::state::Shared;
     v3::put_dictionary,
     v3::delete_dictionary,
 ))]
-struct Paths;
+pub(crate) struct Paths;
 
-/// Returns the paths of the interface, with its limits and the form of its errors.
 pub(crate) fn router(shared: &Arc<Shared>) -> Router<Arc<Shared>> {
+    // Parts of DeepL's interface that this server does not have: lists of them are empty, and the rest is refused.
+    let absent = |answer: Result<Value, &'static str>| {
+        move |_: Admitted<KeyOnly>| async move { answer.map(Json).map_err(ApiError::request) }
+    };
+    let no_style_rule = "Value for 'language' not supported: this server has no style rules";
+    let no_writing =
+        "Value for 'target_lang' not supported: this server translates, and does not rephrase";
+    let no_memories = json!({ "translation_memories": [], "total_count": 0 });
     let router = Router::new()
         .route("/v2/translate", post(translate::translate))
         .route(
             "/v2/languages",
             get(languages::languages).post(languages::languages),
         )
-        .route("/v2/usage", get(usage::usage).post(usage::usage))
+        .route("/v2/usage", get(languages::usage).post(languages::usage))
         .route("/v2/document", post(document::upload))
         .route(
             "/v2/document/{id}",
@@ -77,24 +84,14 @@ pub(crate) fn router(shared: &Arc<Shared>) -> Router<Arc<Shared>> {
             "/v3/glossaries/{id}/dictionaries",
             put(v3::put_dictionary).delete(v3::delete_dictionary),
         )
-        .route("/v2/write/{*rest}", post(absent::write))
+        .route("/v2/write/{*rest}", post(absent(Err(no_writing))))
         .route(
             "/v3/style_rules",
-            get(absent::style_rules).post(absent::style_rule),
+            get(absent(Ok(json!({ "style_rules": [] })))).post(absent(Err(no_style_rule))),
         )
-        .route(
-            "/v3/translation_memories",
-            get(absent::translation_memories),
-        )
-        .route("/v2/{*rest}", any(absent::unknown))
-        .route("/v3/{*rest}", any(absent::unknown))
-        .method_not_allowed_fallback(async || ApiError::Method);
-    guarded(router, shared, KeyPlace::HeadElseParameters)
+        .route("/v3/translation_memories", get(absent(Ok(no_memories))))
+        .route("/v2/{*rest}", any(async || ApiError::NotFound))
+        .route("/v3/{*rest}", any(async || ApiError::NotFound));
+    interface(router, shared, KeyPlace::HeadElseParameters, refusal)
         .layer(Extension(Arc::<Usage>::default()))
-        .layer(map_response(request::rewrite))
-}
-
-/// Returns the description of the interface.
-pub(crate) fn openapi() -> utoipa::openapi::OpenApi {
-    Paths::openapi()
 }

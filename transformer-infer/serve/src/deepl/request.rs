@@ -3,20 +3,17 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::Request;
 use axum::http::StatusCode;
-use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::glossaries::stored;
 use crate::glossaries::{Glossaries, Pair};
-use crate::http::{ApiError, KeyPlace};
-use crate::parameters::{self, Parameters, list, text};
+use crate::http::ApiError;
+use crate::parameters::{Parameters, list, text};
 use crate::state::{Caller, Shared};
 use transformer_translate::Glossary;
 
-/// Maximum number of glossaries of a request.
 const MAX_GLOSSARIES: usize = 5;
 
 /// The parameters of all requests for translations.
@@ -53,7 +50,6 @@ pub(super) struct Common {
     pub(super) auth_key: Option<String>,
 }
 
-/// A request without other parameters than the key.
 #[derive(Debug, Deserialize)]
 pub(super) struct KeyOnly {
     #[serde(default, deserialize_with = "text")]
@@ -64,14 +60,6 @@ impl Parameters for KeyOnly {
     fn key(&self) -> Option<&str> {
         self.auth_key.as_deref()
     }
-}
-
-/// Reads the parameters of a request, and checks and counts its caller.
-pub(super) async fn admitted<P: Parameters>(
-    shared: &Shared,
-    request: Request,
-) -> Result<(Caller, P), ApiError> {
-    parameters::admitted(shared, request, KeyPlace::HeadElseParameters).await
 }
 
 impl Common {
@@ -101,7 +89,6 @@ impl Common {
         }
     }
 
-    /// Returns the terms of the glossaries of the request, if there are any.
     pub(super) async fn glossary(
         &self,
         shared: &Shared,
@@ -130,7 +117,6 @@ impl Common {
         })
     }
 
-    /// Returns the code of the target language.
     pub(super) fn target(&self) -> Result<&str, ApiError> {
         let target = self.target_lang.as_deref();
         target.ok_or_else(|| unsupported("target_lang"))
@@ -164,9 +150,8 @@ impl DeeplError {
     }
 }
 
-/// Rewrites the reply of an error; leaves others unchanged.
-pub(super) async fn rewrite(response: Response) -> Response {
-    ApiError::rewrite(response, |error| match error {
+pub(super) fn refusal(error: &ApiError) -> (StatusCode, Json<DeeplError>) {
+    match error {
         // DeepL's clients expect 403 for a missing key, and do not know 401.
         ApiError::MissingKey => {
             let text = "this server requires an API key; send `Authorization: DeepL-Auth-Key KEY`";
@@ -178,7 +163,7 @@ pub(super) async fn rewrite(response: Response) -> Response {
             (status, Json(DeeplError::new(error.to_string())))
         }
         _ => (error.status(), Json(DeeplError::new(error.to_string()))),
-    })
+    }
 }
 
 /// Creates the error of an unsupported value, in DeepL's words.

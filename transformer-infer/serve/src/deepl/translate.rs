@@ -2,19 +2,16 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Request, State};
 use axum::http::HeaderMap;
 use axum::{Extension, Json};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::request::{Common, admitted};
-use super::request::{DeeplError, unsupported};
-use super::usage::Usage;
+use super::languages::Usage;
+use super::request::{Common, DeeplError, unsupported};
 use crate::http::{ApiError, doubtful_headers};
 use crate::languages::{Answer, Asked, AskedFormat, answer};
-use crate::parameters::{Parameters, Texts, flag, list, text, texts};
-use crate::state::Shared;
+use crate::parameters::{Admitted, Parameters, Texts, flag, list, text, texts};
 use transformer_documents::Split;
 use transformer_documents::format::XmlOptions;
 
@@ -100,11 +97,9 @@ struct Translation {
     )
 )]
 pub(super) async fn translate(
-    State(shared): State<Arc<Shared>>,
     Extension(usage): Extension<Arc<Usage>>,
-    request: Request,
+    Admitted(shared, caller, parameters): Admitted<TranslateRequest>,
 ) -> Result<(HeaderMap, Json<TranslateReply>), ApiError> {
-    let (caller, parameters): (_, TranslateRequest) = admitted(&shared, request).await?;
     let (texts, common) = (parameters.text.as_ref(), &parameters.common);
     let texts = texts.map(Texts::as_slice).unwrap_or_default();
     if texts.is_empty() {
@@ -119,7 +114,7 @@ pub(super) async fn translate(
         target: common.target()?,
         format: parameters.format()?,
         split: parameters.split()?,
-        n_best: 1,
+        n_alternatives: 0,
         glossary,
     };
     let answers = answer(&shared, &caller, &asked).await;
@@ -141,7 +136,6 @@ pub(super) async fn translate(
 }
 
 impl TranslateRequest {
-    /// Returns the format of the texts.
     fn format(&self) -> Result<AskedFormat, ApiError> {
         Ok(match self.tag_handling.as_deref() {
             None => AskedFormat::Text,
@@ -156,7 +150,6 @@ impl TranslateRequest {
         })
     }
 
-    /// Returns the kind of model that the request gets, if it names one.
     fn model_type(&self) -> Result<Option<&'static str>, ApiError> {
         Ok(Some(match self.model_type.as_deref() {
             None => return Ok(None),
@@ -166,7 +159,6 @@ impl TranslateRequest {
         }))
     }
 
-    /// Returns the splitting of texts.
     fn split(&self) -> Result<Split, ApiError> {
         match self.split_sentences.as_deref() {
             None | Some("1" | "nonewlines") => Ok(Split::Sentences),
@@ -176,7 +168,6 @@ impl TranslateRequest {
     }
 }
 
-/// Returns the code of a source language, without a region.
 fn source_code(code: &str) -> String {
     code.split('-').next().unwrap_or(code).to_ascii_uppercase()
 }

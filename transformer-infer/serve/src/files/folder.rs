@@ -6,7 +6,6 @@ use std::path::Path;
 
 use tempfile::{Builder, NamedTempFile, TempDir};
 
-/// The prefix of the names of such folders.
 const PREFIX: &str = "transformer-infer-files-";
 
 /// Number of random characters after the prefix.
@@ -22,7 +21,6 @@ pub(super) struct PrivateFolder {
 }
 
 impl PrivateFolder {
-    /// Makes a folder in `parent`.
     pub(super) fn new_in(parent: &Path) -> io::Result<Self> {
         loop {
             let mut builder = Builder::new();
@@ -42,7 +40,6 @@ impl PrivateFolder {
         }
     }
 
-    /// Returns the path.
     pub(super) fn path(&self) -> &Path {
         self.folder.path()
     }
@@ -94,7 +91,6 @@ mod system {
         fs::set_permissions(path, Permissions::from_mode(mode))
     }
 
-    /// A locked open folder.
     #[derive(Debug)]
     pub(super) struct Lock(File);
 

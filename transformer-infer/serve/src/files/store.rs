@@ -4,9 +4,10 @@ use std::collections::{HashMap, VecDeque};
 use std::fs;
 use std::io::{self, ErrorKind, Write};
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::{Mutex, MutexGuard};
 use subtle::ConstantTimeEq;
 use tempfile::{NamedTempFile, TempPath};
 use tokio::task::spawn_blocking;
@@ -17,14 +18,12 @@ use crate::state::{Budget, Claimant, Share};
 use crate::translate::TranslatedFile;
 use transformer_documents::Doubtful;
 
-/// The limits of a store.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FileLimits {
     /// Maximum number of files, including those that are being translated.
     max_files: usize,
     /// Maximum number of files that are being translated; each caller has a share.
     max_pending: usize,
-    /// Maximum number of bytes of all files.
     max_bytes: u64,
     /// Time that a file is kept after its translation.
     max_age: Duration,
@@ -73,11 +72,9 @@ pub(crate) struct PendingFile {
     pub(crate) slot: Slot,
 }
 
-/// An accepted file.
 #[derive(Debug)]
 struct StoredFile {
     id: String,
-    /// The key that the client needs for access, in interfaces with such keys.
     key: String,
     name: String,
     caller: u64,
@@ -88,20 +85,14 @@ struct StoredFile {
     state: FileState,
 }
 
-/// The state of a file.
 #[derive(Clone, Debug)]
 pub(crate) enum FileState {
-    /// Being translated.
     Pending,
-    /// Ready to be fetched.
     Ready {
-        /// Name for the client.
         name: String,
         /// The path; the file is removed when this is dropped.
         path: Arc<TempPath>,
-        /// Number of characters of its source.
         n_chars: usize,
-        /// The sentences with doubtful translations.
         doubtful: Doubtful,
     },
     /// Not translated, for this reason.
@@ -116,10 +107,6 @@ impl FileState {
 
 impl FileStore {
     /// Makes a store with a folder in `parent`, and removes the folders that killed servers left there.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if `parent` is missing, or no file can be written to it.
     pub(crate) fn new(parent: &Path, limits: FileLimits) -> io::Result<Self> {
         let folder = PrivateFolder::new_in(parent)?;
         write_file(&folder, b"")?;
@@ -135,8 +122,7 @@ impl FileStore {
         })
     }
 
-    /// Accepts a file of a caller, sent by this request, under this name; `None` if the maximum number is being
-    /// translated, for all callers or for this one.
+    /// Accepts a file of a caller, sent by this request; `None` if too many are being translated, in all or for it.
     pub(crate) fn accept(
         self: &Arc<Self>,
         caller: Claimant,
@@ -165,7 +151,6 @@ impl FileStore {
         })
     }
 
-    /// Returns the number of files of a caller that are being translated.
     pub(crate) fn n_pending_of(&self, caller: u64) -> usize {
         self.slots.used_by(caller)
     }
@@ -177,13 +162,11 @@ impl FileStore {
         pending.map(|file| file.request.clone()).collect()
     }
 
-    /// Removes the folder with all files, at the end of the server. Threads that still hold the store cannot store
-    /// more.
+    /// Removes the folder at the end of the server: threads that still hold the store cannot store more.
     pub(crate) fn remove_folder(&self) {
         let _ = fs::remove_dir_all(self.folder.path());
     }
 
-    /// Stores the translation of an accepted file.
     fn finish(&self, id: &str, translated: &TranslatedFile, n_chars: usize) -> io::Result<()> {
         let TranslatedFile { bytes, doubtful } = translated;
         let n_bytes = bytes.len() as u64;
@@ -239,7 +222,7 @@ impl FileStore {
 
     /// Removes files that are too old, and returns the others.
     fn lock(&self) -> MutexGuard<'_, VecDeque<StoredFile>> {
-        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut files = self.files.lock();
         let max_age = self.limits.max_age;
         files.retain(|file| file.state.is_pending() || file.since.elapsed() < max_age);
         files
@@ -281,12 +264,6 @@ impl FileStore {
 }
 
 impl PendingFile {
-    /// Stores the translation.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`ApiError::Storage`] or [`ApiError::Internal`], with a line in the log, if it cannot be written, or is
-    /// larger than the limit of all stored bytes.
     pub(crate) async fn finish(
         &self,
         translated: TranslatedFile,
@@ -335,7 +312,6 @@ fn is_ready(state: &FileState) -> bool {
     matches!(state, FileState::Ready { .. })
 }
 
-/// Returns whether an error is that of a full disk.
 fn is_full(error: &io::Error) -> bool {
     matches!(
         error.kind(),

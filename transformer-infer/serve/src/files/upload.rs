@@ -1,12 +1,22 @@
-//! [`Upload`]: a file to translate, after every possible check in advance.
+//! [`Upload`]: a file to translate, after every possible check in advance; [`download`]: a translated file as a reply.
 
-use std::io::Cursor;
+use std::io::{Cursor, ErrorKind};
+use std::path::Path;
 use std::sync::Arc;
 
 use axum::body::Bytes;
+use axum::http::header::{
+    CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS,
+};
+use axum::response::{IntoResponse, Response};
+use tokio::task::spawn_blocking;
+use transformer_core::text::one_line;
+use transformer_documents::format::{Column, Format, FormatOptions};
+use transformer_documents::{Doubtful, Part, ReadError};
+use transformer_translate::Glossary;
 
 use super::PendingFile;
-use crate::http::ApiError;
+use crate::http::{ApiError, doubtful_headers};
 use crate::languages::{detector, without_tags};
 use crate::models::{Choice, Models, Selection};
 use crate::parameters::UploadedFile;
@@ -14,15 +24,9 @@ use crate::state::{Caller, Shared};
 use crate::translate::{
     TranslateOptions, TranslatedFile, check_room, check_texts, compute_step, translate_file,
 };
-use transformer_core::text::one_line;
-use transformer_documents::format::{Column, Format, FormatOptions};
-use transformer_documents::{Doubtful, Part, ReadError};
-use transformer_translate::Glossary;
 
-/// Maximum number of characters of the name of a file.
 const MAX_NAME_CHARS: usize = 100;
 
-/// A file to translate.
 #[derive(Debug)]
 pub(crate) struct Upload {
     /// Name of the translated file: the given name with the target language.
@@ -37,10 +41,8 @@ pub(crate) struct Upload {
     models: Arc<Models>,
 }
 
-/// The options of the translation of a file.
 #[derive(Debug, Default)]
 pub(crate) struct UploadOptions {
-    /// The terms that translations must contain.
     pub(crate) glossary: Option<Arc<Glossary>>,
     /// The columns of a table to translate, by their names in the first row, or by their numbers from 1.
     pub(crate) columns: Vec<String>,
@@ -48,11 +50,6 @@ pub(crate) struct UploadOptions {
 
 impl Upload {
     /// Checks a file. Its source language is detected if it is not given.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the format or a language is unknown, if the file is too long, or if too many tokens wait
-    /// already.
     pub(crate) async fn new(
         shared: &Shared,
         caller: &Caller,
@@ -77,7 +74,7 @@ impl Upload {
             }
             _ => String::from_utf8_lossy(&file.bytes),
         };
-        check_texts(shared, &[&text], caller)?;
+        check_texts(shared, &[&text], 1, caller)?;
         let models = shared.models()?;
         let target = models.language(target)?.to_string();
         let source = match source {
@@ -116,7 +113,6 @@ impl Upload {
         })
     }
 
-    /// Returns whether the file is already in the target language.
     pub(crate) fn is_translated(&self) -> bool {
         self.choices.is_empty()
     }
@@ -167,7 +163,6 @@ fn text_of(format: Format, bytes: &Bytes, max_chars: usize) -> Result<String, Ap
     Ok(text)
 }
 
-/// Returns the detected language of a file, if it can be translated.
 fn detected(models: &Models, text: &str) -> Result<String, ApiError> {
     let found = detector(models).detect(&without_tags(text));
     let found = found.ok_or_else(|| {
@@ -185,6 +180,36 @@ fn plain(name: &str) -> String {
     let plain: String = plain.take(MAX_NAME_CHARS).collect();
     let plain = plain.trim_start_matches('.');
     if plain.is_empty() { "file" } else { plain }.to_owned()
+}
+
+/// Replies with a file, which browsers save and do not show: a page among the files must not act for this server.
+/// A header says how many translations are doubtful.
+pub(crate) async fn download(
+    path: &Path,
+    name: &str,
+    doubtful: Doubtful,
+) -> Result<Response, ApiError> {
+    let path = path.to_owned();
+    let read = spawn_blocking(move || std::fs::read(path)).await;
+    let bytes = match read {
+        Ok(Ok(bytes)) => bytes,
+        // A program that cleans the temporary folder was faster.
+        Ok(Err(error)) if error.kind() == ErrorKind::NotFound => return Err(ApiError::NotFound),
+        _ => return Err(ApiError::Internal),
+    };
+    let headers = [
+        (CONTENT_TYPE, "application/octet-stream".to_owned()),
+        (
+            CONTENT_DISPOSITION,
+            format!("attachment; filename=\"{name}\""),
+        ),
+        (X_CONTENT_TYPE_OPTIONS, "nosniff".to_owned()),
+        (
+            CONTENT_SECURITY_POLICY,
+            "sandbox; default-src 'none'".to_owned(),
+        ),
+    ];
+    Ok((headers, doubtful_headers([doubtful]), bytes).into_response())
 }
 
 #[cfg(test)]

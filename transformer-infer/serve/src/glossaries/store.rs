@@ -4,21 +4,20 @@ use std::collections::{HashSet, VecDeque};
 use std::fs::{self, File};
 use std::io::{self, BufReader, Error, ErrorKind, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use parking_lot::{Mutex, MutexGuard};
 use tempfile::{Builder, NamedTempFile};
 use transformer_core::text::one_line;
 use transformer_translate::Glossary;
 
-use super::entries::invalid;
+use super::stored::invalid;
 use super::{Dictionary, Entries, GlossaryInfo, Pair, StoredGlossary};
 use crate::http::ApiError;
 
-/// The ending of the names of the files.
 const EXTENSION: &str = "glossary";
 
-/// Maximum number of glossaries of an account.
 const MAX_GLOSSARIES: usize = 1000;
 
 /// Maximum number of bytes of all files, of which an account holds at most as many as it leaves free.
@@ -27,13 +26,11 @@ const MAX_BYTES: u64 = 1 << 30;
 /// The file that is locked while another is changed, by all servers that share the folder.
 const LOCK: &str = ".lock";
 
-/// The beginning of the names of files that are being written.
 const UNFINISHED: &str = ".unfinished-";
 
 /// Time after which a file that is being written belongs to a killed server, on file systems without locks.
 const ABANDONED: Duration = Duration::from_secs(3600);
 
-/// Maximum number of characters of a name.
 const MAX_NAME_CHARS: usize = 1024;
 
 /// Maximum size of the files of the dictionaries that stay in memory, in bytes.
@@ -45,28 +42,21 @@ const MAX_BYTES_IN_MEMORY: u64 = 4 << 20;
 #[derive(Debug, Default)]
 pub(crate) struct Glossaries {
     folder: Option<PathBuf>,
-    /// Held while a file is changed.
     writing: Mutex<()>,
     /// Dictionaries that were used, the last ones at the end.
     in_memory: Mutex<VecDeque<InMemory>>,
 }
 
-/// A dictionary in memory, and the file that it was read from.
 #[derive(Clone, Debug)]
 struct InMemory {
     id: String,
     pair: Pair,
-    /// The time and the size of the file.
     version: (SystemTime, u64),
     glossary: Arc<Glossary>,
 }
 
 impl Glossaries {
     /// Uses a folder, which is made if it is missing. Files that killed servers did not finish are removed.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if no file can be written to it.
     pub(crate) fn new(folder: Option<&Path>) -> io::Result<Self> {
         if let Some(folder) = folder {
             fs::create_dir_all(folder)?;
@@ -90,18 +80,15 @@ impl Glossaries {
         Ok(all.into_iter().map(|(info, _)| info).collect())
     }
 
-    /// Returns the description of a glossary of an account.
     pub(crate) fn info(&self, id: &str, account: Option<&str>) -> Result<GlossaryInfo, ApiError> {
         self.open(id, account).map(|(info, ..)| info)
     }
 
-    /// Returns a glossary of an account with its entries.
     pub(crate) fn read(&self, id: &str, account: Option<&str>) -> Result<StoredGlossary, ApiError> {
         let (info, mut file, _) = self.open(id, account)?;
         info.with_entries(&mut file).map_err(failed)
     }
 
-    /// Stores a new glossary of an account.
     pub(crate) fn create(
         &self,
         name: &str,
@@ -118,7 +105,6 @@ impl Glossaries {
         self.write(&new_id(), &glossary)
     }
 
-    /// Changes a glossary of an account.
     pub(crate) fn change(
         &self,
         id: &str,
@@ -132,7 +118,6 @@ impl Glossaries {
         self.write(id, &glossary)
     }
 
-    /// Deletes a glossary of an account.
     pub(crate) fn delete(&self, id: &str, account: Option<&str>) -> Result<(), ApiError> {
         let _writing = self.lock()?;
         self.open(id, account)?;
@@ -149,7 +134,7 @@ impl Glossaries {
         let (info, mut file, version) = self.open(id, account)?;
         let is_it = |it: &InMemory| it.id == id && it.pair == *pair && it.version == version;
         // Held while the terms are prepared, so that requests at the same time share them.
-        let mut in_memory = lock(&self.in_memory);
+        let mut in_memory = self.in_memory.lock();
         if let Some(known) = in_memory.iter().find(|it| is_it(it)) {
             return Ok(known.glossary.clone());
         }
@@ -210,7 +195,7 @@ impl Glossaries {
 
     /// Keeps other requests and other servers from changing files until it is dropped. Not every file system has locks.
     fn lock(&self) -> Result<(MutexGuard<'_, ()>, Option<File>), ApiError> {
-        let guard = lock(&self.writing);
+        let guard = self.writing.lock();
         let Some(folder) = &self.folder else {
             return Ok((guard, None));
         };
@@ -219,7 +204,6 @@ impl Glossaries {
         Ok((guard, is_locked.then_some(file)))
     }
 
-    /// Returns the path of a glossary.
     fn path(&self, id: &str) -> Result<PathBuf, ApiError> {
         let is_dash = |index: usize| matches!(index, 8 | 13 | 18 | 23);
         let is_right = |(index, c): (usize, char)| match is_dash(index) {
@@ -259,7 +243,6 @@ impl Glossaries {
     }
 }
 
-/// Creates a file that is not a glossary yet.
 fn unfinished(folder: &Path) -> io::Result<NamedTempFile> {
     Builder::new().prefix(UNFINISHED).tempfile_in(folder)
 }
@@ -340,7 +323,6 @@ fn no_dictionary() -> ApiError {
     ApiError::request("the glossary has no dictionary for given 'source_lang' and 'target_lang'")
 }
 
-/// Returns the terms of a dictionary, ready to be found in texts.
 fn found_in(dictionary: &Dictionary) -> Result<Glossary, ApiError> {
     let entries = dictionary.entries.iter();
     let pairs = entries.map(|(source, target)| (source.as_str(), target.as_str()));
@@ -358,7 +340,6 @@ fn checked_name(name: &str) -> Result<String, ApiError> {
     }
 }
 
-/// Opens a file, and returns its version.
 fn open(path: &Path) -> io::Result<(BufReader<File>, (SystemTime, u64))> {
     let file = File::open(path)?;
     let metadata = file.metadata()?;
@@ -366,7 +347,6 @@ fn open(path: &Path) -> io::Result<(BufReader<File>, (SystemTime, u64))> {
     Ok((BufReader::new(file), version))
 }
 
-/// Returns the reply to an error of the folder or of a file there.
 #[expect(clippy::needless_pass_by_value, reason = "it stands in `map_err`")]
 fn failed(error: Error) -> ApiError {
     match error.kind() {
@@ -397,8 +377,4 @@ fn new_id() -> String {
         part(20..32),
     ]
     .concat()
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,16 +1,19 @@
 //! [`StoredGlossary`]: a glossary as it is in a file: its description in the first line, and below it the entries of its
-//! dictionaries, one a line.
+//! dictionaries, one a line; [`read_entries`]: entries in the formats of DeepL's interface.
 
 use std::io::{self, BufRead, Error, ErrorKind};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use csv::{ReaderBuilder, StringRecord};
 use serde::{Deserialize, Serialize};
 use transformer_core::text::LanguageCode;
+use utoipa::ToSchema;
 
-use super::Entries;
+use crate::http::ApiError;
 
 /// The source and the target language of a dictionary, without regions, in small letters.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+#[schema(as = deepl::LanguagePair, description = "A pair of languages of which there may be glossaries.")]
 pub(crate) struct Pair {
     pub(crate) source_lang: String,
     pub(crate) target_lang: String,
@@ -30,7 +33,6 @@ impl Pair {
     }
 }
 
-/// The description of a glossary.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct GlossaryInfo {
     /// The id, which is the name of the file.
@@ -44,23 +46,19 @@ pub(crate) struct GlossaryInfo {
     pub(crate) dictionaries: Vec<DictionaryInfo>,
 }
 
-/// The description of a dictionary.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct DictionaryInfo {
     #[serde(flatten)]
     pub(crate) pair: Pair,
-    /// Number of entries.
     pub(crate) entry_count: usize,
 }
 
-/// The entries of a pair of languages.
 #[derive(Clone, Debug)]
 pub(crate) struct Dictionary {
     pub(crate) pair: Pair,
     pub(crate) entries: Entries,
 }
 
-/// A glossary with its entries.
 #[derive(Clone, Debug)]
 pub(crate) struct StoredGlossary {
     pub(crate) name: String,
@@ -70,7 +68,6 @@ pub(crate) struct StoredGlossary {
 }
 
 impl GlossaryInfo {
-    /// Reads the description at the beginning of a file.
     pub(super) fn read(id: &str, file: &mut impl BufRead) -> io::Result<Self> {
         let mut line = String::new();
         file.read_line(&mut line)?;
@@ -81,7 +78,6 @@ impl GlossaryInfo {
         })
     }
 
-    /// Reads the entries after the description.
     pub(super) fn with_entries(self, file: &mut impl BufRead) -> io::Result<StoredGlossary> {
         let mut lines = file.lines();
         let mut entry = || {
@@ -106,7 +102,6 @@ impl GlossaryInfo {
 }
 
 impl StoredGlossary {
-    /// Creates a glossary of an account.
     pub(super) fn new(name: String, account: Option<&str>, dictionaries: Vec<Dictionary>) -> Self {
         let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
         Self {
@@ -117,12 +112,10 @@ impl StoredGlossary {
         }
     }
 
-    /// Returns the dictionary of a pair.
     pub(crate) fn of_pair(&self, pair: &Pair) -> Option<&Dictionary> {
         self.dictionaries.iter().find(|it| it.pair == *pair)
     }
 
-    /// Returns the description, with an id.
     pub(super) fn info(&self, id: &str) -> GlossaryInfo {
         let dictionaries = self.dictionaries.iter();
         GlossaryInfo {
@@ -139,7 +132,6 @@ impl StoredGlossary {
         }
     }
 
-    /// Returns the content of a file.
     pub(super) fn written(&self) -> io::Result<Vec<u8>> {
         let mut text = serde_json::to_string(&self.info(""))?;
         text.push('\n');
@@ -169,6 +161,81 @@ fn utc(since_1970: Duration) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millisecond:03}Z")
 }
 
+pub(crate) type Entries = Vec<(String, String)>;
+
+/// Reads the entries of a dictionary in `tsv` or `csv`. A row of CSV may name the languages in two more columns; rows of
+/// other languages are left out. Errors count lines from 1.
+pub(crate) fn read_entries(format: &str, text: &str, pair: &Pair) -> Result<Entries, ApiError> {
+    let entries = match format {
+        "tsv" => of_tsv(text),
+        "csv" => of_csv(text, pair),
+        _ => {
+            let text = "Value for 'entries_format' not supported.";
+            return Err(ApiError::request(text));
+        }
+    };
+    let entries = entries.and_then(|entries| match entries.is_empty() {
+        true => Err("there are none".to_owned()),
+        false => Ok(entries),
+    });
+    entries.map_err(invalid)
+}
+
+pub(super) fn invalid(reason: impl AsRef<str>) -> ApiError {
+    let reason = reason.as_ref();
+    ApiError::request(format!("Invalid glossary entries provided: {reason}"))
+}
+
+/// Returns an entry without spaces around its terms, if both have text without control characters.
+fn entry(line: u64, source: &str, target: &str) -> Result<(String, String), String> {
+    let is_wrong = |term: &str| term.is_empty() || term.contains(char::is_control);
+    let (source, target) = (source.trim(), target.trim());
+    match is_wrong(source) || is_wrong(target) {
+        true => Err(format!(
+            "line {line} has an empty term, or one with a control character"
+        )),
+        false => Ok((source.to_owned(), target.to_owned())),
+    }
+}
+
+fn of_tsv(text: &str) -> Result<Entries, String> {
+    let lines = (1..).zip(text.lines());
+    let lines = lines.filter(|(_, line)| !line.trim().is_empty());
+    lines
+        .map(|(number, line)| match line.split_once('\t') {
+            Some((source, target)) => entry(number, source, target),
+            None => Err(format!("line {number} has no tab between two terms")),
+        })
+        .collect()
+}
+
+fn of_csv(text: &str, pair: &Pair) -> Result<Entries, String> {
+    let mut reader = ReaderBuilder::new();
+    let reader = reader.has_headers(false).flexible(true);
+    let mut reader = reader.from_reader(text.as_bytes());
+    let mut entries = Vec::new();
+    for row in reader.records() {
+        let row: StringRecord = row.map_err(|error| error.to_string())?;
+        let line = row.position().map_or(0, csv::Position::line);
+        let columns: Vec<&str> = row.iter().collect();
+        match columns[..] {
+            [source, target] => entries.push(entry(line, source, target)?),
+            [source, target, from, to] => {
+                if Pair::new(from, to).as_ref() == Some(pair) {
+                    entries.push(entry(line, source, target)?);
+                }
+            }
+            _ => {
+                let n_columns = columns.len();
+                return Err(format!(
+                    "line {line} has {n_columns} columns, expected two terms, or two terms and their languages"
+                ));
+            }
+        }
+    }
+    Ok(entries)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -190,5 +257,53 @@ mod tests {
     fn a_pair_has_no_regions() {
         let pair = Pair::new("EN-US", "pt-BR").map(|it| (it.source_lang, it.target_lang));
         assert_eq!(pair, Some(("en".to_owned(), "pt".to_owned())));
+    }
+
+    fn read(format: &str, text: &str) -> Result<Entries, String> {
+        let pair = Pair::new("EN", "de").expect("these are codes");
+        read_entries(format, text, &pair).map_err(|error| error.to_string())
+    }
+
+    fn owned(entries: &[(&str, &str)]) -> Entries {
+        let entries = entries.iter();
+        entries
+            .map(|(source, target)| ((*source).to_owned(), (*target).to_owned()))
+            .collect()
+    }
+
+    #[test]
+    fn lines_of_tsv_are_entries() {
+        let entries = read("tsv", "a b\tc\r\n\n d \t e\t f\n");
+        assert_eq!(
+            entries.expect_err("a tab is in a term"),
+            "Invalid glossary entries provided: line 3 has an empty term, or one with a control character"
+        );
+        let entries = read("tsv", "a b\tc\r\n\n d \t e\n").expect("it is right");
+        assert_eq!(entries, owned(&[("a b", "c"), ("d", "e")]));
+    }
+
+    #[test]
+    fn rows_of_csv_may_be_quoted_and_name_their_languages() {
+        let text = "a,b,en,de\n\"s\"\"t\",\"x,y\",EN,DE-AT\nc,d,de,en\ne,f\n";
+        let entries = read("csv", text).expect("it is right");
+        assert_eq!(entries, owned(&[("a", "b"), ("s\"t", "x,y"), ("e", "f")]));
+    }
+
+    #[test]
+    fn wrong_entries_are_refused_by_their_line() {
+        for (format, text, reason) in [
+            ("tsv", "a\tb\nc\n", "line 2 has no tab between two terms"),
+            ("tsv", "\n", "there are none"),
+            (
+                "csv",
+                "a,b\nc\n",
+                "line 2 has 1 columns, expected two terms, or two terms and their languages",
+            ),
+            ("csv", "a,b,de,en\n", "there are none"),
+        ] {
+            let expected = format!("Invalid glossary entries provided: {reason}");
+            assert_eq!(read(format, text), Err(expected));
+        }
+        assert!(read("json", "{}").is_err());
     }
 }

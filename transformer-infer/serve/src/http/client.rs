@@ -2,8 +2,8 @@
 
 use std::convert::Infallible;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use axum::extract::{FromRequestParts, MatchedPath, Request, State};
@@ -12,12 +12,12 @@ use axum::http::request::Parts;
 use axum::http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method};
 use axum::middleware::Next;
 use axum::response::Response;
+use parking_lot::Mutex;
 
-use super::ApiError;
+use super::{ApiError, KeyPlace};
 use crate::config::Network;
 use crate::state::{Share, Shared};
 
-/// The other end of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Peer(pub(crate) SocketAddr);
 
@@ -35,8 +35,7 @@ impl SentKey {
     }
 }
 
-/// The shares that a request holds until its reply has been sent: a slot among the requests that are answered, and the
-/// size of its body.
+/// The shares of a request until its reply has been sent: a slot among those that are answered, and its body.
 pub(crate) type Shares = Arc<Mutex<[Share; 2]>>;
 
 /// The origin of a request.
@@ -44,19 +43,18 @@ pub(crate) type Shares = Arc<Mutex<[Share; 2]>>;
 pub(crate) struct Client {
     /// The address of the connection, or the one that a trusted proxy forwards.
     pub(crate) address: IpAddr,
-    /// The id of the request in the log.
     pub(crate) id: Arc<str>,
     /// The key in the header `Authorization: Bearer KEY`, with `DeepL-Auth-Key` instead of `Bearer`, in `X-API-Key`,
     /// `X-Goog-Api-Key` or `Ocp-Apim-Subscription-Key`.
     pub(crate) key: Option<String>,
-    /// The flag of its connection.
     pub(crate) sent_key: SentKey,
+    /// The parts of the request that may have the key, in its interface.
+    pub(crate) keys: KeyPlace,
     /// The shares of the request, once its body was read.
     pub(crate) shares: Option<Shares>,
 }
 
 impl Client {
-    /// Reads the origin of a request.
     pub(super) fn of(
         headers: &HeaderMap,
         extensions: &Extensions,
@@ -69,6 +67,7 @@ impl Client {
             address: forwarded(peer, headers, trusted),
             id,
             key: key(headers),
+            keys: KeyPlace::Head,
             sent_key: extensions.get().cloned().unwrap_or_default(),
             shares: None,
         }
@@ -115,13 +114,10 @@ fn key(headers: &HeaderMap) -> Option<String> {
     bearer().or_else(|| names.into_iter().find_map(named))
 }
 
-/// The header with the id of a request.
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// Maximum length of an id that a client may choose.
 const MAX_ID_LEN: usize = 64;
 
-/// Number of requests so far.
 static N_REQUESTS: AtomicU64 = AtomicU64::new(0);
 
 /// Determines the address of a request, gives it an id, logs it and counts it. The log contains no text of a request.

@@ -1,13 +1,13 @@
-//! [`ApiError`]: the refusal of a request, as a reply.
+//! [`ApiError`]: the refusal of a request, as a reply; [`doubtful_headers`]: the header about doubtful translations.
 
 use axum::Json;
 use axum::http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
-use axum::http::{HeaderValue, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
+use transformer_documents::Doubtful;
 use utoipa::ToSchema;
 
-/// Maximum number of seconds that a busy server names.
 const MAX_RETRY_AFTER: f64 = 3600.0;
 
 /// The reason for refusing a request.
@@ -16,7 +16,6 @@ const MAX_RETRY_AFTER: f64 = 3600.0;
 /// find the fault. The reply has the error among its extensions, so that another interface can rewrite it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ApiError {
-    /// The interface does not accept the request.
     #[error("{text}")]
     Request { text: String },
     #[error("expected a JSON body with `Content-Type: application/json`")]
@@ -34,19 +33,11 @@ pub(crate) enum ApiError {
     )]
     TooLong { n_chars: usize, limit: usize },
     #[error("the request has {n_tokens} tokens, more than the limit of {limit}; send it in parts")]
-    TooManyTokens {
-        /// Number of source tokens.
-        n_tokens: usize,
-        /// Maximum number of source tokens that wait.
-        limit: usize,
-    },
+    TooManyTokens { n_tokens: usize, limit: usize },
     #[error("the request has {n_texts} texts, more than the limit of {limit}; send them in parts")]
     TooManyTexts { n_texts: usize, limit: usize },
     #[error("the body has more than {limit} bytes; send it in parts")]
-    BodyTooLarge {
-        /// Maximum size in bytes.
-        limit: usize,
-    },
+    BodyTooLarge { limit: usize },
     #[error("the body took more than {seconds} seconds to arrive; send it faster, or in parts")]
     SlowBody { seconds: u64 },
     #[error("the connection ended before the whole body arrived")]
@@ -64,10 +55,7 @@ pub(crate) enum ApiError {
     #[error(
         "your glossaries would have more than your share of {limit} bytes; delete one, or make it smaller"
     )]
-    GlossaryShare {
-        /// Maximum number of bytes of the caller's glossaries.
-        limit: u64,
-    },
+    GlossaryShare { limit: u64 },
     #[error("the models are still loading; try again in a few seconds")]
     Loading,
     #[error(
@@ -104,18 +92,15 @@ pub(crate) struct ErrorBody {
 }
 
 impl ApiError {
-    /// Creates the error of a request that the interface does not accept.
     pub(crate) fn request(text: impl Into<String>) -> Self {
         Self::Request { text: text.into() }
     }
 
-    /// Creates the error of a request that may be accepted after some seconds.
     pub(crate) fn busy(seconds: f64) -> Self {
         let retry_after = seconds.clamp(1.0, MAX_RETRY_AFTER).ceil() as u64;
         Self::Busy { retry_after }
     }
 
-    /// Returns the status of the reply.
     pub(crate) fn status(&self) -> StatusCode {
         self.status_and_reason().0
     }
@@ -183,25 +168,48 @@ impl ApiError {
         response.extensions_mut().insert(self);
         response
     }
-
-    /// Rewrites the reply of an error with an interface's own status and body; leaves other replies unchanged.
-    pub(crate) fn rewrite<B: IntoResponse>(
-        response: Response,
-        write: impl FnOnce(&Self) -> (StatusCode, B),
-    ) -> Response {
-        let Some(error) = response.extensions().get::<Self>().cloned() else {
-            return response;
-        };
-        let (status, body) = write(&error);
-        let mut response = error.with_body(body);
-        *response.status_mut() = status;
-        response
-    }
 }
 
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let error = self.to_string();
         self.with_body(Json(ErrorBody { error }))
+    }
+}
+
+pub(super) const DOUBTFUL: &str = "x-doubtful-translations";
+
+/// Returns the header with the number of doubtful translations of a reply, and their faults, if there are any.
+pub(crate) fn doubtful_headers(texts: impl IntoIterator<Item = Doubtful>) -> HeaderMap {
+    let Doubtful { n, faults, .. } = texts.into_iter().fold(Doubtful::default(), Doubtful::and);
+    let mut headers = HeaderMap::new();
+    if n > 0 {
+        let value = HeaderValue::from_str(&format!("{n}; {faults}"));
+        headers.insert(DOUBTFUL, value.expect("the names of faults are ASCII"));
+    }
+    headers
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use transformer_documents::Protection;
+
+    #[test]
+    fn the_header_counts_the_texts_of_a_reply() {
+        let protection = Protection::placeholders().with_check(None);
+        let text = |source: &str, translation: &str| {
+            let mut doubtful = Doubtful::default();
+            doubtful.add(1, protection.faults(source, translation));
+            doubtful
+        };
+        let texts = [
+            text("Room 7", "Zimmer"),
+            text("Cost", "Kosssssss"),
+            text("A", "B"),
+        ];
+        let headers = doubtful_headers(texts);
+        assert_eq!(headers[DOUBTFUL], "2; numbers, repetition");
+        assert!(doubtful_headers(texts[2..].to_vec()).is_empty());
     }
 }

@@ -1,19 +1,21 @@
-//! [`guarded`]: limits for the requests of every interface; [`guarded_body`] and [`guard_body`]: hold a value as long as
-//! a body.
+//! [`guarded`] and [`interface`]: limits for the requests of every interface; [`guarded_body`] and [`guard_body`]: hold a
+//! value as long as a body.
 
 use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::{DefaultBodyLimit, FromRequestParts, Request, State};
+use axum::http::StatusCode;
 use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, EXPECT};
 use axum::http::request::Parts;
-use axum::middleware::{Next, from_fn_with_state};
+use axum::middleware::{Next, from_fn_with_state, map_response};
 use axum::response::{IntoResponse, Response};
 use futures_util::FutureExt;
 use http_body_util::BodyExt;
+use parking_lot::Mutex;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::{ApiError, Client};
@@ -31,15 +33,33 @@ const FREE_PART: u32 = 6;
 /// Minimum rate of a body after that, on average.
 const MIN_BYTES_PER_SECOND: u32 = 1 << 10;
 
-/// The parts of a request that may have the key of its caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum KeyPlace {
     /// The head: without the right key the body is discarded.
     Head,
     /// The head or the parameters; a wrong key in the head is refused without the body.
     HeadElseParameters,
-    /// The parameters or the head.
     HeadOrParameters,
+}
+
+/// Adds the limits of requests, and the form of refusals, to the routes of another server's interface.
+pub(crate) fn interface<B: IntoResponse + 'static>(
+    router: Router<Arc<Shared>>,
+    shared: &Arc<Shared>,
+    keys: KeyPlace,
+    refusal: fn(&ApiError) -> (StatusCode, B),
+) -> Router<Arc<Shared>> {
+    let router = router.method_not_allowed_fallback(async || ApiError::Method);
+    let rewrite = move |response: Response| async move {
+        let Some(error) = response.extensions().get::<ApiError>().cloned() else {
+            return response;
+        };
+        let (status, body) = refusal(&error);
+        let mut response = error.with_body(body);
+        *response.status_mut() = status;
+        response
+    };
+    guarded(router, shared, keys).layer(map_response(rewrite))
 }
 
 /// Adds the limits of a request to the routes of an interface: the number answered at a time, the size, rate and time
@@ -92,6 +112,7 @@ async fn guard(
     drop(body); // tells the connection that it was read
     let shares = Arc::new(Mutex::new(shares));
     parts.extensions.insert(Client {
+        keys,
         shares: Some(shares.clone()),
         ..client.clone()
     });
@@ -111,7 +132,6 @@ async fn guard(
     Ok(guarded_body(response, shares))
 }
 
-/// An admitted request, before its body.
 struct Admission<'a> {
     shared: &'a Shared,
     caller: u64,
@@ -120,7 +140,6 @@ struct Admission<'a> {
 }
 
 impl<'a> Admission<'a> {
-    /// Admits a request by its head.
     fn new(
         shared: &'a Shared,
         keys: KeyPlace,
@@ -147,7 +166,6 @@ impl<'a> Admission<'a> {
         })
     }
 
-    /// Reads the body.
     async fn read(&mut self, body: &mut Body) -> Result<Bytes, ApiError> {
         let limits = &self.shared.options.limits;
         let limit = limits.max_body_bytes;
@@ -177,7 +195,6 @@ impl<'a> Admission<'a> {
     }
 }
 
-/// Returns whether a value of `Content-Encoding` means no encoding.
 fn is_identity(encoding: &[u8]) -> bool {
     let encoding = encoding.trim_ascii();
     encoding.is_empty() || encoding.eq_ignore_ascii_case(b"identity")
@@ -206,7 +223,6 @@ pub(crate) fn guarded_body<G: Send + 'static>(response: Response, guard: G) -> R
     response.map(|body| guard_body(body, guard))
 }
 
-/// Holds `guard` until a body is dropped.
 pub(crate) fn guard_body<G: Send + 'static>(body: Body, guard: G) -> Body {
     // Errors stay as they are: the closure only owns the guard.
     Body::new(body.map_err(move |error| {

@@ -14,12 +14,11 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 
-use super::doubtful::DOUBTFUL;
+use super::error::DOUBTFUL;
 use super::{ApiError, Peer};
 use crate::config::{ServeError, ServeOptions};
 use crate::state::Shared;
 
-/// Maximum number of characters of a name that an error repeats.
 const MAX_SHOWN_CHARS: usize = 100;
 
 /// The schemes of pages that may be allowed: of the web, of apps, and of browsers' extensions.
@@ -114,14 +113,12 @@ fn check(options: &ServeOptions, host: Option<&str>, headers: &HeaderMap) -> Res
     })
 }
 
-/// Returns the name and port that a request was sent to.
 fn host(uri: &Uri, headers: &HeaderMap) -> Option<String> {
     let header = headers.get(HOST).map(|host| host.to_str().unwrap_or("?"));
     let authority = uri.authority().map(|it| it.as_str());
     header.or(authority).map(str::to_owned)
 }
 
-/// Returns a name without its port.
 fn name(host: &str) -> &str {
     match host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         Some((address, _)) => address,

@@ -15,8 +15,8 @@ use crate::http::ApiError;
 use crate::models::{Models, Selection};
 use crate::state::{Caller, Shared};
 use crate::translate::{
-    TextFormat, TextTranslation, TranslateOptions, check_options, check_texts_into, of_term,
-    translate_texts_with, translate_xml,
+    TextFormat, TextTranslation, TranslateOptions, check_options, check_texts, of_term,
+    translate_texts, translate_xml,
 };
 
 /// Translates texts, and returns an answer for each, in the same order.
@@ -39,7 +39,7 @@ pub(crate) async fn answer_each(
     targets: &[&str],
 ) -> Result<Vec<Vec<Answer>>, ApiError> {
     let models = shared.models()?;
-    check_texts_into(shared, asked.texts, targets.len(), caller)?;
+    check_texts(shared, asked.texts, targets.len(), caller)?;
     let sources = sources(&models, asked)?;
     let targets = targets.iter().map(|target| models.language(target));
     let targets: Vec<&LanguageCode> = targets.collect::<Result<_, _>>()?;
@@ -50,7 +50,6 @@ pub(crate) async fn answer_each(
     Ok(all)
 }
 
-/// Translates texts into a language.
 async fn into(
     models: &Models,
     caller: &Caller,
@@ -87,7 +86,7 @@ async fn into(
             .collect();
         let translated = translate(models, caller, asked, (source, target), texts).await?;
         for (index, text) in indices.into_iter().zip(translated) {
-            answers[index].alternatives = alternatives(&text, asked.n_best);
+            answers[index].alternatives = alternatives(&text, asked.n_alternatives);
             answers[index].text = text.text;
             answers[index].doubtful = text.doubtful;
         }
@@ -95,7 +94,6 @@ async fn into(
     Ok(answers)
 }
 
-/// Translates texts of one language.
 async fn translate(
     models: &Models,
     caller: &Caller,
@@ -121,7 +119,7 @@ async fn translate(
     let route = models.pool.route(choices, false).await?;
     let format = match &asked.format {
         AskedFormat::Text => {
-            options.n_best = asked.n_best;
+            options.n_best = 1 + asked.n_alternatives;
             TextFormat::Text
         }
         AskedFormat::Html => TextFormat::Html,
@@ -129,13 +127,13 @@ async fn translate(
             return translate_xml(&route, texts, xml, &options, caller).await;
         }
     };
-    translate_texts_with(&route, texts, format, &options, caller, None).await
+    translate_texts(&route, texts, format, &options, caller, None).await
 }
 
 /// Returns the next best translations of a text, without duplicates.
-fn alternatives(text: &TextTranslation, n_best: usize) -> Vec<String> {
+fn alternatives(text: &TextTranslation, most: usize) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
-    for alternative in (1..n_best).map_while(|n| text.alternative(n)) {
+    for alternative in (1..=most).map_while(|n| text.alternative(n)) {
         if alternative != text.text && !found.contains(&alternative) {
             found.push(alternative);
         }
@@ -143,45 +141,36 @@ fn alternatives(text: &TextTranslation, n_best: usize) -> Vec<String> {
     found
 }
 
-/// A request of another server's interface.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Asked<'a> {
     pub(crate) texts: &'a [String],
     /// The code of the source language; detected if absent.
     pub(crate) source: Option<&'a str>,
-    /// The code of the target language.
     pub(crate) target: &'a str,
     pub(crate) format: AskedFormat,
     pub(crate) split: Split,
-    /// Number of translations of each text; for plain text only.
-    pub(crate) n_best: usize,
+    /// Number of further translations of each text; for plain text only.
+    pub(crate) n_alternatives: usize,
     /// The terms that translations must contain, if any; then the source language is given.
     pub(crate) glossary: Option<Arc<Glossary>>,
 }
 
-/// The format of texts.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum AskedFormat {
-    /// Plain text.
+    #[default]
     Text,
-    /// HTML.
     Html,
-    /// Text with the tags of XML.
     Xml(Arc<XmlOptions>),
 }
 
-/// The translation of a text.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Answer {
-    /// The best translation.
     pub(crate) text: String,
     /// The next best, all different.
     pub(crate) alternatives: Vec<String>,
-    /// The code of the source language.
     pub(crate) source: String,
     /// The confidence of the source language, from 0 to 1.
     pub(crate) confidence: f64,
-    /// The sentences with doubtful translations.
     pub(crate) doubtful: Doubtful,
 }
 
@@ -196,12 +185,9 @@ pub(crate) fn pairs(models: &Models) -> BTreeMap<&str, Vec<&str>> {
         .collect()
 }
 
-/// The language of a text.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Source {
-    /// The code, as in the model.
     pub(super) code: String,
-    /// The confidence, from 0 to 1.
     pub(super) confidence: f64,
     /// True if the text has letters of a served language.
     pub(super) is_translatable: bool,
@@ -228,7 +214,6 @@ pub(super) fn sources(models: &Models, asked: &Asked<'_>) -> Result<Vec<Source>,
     Ok(vec![source; asked.texts.len()])
 }
 
-/// Returns the detector of all languages of the models.
 pub(crate) fn detector(models: &Models) -> LanguageDetector {
     LanguageDetector::new(models.codes())
 }
@@ -274,7 +259,6 @@ fn detected(models: &Models, asked: &Asked<'_>) -> Result<Vec<Source>, ApiError>
 /// Maximum number of bytes of a text with tags that are examined.
 const MAX_BYTES: usize = 1 << 14;
 
-/// Removes everything that looks like a tag.
 pub(crate) fn without_tags(text: &str) -> String {
     let mut rest = &text[..text.floor_char_boundary(MAX_BYTES)];
     let mut visible = String::with_capacity(rest.len());

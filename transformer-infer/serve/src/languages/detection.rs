@@ -20,17 +20,14 @@ pub(crate) struct LanguageDetector {
     languages: Vec<(String, Lang)>,
 }
 
-/// The language of a text.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Detection {
-    /// The code, as in the model.
     pub(crate) code: String,
     /// From 0, a mere guess, to 1.
     pub(crate) confidence: f64,
 }
 
 impl Detection {
-    /// Returns whether the text can be judged by itself.
     pub(crate) fn is_sure(&self) -> bool {
         self.confidence >= SURE
     }
@@ -85,8 +82,7 @@ impl LanguageDetector {
         })
     }
 
-    /// Returns the languages of texts that belong together: texts that are uncertain by themselves get the language of
-    /// all.
+    /// Returns the languages of texts that belong together: uncertain ones get the language of all.
     pub(crate) fn detect_each(&self, texts: &[&str]) -> Vec<Option<Detection>> {
         let mut found: Vec<Option<Detection>> =
             texts.iter().map(|text| self.detect(text)).collect();
@@ -109,7 +105,6 @@ impl LanguageDetector {
     }
 }
 
-/// Returns whether whichlang knows a language, given by three letters.
 fn is_known_to_whichlang(code: &str) -> bool {
     let mut known = whichlang::LANGUAGES.iter();
     known.any(|lang| lang.three_letter_code() == code)

@@ -3,17 +3,17 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::{Path, Request, State};
+use axum::extract::{Path, State};
 use axum::http::HeaderMap;
 use axum::http::header::HOST;
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::request::{admitted, languages, missing};
+use super::{languages, missing};
 use crate::files::{FileState, Upload, UploadOptions, download};
 use crate::http::{ApiError, ErrorBody, doubtful_headers};
-use crate::parameters::{Parameters, Repeated, UploadedFile, list, no_file, text};
+use crate::parameters::{Admitted, Parameters, Repeated, UploadedFile, list, no_file, text};
 use crate::state::Shared;
 
 /// A file to translate.
@@ -77,11 +77,9 @@ pub(super) struct FileReply {
     )
 )]
 pub(super) async fn translate_file(
-    State(shared): State<Arc<Shared>>,
     headers: HeaderMap,
-    request: Request,
+    Admitted(shared, caller, parameters): Admitted<FileRequest>,
 ) -> Result<(HeaderMap, Json<FileReply>), ApiError> {
-    let (caller, parameters): (_, FileRequest) = admitted(&shared, request).await?;
     let file = parameters.file.ok_or_else(|| missing("file"))?;
     if file.name.is_empty() {
         return Err(ApiError::request("Invalid request: empty file"));
@@ -104,7 +102,6 @@ pub(super) async fn translate_file(
     Ok((doubtful, Json(reply)))
 }
 
-/// Returns the start of the address that the client used for the server.
 fn origin(headers: &HeaderMap) -> String {
     let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     // A forged header affects only its sender.

@@ -69,7 +69,6 @@ fn languages_of(models: &Models) -> Vec<Language> {
     codes.into_iter().map(language).collect()
 }
 
-/// Returns the name of a language in English.
 pub(crate) fn english_name(code: &str) -> String {
     match code.parse::<LanguageCode>() {
         Ok(code) => LanguageNames::of(&code).english.to_owned(),

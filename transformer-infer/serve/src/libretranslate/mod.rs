@@ -2,20 +2,18 @@
 
 mod files;
 mod languages;
-mod request;
 mod translate;
 
 pub(crate) use languages::english_name;
-pub(crate) use request::{admitted, missing};
 
 use std::sync::Arc;
 
-use axum::Router;
-use axum::middleware::map_response;
+use axum::http::StatusCode;
 use axum::routing::{get, post};
+use axum::{Json, Router};
 use utoipa::OpenApi;
 
-use crate::http::{ApiError, KeyPlace, guarded};
+use crate::http::{ApiError, ErrorBody, KeyPlace, interface};
 use crate::state::Shared;
 
 #[derive(OpenApi)]
@@ -28,9 +26,8 @@ use crate::state::Shared;
     languages::settings,
     translate::suggest,
 ))]
-struct Paths;
+pub(crate) struct Paths;
 
-/// Returns the paths of the interface, with its limits and the texts of its errors.
 pub(crate) fn router(shared: &Arc<Shared>) -> Router<Arc<Shared>> {
     let router = Router::new()
         .route("/translate", post(translate::translate))
@@ -39,12 +36,42 @@ pub(crate) fn router(shared: &Arc<Shared>) -> Router<Arc<Shared>> {
         .route("/translate_file", post(files::translate_file))
         .route("/download_file/{file}", get(files::download_file))
         .route("/frontend/settings", get(languages::settings))
-        .route("/suggest", post(translate::suggest))
-        .method_not_allowed_fallback(async || ApiError::Method);
-    guarded(router, shared, KeyPlace::HeadOrParameters).layer(map_response(request::rewrite))
+        .route("/suggest", post(translate::suggest));
+    interface(router, shared, KeyPlace::HeadOrParameters, refusal)
 }
 
-/// Returns the description of the interface.
-pub(crate) fn openapi() -> utoipa::openapi::OpenApi {
-    Paths::openapi()
+pub(crate) fn missing(name: &str) -> ApiError {
+    ApiError::request(format!("Invalid request: missing {name} parameter"))
+}
+
+/// Returns the codes of the source language, unless it is to be detected, and of the target language.
+fn languages<'a>(
+    source: Option<&'a String>,
+    target: Option<&'a String>,
+) -> Result<(Option<&'a str>, &'a str), ApiError> {
+    let source = source.ok_or_else(|| missing("source"))?;
+    let target = target.ok_or_else(|| missing("target"))?;
+    Ok((Some(&**source).filter(|code| *code != "auto"), target))
+}
+
+/// Returns the status and the text that LibreTranslate has, which clients look for.
+fn refusal(error: &ApiError) -> (StatusCode, Json<ErrorBody>) {
+    let exceeds = |n: usize, limit: usize| {
+        let text = format!("Invalid request: request ({n}) exceeds text limit ({limit})");
+        (StatusCode::BAD_REQUEST, text)
+    };
+    let (status, error) = match error {
+        ApiError::TooLong { n_chars, limit } => exceeds(*n_chars, *limit),
+        ApiError::TooManyTexts { n_texts, limit } => exceeds(*n_texts, *limit),
+        ApiError::MissingKey => (
+            StatusCode::BAD_REQUEST,
+            "Please contact the server operator to get an API key".to_owned(),
+        ),
+        ApiError::WrongKey => (StatusCode::FORBIDDEN, "Invalid API key".to_owned()),
+        ApiError::TooManyRequests { .. } | ApiError::Busy { .. } => {
+            (error.status(), format!("Slowdown: {error}"))
+        }
+        error => (error.status(), error.to_string()),
+    };
+    (status, Json(ErrorBody { error }))
 }

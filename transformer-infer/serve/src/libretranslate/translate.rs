@@ -1,21 +1,16 @@
 //! `POST /translate`; `POST /detect`: detects the language of a text; `POST /suggest`: suggestions of better translations
 //! are not collected.
 
-use std::sync::Arc;
-
 use axum::Json;
-use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode};
 use serde::{Deserialize, Serialize};
-use transformer_documents::Split;
 use utoipa::ToSchema;
 
-use super::request::{admitted, languages, missing};
+use super::{languages, missing};
 use crate::config::Limits;
 use crate::http::{ApiError, ErrorBody, doubtful_headers};
 use crate::languages::{Answer, Asked, AskedFormat, Detection, answer, detector};
-use crate::parameters::{Parameters, Repeated, Texts, number, text, texts};
-use crate::state::Shared;
+use crate::parameters::{Admitted, Parameters, Repeated, Texts, number, text, texts};
 
 /// A request for translations.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -108,10 +103,8 @@ impl<T> OneOrMany<T> {
     )
 )]
 pub(super) async fn translate(
-    State(shared): State<Arc<Shared>>,
-    request: Request,
+    Admitted(shared, caller, parameters): Admitted<TranslateRequest>,
 ) -> Result<(HeaderMap, Json<TranslateReply>), ApiError> {
-    let (caller, parameters): (_, TranslateRequest) = admitted(&shared, request).await?;
     let texts = parameters.q.filter(|texts| match texts {
         Texts::One(text) => !text.is_empty(),
         Texts::Many(texts) => !texts.is_empty(),
@@ -139,9 +132,8 @@ pub(super) async fn translate(
         source,
         target,
         format,
-        split: Split::Sentences,
-        n_best: 1 + n_alternatives,
-        glossary: None,
+        n_alternatives,
+        ..Asked::default()
     };
     let answers = answer(&shared, &caller, &asked).await?;
     let is_one = matches!(texts, Texts::One(_));
@@ -230,10 +222,8 @@ impl Parameters for DetectRequest {
     )
 )]
 pub(super) async fn detect(
-    State(shared): State<Arc<Shared>>,
-    request: Request,
+    Admitted(shared, caller, parameters): Admitted<DetectRequest>,
 ) -> Result<Json<Vec<DetectedLanguage>>, ApiError> {
-    let (caller, parameters): (_, DetectRequest) = admitted(&shared, request).await?;
     let texts = parameters.q.as_ref().map(Texts::as_slice);
     let texts = texts.unwrap_or_default();
     if texts.iter().all(String::is_empty) {

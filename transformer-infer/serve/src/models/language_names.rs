@@ -4,12 +4,9 @@ use transformer_core::text::LanguageCode;
 
 use super::base_language;
 
-/// The names of a language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LanguageNames<'a> {
-    /// The name in English.
     pub(crate) english: &'a str,
-    /// The name in the language itself.
     pub(crate) native: &'a str,
 }
 

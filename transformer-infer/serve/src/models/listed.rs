@@ -19,19 +19,15 @@ pub(crate) struct Listed {
     pub(crate) name: String,
     /// The path in the server's options, or in the folder of models.
     pub(super) path: PathBuf,
-    /// The manifest.
     pub(super) manifest: Manifest,
-    /// The facts about the model.
     pub(crate) facts: ModelFacts,
     /// The languages, as far as the manifest has them.
     pub(crate) languages: Languages,
-    /// The languages of a multilingual model.
     pub(super) table: Option<LanguageTokens>,
     /// True if the model stays in memory.
     pub(super) is_kept: bool,
 }
 
-/// A model for a request.
 #[derive(Clone, Debug)]
 pub(crate) struct Choice {
     pub(crate) model: Arc<Listed>,
@@ -40,8 +36,7 @@ pub(crate) struct Choice {
 }
 
 impl Listed {
-    /// Returns the pairs of languages that the model translates between. A language that is given is replaced by the
-    /// closest one of the model.
+    /// Returns the pairs of languages of the model; a given language is replaced by the closest one of the model.
     pub(super) fn pairs(&self, source: Option<&str>, target: Option<&str>) -> Vec<Pair<'_>> {
         let is_multilingual = self.table.is_some();
         let targets = self.targets(target);

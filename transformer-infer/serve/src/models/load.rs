@@ -3,10 +3,11 @@
 use std::fs;
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread::{self, available_parallelism};
 
 use burn::tensor::Device;
+use parking_lot::{Mutex, MutexGuard};
 use serde::Serialize;
 use serde_json::Value;
 use transformer_core::ModelDirectory;
@@ -23,7 +24,6 @@ use super::set::check_pair;
 use super::{Listed, Models};
 use crate::config::{ServeError, ServeOptions};
 
-/// Loads the models of the options.
 #[derive(Debug)]
 pub(crate) struct Loader {
     pool: Arc<Pool>,
@@ -31,7 +31,6 @@ pub(crate) struct Loader {
     reloading: Mutex<()>,
 }
 
-/// The models after they were loaded again.
 #[derive(Debug)]
 pub(crate) struct Reloaded {
     pub(crate) models: Models,
@@ -60,9 +59,7 @@ impl Loader {
 
     /// Lets no other reload begin. What is reloaded, and takes its place, must be the newest.
     pub(crate) fn lock(&self) -> MutexGuard<'_, ()> {
-        self.reloading
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.reloading.lock()
     }
 
     /// Loads the models with changed directories, and keeps the others. A model that cannot be loaded stays unchanged,
@@ -103,7 +100,6 @@ impl Loader {
         })
     }
 
-    /// Loads a model if its directory has changed.
     fn changed(&self, old: &Listed) -> Result<Option<Arc<Listed>>, ServeError> {
         let directory = ModelDirectory::open_without_weights(&*old.path)?;
         match *directory.manifest() == old.manifest {
@@ -112,7 +108,6 @@ impl Loader {
         }
     }
 
-    /// Loads a model that stays in memory.
     fn open_kept(&self, path: &Path) -> Result<Arc<Listed>, ServeError> {
         let (listed, threads) = open(path, &self.pool.options, &self.pool.device)?;
         let precisions = threads.scheduler().translator().precisions();
@@ -202,7 +197,6 @@ fn list_all(paths: &[PathBuf]) -> Vec<Result<Listed, ServeError>> {
     })
 }
 
-/// Lists a model without loading it.
 pub(super) fn listed(path: &Path) -> Result<Listed, ServeError> {
     listing(path, &ModelDirectory::open_without_weights(path)?)
 }
@@ -311,7 +305,6 @@ pub(crate) struct ModelFacts {
 }
 
 impl ModelFacts {
-    /// Reads the facts of a model from its directory.
     fn of(directory: &ModelDirectory) -> Result<Self, ServeError> {
         let config = directory.config();
         let scores: &Value = &directory.manifest().training["scores"];

@@ -15,7 +15,6 @@ use super::{Choice, Listed};
 /// Time after which a model that could not be loaded is tried again.
 const PAUSE: Duration = Duration::from_secs(5);
 
-/// The models in memory, and those that are being loaded.
 #[derive(Debug, Default)]
 pub(super) struct Places {
     /// The models, the most recently used last.
@@ -31,7 +30,6 @@ pub(super) struct Places {
 /// The loading of a model, for all requests that wait for it. A failure has its time.
 pub(super) type Loading = Shared<BoxFuture<'static, Result<Arc<Threads>, Instant>>>;
 
-/// A model in memory.
 #[derive(Debug)]
 pub(super) struct Entry {
     pub(super) model: Arc<Listed>,
@@ -69,7 +67,6 @@ impl Entry {
         self.has_files() || Arc::strong_count(&self.users) > 1
     }
 
-    /// Returns whether the model may be dropped.
     pub(super) fn is_idle(&self) -> bool {
         !self.model.is_kept && self.threads().is_some() && !self.is_used()
     }
@@ -106,7 +103,6 @@ impl Places {
         Some(threads)
     }
 
-    /// Forgets the totals of names that are no longer listed.
     pub(super) fn forget_totals(&mut self) {
         let listed = &self.listed;
         let is_listed = |name: &str| listed.iter().any(|model| model.name == name);
@@ -155,14 +151,12 @@ impl Places {
     }
 }
 
-/// Returns the different models of a request.
 pub(super) fn different(choices: &[Choice]) -> Vec<&Arc<Listed>> {
     let mut models: Vec<&Arc<Listed>> = choices.iter().map(|it| &it.model).collect();
     models.dedup_by(|a, b| Arc::ptr_eq(a, b));
     models
 }
 
-/// Returns a loading that has ended.
 pub(super) fn in_memory(loaded: Result<Arc<Threads>, Instant>) -> Loading {
     let loading = ready(loaded).boxed().shared();
     let _ = loading.clone().now_or_never(); // from now on its value can be seen

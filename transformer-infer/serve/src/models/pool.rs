@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
 use burn::tensor::Device;
 use futures_util::FutureExt;
+use parking_lot::Mutex;
 use tokio::sync::{Mutex as Turn, Notify, Semaphore};
 use tokio::task::spawn_blocking;
 use transformer_core::text::one_line;
@@ -19,25 +20,20 @@ use crate::config::ServeOptions;
 use crate::http::ApiError;
 use crate::metrics::{Loads, ModelStats};
 
-/// Maximum number of models that are loaded at a time.
 const MAX_LOADS: usize = 4;
 
-/// The models in memory, and those that are being loaded.
 #[derive(Debug)]
 pub(crate) struct Pool {
     pub(super) options: Arc<ServeOptions>,
     pub(super) device: Device,
     places: Mutex<Places>,
-    /// Wakes the request that waits for a place.
     freed: Notify,
     /// Held by the request that waits for a place. The others queue for it in their order.
     turn: Turn<()>,
-    /// The loads that may begin.
     permits: Semaphore,
     loads: Loads,
 }
 
-/// Keeps a model in memory for a request.
 #[derive(Debug)]
 pub(super) struct Use {
     user: Option<Arc<()>>,
@@ -56,7 +52,7 @@ struct Awaiting<'a>(&'a Pool);
 
 impl Drop for Awaiting<'_> {
     fn drop(&mut self) {
-        self.0.lock().awaited = None;
+        self.0.places.lock().awaited = None;
     }
 }
 
@@ -93,24 +89,27 @@ impl Pool {
             let options = self.options.clone();
             served.push(Arc::new(Served::new(choice, options, threads, of_request)?));
         }
-        let second = served.pop().ok_or(ApiError::Internal)?;
-        Ok(match served.pop() {
-            None => Route::Direct(second),
-            Some(first) => Route::Pivot { first, second },
+        let mut served = served.into_iter();
+        Ok(Route {
+            first: served.next().ok_or(ApiError::Internal)?,
+            second: served.next(),
         })
     }
 
-    /// Returns a model if it is in memory.
     pub(crate) fn loaded(self: &Arc<Self>, choice: &Choice) -> Option<Served> {
-        let places = self.lock();
+        let places = self.places.lock();
         let entry = places.find(&choice.model)?;
         let (threads, user) = (entry.threads()?.clone(), entry.users.clone());
         drop(places);
-        let of_request = Use {
+        let of_request = self.in_use(user);
+        Served::new(choice.clone(), self.options.clone(), threads, of_request).ok()
+    }
+
+    fn in_use(self: &Arc<Self>, user: Arc<()>) -> Use {
+        Use {
             user: Some(user),
             pool: self.clone(),
-        };
-        Served::new(choice.clone(), self.options.clone(), threads, of_request).ok()
+        }
     }
 
     /// Waits until it is this request's turn and there are places, and starts to load its models.
@@ -136,8 +135,9 @@ impl Pool {
             }
             let mut freed = pin!(self.freed.notified());
             freed.as_mut().enable();
-            let others_queue = !is_file || self.lock().comes_soon(choices, self.options.keep);
-            self.lock().awaited = others_queue.then(|| choices.to_vec());
+            let others_queue =
+                !is_file || self.places.lock().comes_soon(choices, self.options.keep);
+            self.places.lock().awaited = others_queue.then(|| choices.to_vec());
             if let Some(started) = self.start(choices, is_file, true) {
                 return Ok(started);
             }
@@ -151,7 +151,7 @@ impl Pool {
     /// Checks all files of models that are not in memory: no other is dropped for a broken one.
     async fn check(&self, choices: &[Choice]) -> Result<(), ApiError> {
         for Choice { model, .. } in choices {
-            if self.lock().find(model).is_some() {
+            if self.places.lock().find(model).is_some() {
                 continue;
             }
             let (start, listing) = (Instant::now(), model.clone());
@@ -162,22 +162,21 @@ impl Pool {
             if let Err(error) = work.await.map_err(|_| ApiError::Internal)? {
                 self.failed(model, &error, start);
                 let failed = in_memory(Err(Instant::now()));
-                self.lock().entries.push(Entry::new(model, failed));
+                self.places.lock().entries.push(Entry::new(model, failed));
                 return Err(not_loaded(model));
             }
         }
         Ok(())
     }
 
-    /// Starts to load the models that are not in memory. Returns `None` if the request has to wait for its turn, or the
-    /// first one for places that other requests use.
+    /// Starts to load models that are not in memory; `None` if the request waits for its turn, or for places in use.
     fn start(
         self: &Arc<Self>,
         choices: &[Choice],
         is_file: bool,
         is_first: bool,
     ) -> Option<Vec<(Loading, Use)>> {
-        let mut places = self.lock();
+        let mut places = self.places.lock();
         places.tidy();
         if !is_first && places.must_queue(choices) {
             return None;
@@ -210,14 +209,12 @@ impl Pool {
         };
         let started: Option<Vec<_>> = choices.iter().map(of_choice).collect();
         drop(places); // a dropped `Use` locks it
-        let with_use = |(loading, user)| {
-            let of_request = Use {
-                user: Some(user),
-                pool: self.clone(),
-            };
-            (loading, of_request)
-        };
-        Some(started?.into_iter().map(with_use).collect())
+        let started = started?.into_iter();
+        Some(
+            started
+                .map(|(loading, user)| (loading, self.in_use(user)))
+                .collect(),
+        )
     }
 
     /// Loads a model after those that were dropped for it are freed, to the end even if no request waits for it.
@@ -263,9 +260,8 @@ impl Pool {
         tracing::error!(model = model.name, error, "cannot load the model");
     }
 
-    /// Adds a model that is in memory.
     pub(super) fn add(&self, model: &Arc<Listed>, threads: Threads) {
-        let mut places = self.lock();
+        let mut places = self.places.lock();
         places.listed.push(model.clone());
         let loaded = in_memory(Ok(Arc::new(threads)));
         places.entries.push(Entry::new(model, loaded));
@@ -273,7 +269,7 @@ impl Pool {
 
     /// Drops all models but these, after the requests that use them, and forgets failures.
     pub(super) fn retain(&self, models: &[Arc<Listed>]) {
-        let mut places = self.lock();
+        let mut places = self.places.lock();
         places.listed = models.to_vec();
         places.entries.retain(|entry| !entry.has_failed());
         places.forget_totals();
@@ -281,16 +277,15 @@ impl Pool {
         self.tidy();
     }
 
-    /// Returns whether a model in memory has another manifest than the listed one.
     pub(super) fn is_other(&self, model: &Arc<Listed>) -> bool {
-        let places = self.lock();
+        let places = self.places.lock();
         let threads = places.find(model).and_then(Entry::threads);
         threads.is_some_and(|threads| threads.manifest != model.manifest)
     }
 
     /// Returns the statistics of the models in memory, and the totals of those that were there, by name.
     pub(crate) fn stats(&self) -> BTreeMap<String, ModelStats> {
-        let places = self.lock();
+        let places = self.places.lock();
         let dropped = places.dropped.iter();
         let mut all: BTreeMap<String, ModelStats> = dropped
             .map(|(name, totals)| (name.clone(), ModelStats::of_dropped(*totals)))
@@ -306,7 +301,7 @@ impl Pool {
 
     /// Estimates the seconds until the waiting sentences of a caller are translated.
     pub(crate) fn seconds_before(&self, caller: u64) -> f64 {
-        let places = self.lock();
+        let places = self.places.lock();
         let loaded = places.entries.iter().filter_map(Entry::threads);
         loaded
             .map(|threads| seconds_before(threads.scheduler(), caller))
@@ -315,12 +310,8 @@ impl Pool {
 
     /// Drops what is no longer needed, and wakes the request that waits for a place.
     fn tidy(&self) {
-        self.lock().tidy();
+        self.places.lock().tidy();
         self.freed.notify_waiters();
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Places> {
-        self.places.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -30,9 +30,7 @@ pub(crate) struct Served {
 /// A model in memory. Its threads end with the last request that uses it.
 #[derive(Debug)]
 pub(super) struct Threads {
-    /// Present until this is dropped.
     scheduler: Option<Scheduler>,
-    /// The manifest of the model.
     pub(super) manifest: Manifest,
 }
 
@@ -51,11 +49,6 @@ impl Threads {
         }
     }
 
-    /// Returns the scheduler.
-    ///
-    /// # Panics
-    ///
-    /// Never panics: the scheduler is there until this value is dropped.
     pub(super) fn scheduler(&self) -> &Scheduler {
         let scheduler = self.scheduler.as_ref();
         scheduler.expect("only `drop` takes the scheduler")
@@ -63,7 +56,6 @@ impl Threads {
 }
 
 impl Served {
-    /// Takes a loaded model for a request.
     pub(super) fn new(
         choice: Choice,
         options: Arc<ServeOptions>,
@@ -111,7 +103,6 @@ impl Served {
         }
     }
 
-    /// Returns the scheduler, which translates lines of many requests at once.
     pub(crate) fn scheduler(&self) -> &Scheduler {
         self.threads.scheduler()
     }
@@ -126,7 +117,6 @@ impl Served {
         n_tokens as f64 * seconds_per_token(self.scheduler(), &stats)
     }
 
-    /// Returns the model itself.
     pub(crate) fn translator(&self) -> &Arc<Translator> {
         self.scheduler().translator()
     }
@@ -157,52 +147,27 @@ impl Drop for Threads {
     }
 }
 
-/// The models that translate in turn.
+/// The one or two models that translate in turn; two translate through a third language.
 #[derive(Clone, Debug)]
-pub(crate) enum Route {
-    /// One model.
-    Direct(Arc<Served>),
-    /// Through a third language.
-    Pivot {
-        /// Translates into the third language.
-        first: Arc<Served>,
-        /// Translates from the third language.
-        second: Arc<Served>,
-    },
+pub(crate) struct Route {
+    pub(crate) first: Arc<Served>,
+    /// Translates from the third language, if any.
+    pub(crate) second: Option<Arc<Served>>,
 }
 
 impl Route {
-    /// Returns the model that reads the source.
-    pub(crate) fn first(&self) -> &Arc<Served> {
-        match self {
-            Self::Direct(served) | Self::Pivot { first: served, .. } => served,
-        }
-    }
-
-    /// Returns the model that writes the translation.
-    pub(crate) fn last(&self) -> &Arc<Served> {
-        match self {
-            Self::Direct(served) | Self::Pivot { second: served, .. } => served,
-        }
-    }
-
-    /// Returns the language of the source, if known.
     pub(crate) fn source(&self) -> Option<&LanguageCode> {
-        self.first().languages.src.as_ref()
+        self.first.languages.src.as_ref()
     }
 
-    /// Returns the language of the translation, if known.
     pub(crate) fn target(&self) -> Option<&LanguageCode> {
-        self.last().languages.tgt.as_ref()
+        let last = self.second.as_ref().unwrap_or(&self.first);
+        last.languages.tgt.as_ref()
     }
 
     /// Returns the models, in the order in which they translate.
     pub(crate) fn models(&self) -> impl Iterator<Item = &Arc<Served>> {
-        let (first, second) = match self {
-            Self::Direct(served) => (served, None),
-            Self::Pivot { first, second } => (first, Some(second)),
-        };
-        [first].into_iter().chain(second)
+        [&self.first].into_iter().chain(&self.second)
     }
 
     /// Returns the name of the model, or the names of both with a `+` between them.

@@ -14,19 +14,16 @@ use super::{Choice, Listed, Route};
 use crate::config::ServeError;
 use crate::http::ApiError;
 
-/// All models of the server.
 #[derive(Debug)]
 pub(crate) struct Models {
     /// All models, in the order of the options.
     pub(crate) all: Vec<Arc<Listed>>,
     /// The language of translations in two steps, if any.
     pub(crate) pivot: Option<LanguageCode>,
-    /// The source languages, each with the languages that it can be translated into, including by pivot, in the order of
-    /// their codes.
+    /// The source languages with the targets of each, also by pivot, in the order of their codes.
     pub(crate) targets: Vec<SourceTargets>,
     /// The list of languages for the clients of LibreTranslate, as JSON.
     list: OnceLock<Bytes>,
-    /// Those in memory.
     pub(crate) pool: Arc<Pool>,
 }
 
@@ -36,11 +33,8 @@ pub(crate) type SourceTargets = (LanguageCode, Vec<LanguageCode>);
 /// The names by which a request selects its models.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Selection<'a> {
-    /// The name of a model.
     pub(crate) model: Option<&'a str>,
-    /// The code of the source language.
     pub(crate) source: Option<&'a str>,
-    /// The code of the target language.
     pub(crate) target: Option<&'a str>,
 }
 
@@ -84,7 +78,6 @@ impl Models {
         self.list.get_or_init(|| make(self).into()).clone()
     }
 
-    /// Returns the code of the first source language.
     pub(crate) fn first_source(&self) -> Option<&str> {
         self.targets.first().map(|(source, _)| source.as_str())
     }
@@ -102,7 +95,6 @@ impl Models {
         codes.flatten().collect()
     }
 
-    /// Returns the models for a request, which may have to be loaded first.
     pub(crate) async fn route(&self, selection: Selection<'_>) -> Result<Route, ApiError> {
         self.pool.route(self.choose(selection)?, false).await
     }
@@ -193,7 +185,6 @@ impl Models {
     }
 }
 
-/// Returns the source languages of models with their targets.
 fn targets(models: &[Arc<Listed>], pivot: Option<&LanguageCode>) -> Vec<SourceTargets> {
     let pairs = || models.iter().flat_map(|served| served.pairs(None, None));
     let from_pivot = pairs().filter(|(source, _)| Some(*source) == pivot);

@@ -16,50 +16,32 @@ const PAGE_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'sel
 const FRAME_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; \
     base-uri 'none'; form-action 'none'; frame-ancestors 'self'";
 
-/// The policy of files that are not documents.
 const FILE_POLICY: &str = "default-src 'none'; frame-ancestors 'none'";
 
-/// A file of the page.
 #[derive(Debug)]
 pub(super) struct Asset {
-    /// The path of its address.
     pub(super) path: &'static str,
     /// Its type, with the encoding.
     pub(super) content_type: &'static str,
-    /// Its Content-Security-Policy.
     pub(super) policy: &'static str,
-    /// Its content.
     pub(super) text: Cow<'static, str>,
 }
 
+const HTML: &str = "text/html; charset=utf-8";
+const CSS: &str = "text/css; charset=utf-8";
+const JS: &str = "text/javascript; charset=utf-8";
+
 impl Asset {
-    fn document(
+    fn new(
         path: &'static str,
+        content_type: &'static str,
         policy: &'static str,
         text: impl Into<Cow<'static, str>>,
     ) -> Self {
         Self {
             path,
-            content_type: "text/html; charset=utf-8",
+            content_type,
             policy,
-            text: text.into(),
-        }
-    }
-
-    fn style(path: &'static str, text: &'static str) -> Self {
-        Self {
-            path,
-            content_type: "text/css; charset=utf-8",
-            policy: FILE_POLICY,
-            text: text.into(),
-        }
-    }
-
-    fn script(path: &'static str, text: &'static str) -> Self {
-        Self {
-            path,
-            content_type: "text/javascript; charset=utf-8",
-            policy: FILE_POLICY,
             text: text.into(),
         }
     }
@@ -68,20 +50,31 @@ impl Asset {
 /// Makes an asset of a script in `static/js/`, with the same path below `/page/`.
 macro_rules! script {
     ($name:literal) => {
-        Asset::script(
+        Asset::new(
             concat!("/page/", $name),
+            JS,
+            FILE_POLICY,
             include_str!(concat!("static/js/", $name)),
         )
     };
 }
 
-/// Returns all files of the page.
 pub(super) fn assets() -> Vec<Asset> {
     vec![
-        Asset::document("/", PAGE_POLICY, include_str!("static/index.html")),
-        Asset::style("/page/page.css", include_str!("static/page.css")),
-        Asset::document("/docs", PAGE_POLICY, include_str!("static/docs.html")),
-        Asset::style("/page/docs.css", include_str!("static/docs.css")),
+        Asset::new("/", HTML, PAGE_POLICY, include_str!("static/index.html")),
+        Asset::new(
+            "/page/page.css",
+            CSS,
+            FILE_POLICY,
+            include_str!("static/page.css"),
+        ),
+        Asset::new("/docs", HTML, PAGE_POLICY, include_str!("static/docs.html")),
+        Asset::new(
+            "/page/docs.css",
+            CSS,
+            FILE_POLICY,
+            include_str!("static/docs.css"),
+        ),
         script!("theme.js"),
         script!("page.js"),
         script!("alternatives.js"),
@@ -112,17 +105,17 @@ pub(super) fn assets() -> Vec<Asset> {
         script!("text/pieces.js"),
         script!("text/terms.js"),
         script!("text/units.js"),
-        Asset::document("/page/attention.html", FRAME_POLICY, attention_document()),
-        Asset::style("/page/attention-view.css", STYLE),
-        Asset::script("/page/attention-view.js", SCRIPT),
+        Asset::new(
+            "/page/attention.html",
+            HTML,
+            FRAME_POLICY,
+            attention_document(),
+        ),
+        Asset::new("/page/attention-view.css", CSS, FILE_POLICY, STYLE),
+        Asset::new("/page/attention-view.js", JS, FILE_POLICY, SCRIPT),
     ]
 }
 
-/// Returns the document.
-///
-/// # Panics
-///
-/// Never panics: the template is constant, and a test calls this.
 pub(super) fn attention_document() -> String {
     let (start, end) = TEMPLATE
         .split_once("<meta http-equiv=\"Content-Security-Policy\"")

@@ -20,8 +20,7 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 use tower::ServiceExt;
 
-use super::timed_stream::SharedPhase;
-use super::timed_stream::TimedStream;
+use super::timed_stream::{SharedPhase, TimedStream};
 use crate::config::Limits;
 use crate::http::{Peer, guard_body, guarded_body};
 
@@ -81,7 +80,6 @@ const REPLY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\n\
     \r\n\
     {\"error\":\"the server has too many connections; try again in 2 s\"}\n";
 
-/// Sends a refusal, and ends the connection.
 pub(super) async fn refuse(mut stream: TcpStream) {
     let _ = timeout(TIME, async {
         let _ = stream.write_all(REPLY).await;

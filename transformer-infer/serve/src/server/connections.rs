@@ -10,8 +10,7 @@ use tokio::net::TcpStream;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::{AbortHandle, Id, JoinSet};
 
-use super::connection::refuse;
-use super::connection::serve_connection;
+use super::connection::{refuse, serve_connection};
 use super::timed_stream::SharedPhase;
 use crate::state::{Shared, network};
 
@@ -33,14 +32,12 @@ pub(super) struct Connections {
     tasks: JoinSet<()>,
 }
 
-/// An open connection.
 #[derive(Debug)]
 struct Open {
     /// The network of the client; `None` for a trusted proxy, which has many clients.
     network: Option<IpAddr>,
     since: Instant,
     phase: SharedPhase,
-    /// Closes the connection.
     handle: AbortHandle,
 }
 
@@ -54,7 +51,6 @@ impl Drop for Counted {
 }
 
 impl Connections {
-    /// Creates a set of at most `most` connections.
     pub(super) fn new(shared: &Arc<Shared>, router: Router, most: usize) -> Self {
         Self {
             shared: shared.clone(),
@@ -131,7 +127,6 @@ impl Connections {
         self.close(chosen.map(|(_, id)| id))
     }
 
-    /// Returns the number of connections of each network.
     fn counts(&self) -> HashMap<IpAddr, usize> {
         let mut counts = HashMap::new();
         for network in self.open.values().filter_map(|open| open.network) {
@@ -148,7 +143,6 @@ impl Connections {
         closed.is_some()
     }
 
-    /// Lets a stop wait for a task.
     pub(super) fn spawn(&mut self, task: impl Future<Output = ()> + Send + 'static) {
         self.tasks.spawn(task);
     }
@@ -161,7 +155,6 @@ impl Connections {
         Some(())
     }
 
-    /// Returns the number of open connections.
     pub(super) fn len(&self) -> usize {
         self.open.len()
     }

@@ -1,5 +1,6 @@
-//! [`Server`]: accepts connections until it is stopped.
+//! [`Server`]: accepts connections until it is stopped; [`ServerSignal`]: signals to a running server.
 
+use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,14 +8,13 @@ use std::time::Duration;
 use axum::Router;
 use burn::tensor::Device;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::mpsc;
+use tokio::sync::mpsc::{self, UnboundedReceiver, unbounded_channel};
 use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::sleep;
 use transformer_core::text::one_line;
 
 use super::connections::Connections;
 use super::router::router;
-use super::signals::ServerSignal;
 use crate::config::{ServeError, ServeOptions};
 use crate::models::{Loader, Models, Pool};
 use crate::state::Shared;
@@ -35,7 +35,6 @@ pub struct Server {
     max_connections: usize,
 }
 
-/// An event while the server runs.
 enum Event {
     Accepted(std::io::Result<(TcpStream, SocketAddr)>),
     Signal(Option<ServerSignal>),
@@ -161,7 +160,6 @@ impl Server {
     }
 }
 
-/// Reloads keys and models, concurrently with requests.
 async fn reload(shared: Arc<Shared>, loader: Arc<Loader>) {
     let work = move || {
         let _reloading = loader.lock();
@@ -201,12 +199,7 @@ const N_OTHERS: u64 = 128;
 #[cfg(unix)]
 const MIN_CONNECTIONS: u64 = 32;
 
-/// Raises the limit of open files as far as the operating system allows, and returns the number of connections that fit
-/// in it, at most `wanted`.
-///
-/// # Errors
-///
-/// Returns [`ServeError::OpenFiles`] if hardly any fit.
+/// Raises the limit of open files as far as allowed, and returns how many connections fit in it, at most `wanted`.
 #[cfg(unix)]
 pub(super) fn raise_limit(wanted: usize) -> Result<usize, ServeError> {
     use nix::sys::resource::{Resource, getrlimit, setrlimit};
@@ -236,4 +229,58 @@ pub(super) fn raise_limit(wanted: usize) -> Result<usize, ServeError> {
 #[cfg(not(unix))]
 pub(super) fn raise_limit(wanted: usize) -> Result<usize, ServeError> {
     Ok(wanted)
+}
+
+/// A signal to a running server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ServerSignal {
+    /// Read the API keys and the models again.
+    Reload,
+    /// Accept no more connections, answer the requests that have arrived, and end; the second time, end at once.
+    Stop,
+}
+
+/// Returns the signals of the operating system: SIGHUP reloads, SIGTERM and SIGINT stop.
+///
+/// # Errors
+///
+/// Returns an error if the operating system refuses a handler.
+///
+/// # Panics
+///
+/// Panics outside of a tokio runtime.
+#[cfg(unix)]
+pub fn os_signals() -> io::Result<UnboundedReceiver<ServerSignal>> {
+    use tokio::signal::unix::{SignalKind, signal};
+
+    let (sender, signals) = unbounded_channel();
+    for (kind, meaning) in [
+        (SignalKind::hangup(), ServerSignal::Reload),
+        (SignalKind::terminate(), ServerSignal::Stop),
+        (SignalKind::interrupt(), ServerSignal::Stop),
+    ] {
+        let (mut stream, sender) = (signal(kind)?, sender.clone());
+        tokio::spawn(async move {
+            while stream.recv().await.is_some() && sender.send(meaning).is_ok() {}
+        });
+    }
+    Ok(signals)
+}
+
+/// Returns the signals of the operating system: Ctrl+C stops.
+///
+/// # Errors
+///
+/// Never.
+///
+/// # Panics
+///
+/// Panics outside of a tokio runtime.
+#[cfg(not(unix))]
+pub fn os_signals() -> io::Result<UnboundedReceiver<ServerSignal>> {
+    let (sender, signals) = unbounded_channel();
+    tokio::spawn(async move {
+        while tokio::signal::ctrl_c().await.is_ok() && sender.send(ServerSignal::Stop).is_ok() {}
+    });
+    Ok(signals)
 }

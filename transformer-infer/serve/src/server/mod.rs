@@ -4,8 +4,6 @@ mod connection;
 mod connections;
 mod listen;
 mod router;
-mod signals;
 mod timed_stream;
 
-pub use listen::Server;
-pub use signals::{ServerSignal, os_signals};
+pub use listen::{Server, ServerSignal, os_signals};

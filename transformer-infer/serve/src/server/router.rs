@@ -18,7 +18,6 @@ use crate::page;
 use crate::state::Shared;
 use crate::{deepl, deeplx, google, libretranslate, microsoft, mtuoc, openai, v1};
 
-/// The media type of the metrics.
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 #[derive(OpenApi)]
@@ -38,7 +37,6 @@ struct HealthReply {
     status: &'static str,
 }
 
-/// Returns the routes of all interfaces, with the layers around them.
 pub(super) fn router(shared: &Arc<Shared>) -> Result<Router, ServeError> {
     let router = Router::new()
         .route("/health", get(health))
@@ -104,17 +102,16 @@ async fn metrics(State(shared): State<Arc<Shared>>, client: Client) -> Result<Re
     Ok(([(CONTENT_TYPE, OPEN_METRICS)], text).into_response())
 }
 
-/// Returns the description of all interfaces.
 async fn openapi() -> Json<utoipa::openapi::OpenApi> {
     let mut description = Paths::openapi();
-    description.merge(v1::openapi());
-    description.merge(libretranslate::openapi());
-    description.merge(deepl::openapi());
-    description.merge(openai::openapi());
-    description.merge(google::openapi());
-    description.merge(microsoft::openapi());
-    description.merge(deeplx::openapi());
-    description.merge(mtuoc::openapi());
+    description.merge(v1::Paths::openapi());
+    description.merge(libretranslate::Paths::openapi());
+    description.merge(deepl::Paths::openapi());
+    description.merge(openai::Paths::openapi());
+    description.merge(google::Paths::openapi());
+    description.merge(microsoft::Paths::openapi());
+    description.merge(deeplx::Paths::openapi());
+    description.merge(mtuoc::Paths::openapi());
     add_refusals(&mut description);
     Json(description)
 }
@@ -138,7 +135,6 @@ const REFUSALS: [(&str, &str); 8] = [
     ),
 ];
 
-/// Adds the refusals that an operation does not describe itself.
 fn add_refusals(description: &mut utoipa::openapi::OpenApi) {
     let paths = description.paths.paths.iter_mut();
     for (_, item) in paths.filter(|(path, _)| !path.starts_with("/health")) {

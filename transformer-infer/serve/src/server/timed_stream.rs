@@ -141,7 +141,6 @@ const HEADER: u8 = 1;
 const REQUEST: u8 = 2;
 const REPLY: u8 = 3;
 
-/// The start of time for idle connections.
 static START: LazyLock<Instant> = LazyLock::new(Instant::now);
 
 /// The event that a connection waits for.
@@ -155,7 +154,6 @@ pub(super) enum Phase {
     Request,
 }
 
-/// The phase of a connection; clones share it.
 #[derive(Clone, Debug)]
 pub(super) struct SharedPhase(Arc<State>);
 
@@ -182,7 +180,6 @@ fn now() -> u64 {
 }
 
 impl SharedPhase {
-    /// Returns the phase of a new connection.
     pub(super) fn new() -> Self {
         Self(Arc::new(State {
             phase: AtomicU8::new(IDLE),
@@ -200,31 +197,26 @@ impl SharedPhase {
         }
     }
 
-    /// Returns the flag for a valid key on the connection.
     pub(super) fn sent_key(&self) -> &SentKey {
         &self.0.sent_key
     }
 
-    /// Returns whether the connection may be closed for another one: it has sent no valid key, and no whole request is
-    /// being answered.
+    /// Returns whether the connection may be closed for another one: it has sent no valid key and no whole request.
     pub(super) fn may_close(&self) -> bool {
         !self.0.sent_key.get() && self.0.phase.load(Ordering::Relaxed) != REPLY
     }
 
-    /// Lets the end of the request wake a task.
     pub(super) fn register(&self, reader: &Waker) {
         self.0.reader.register(reader);
     }
 
-    /// Returns the time that the connection has been without a complete head of a request; `None` while a request is
-    /// answered.
+    /// Returns the time without a complete head of a request; `None` while a request is answered.
     pub(super) fn idle_time(&self) -> Option<Duration> {
         let since = self.0.idle_since.load(Ordering::Relaxed);
         let is_answered = self.get() == Phase::Request;
         (!is_answered).then(|| Duration::from_millis(now().saturating_sub(since)))
     }
 
-    /// Notes that bytes arrived.
     pub(super) fn read(&self) {
         let phase = &self.0.phase;
         // In the other phases, bytes have no effect.
@@ -239,7 +231,6 @@ impl SharedPhase {
 }
 
 impl RequestPhase {
-    /// Returns a value that belongs to the body of the request.
     pub(super) fn body(&self) -> BodyPhase {
         BodyPhase(self.0.clone())
     }

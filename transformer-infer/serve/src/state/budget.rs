@@ -1,8 +1,9 @@
 //! [`Budget`]: a limited quantity, such as memory for bodies, with a share for each caller.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 /// A limited quantity; clones share it.
 ///
 /// A caller may hold as much as it leaves free: half of the quantity if it is alone. Of the last quarter, it may hold
@@ -22,17 +23,14 @@ struct Used {
     of_strangers: Parts,
 }
 
-/// The parts of a quantity that callers hold.
 #[derive(Debug, Default)]
 struct Parts {
     sum: usize,
     of_callers: HashMap<u64, usize>,
 }
 
-/// The caller who holds a share.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Claimant {
-    /// The caller's number.
     pub(crate) id: u64,
     /// True if a key is required, and no valid one is known of the request yet. All such callers together hold at most
     /// half, which they share as all callers share the whole.
@@ -56,7 +54,6 @@ impl Budget {
         }
     }
 
-    /// Takes a part for a caller, if its share has so much left.
     pub(crate) fn take(&self, claimant: Claimant, n: usize) -> Option<Share> {
         let mut share = self.take_nothing(claimant);
         share.grow(n).then_some(share)
@@ -71,21 +68,14 @@ impl Budget {
         }
     }
 
-    /// Returns the amount in use.
     pub(crate) fn used(&self) -> usize {
-        self.lock().all.sum
+        self.used.lock().all.sum
     }
 
-    /// Returns the amount that a caller holds.
     pub(crate) fn used_by(&self, caller: u64) -> usize {
-        self.lock().all.of(caller)
+        self.used.lock().all.of(caller)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Used> {
-        self.used.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Returns whether a caller may take `n` more.
     fn allows(&self, used: &Used, claimant: Claimant, n: usize) -> bool {
         let Claimant { id, is_stranger } = claimant;
         let of_strangers = (&used.of_strangers, self.most.div_ceil(2));
@@ -146,7 +136,7 @@ impl Parts {
 impl Share {
     /// Takes `n` more, if the caller's share has that much left; returns whether it had.
     pub(crate) fn grow(&mut self, n: usize) -> bool {
-        let mut used = self.budget.lock();
+        let mut used = self.budget.used.lock();
         let grows = n == 0 || self.budget.allows(&used, self.claimant, n);
         if grows && n > 0 {
             used.add(self.claimant, n);
@@ -155,13 +145,12 @@ impl Share {
         grows
     }
 
-    /// Gives the part to another caller, if that one's share has so much left; returns whether the part is that caller's
-    /// now.
+    /// Gives the part to another caller, if that one's share has so much left; returns whether it is that one's now.
     pub(crate) fn give(&mut self, to: Claimant) -> bool {
         if to.id == self.claimant.id {
             return true;
         }
-        let mut used = self.budget.lock();
+        let mut used = self.budget.used.lock();
         used.remove(self.claimant, self.n);
         let is_given = self.n == 0 || self.budget.allows(&used, to, self.n);
         if is_given {
@@ -176,7 +165,7 @@ impl Share {
 
 impl Drop for Share {
     fn drop(&mut self) {
-        self.budget.lock().remove(self.claimant, self.n);
+        self.budget.used.lock().remove(self.claimant, self.n);
     }
 }
 
@@ -200,7 +189,7 @@ mod tests {
         assert_eq!((budget.used(), budget.used_by(1)), (5, 5));
         drop(share);
         assert_eq!((budget.used(), budget.used_by(1)), (0, 0));
-        assert!(budget.lock().all.of_callers.is_empty());
+        assert!(budget.used.lock().all.of_callers.is_empty());
         assert!(budget.take(caller(1), usize::MAX).is_none());
     }
 
@@ -244,7 +233,7 @@ mod tests {
         assert_eq!(strangers.len(), 6);
         assert!(budget.take(caller(200), 3).is_some());
         drop(strangers);
-        assert_eq!(budget.lock().of_strangers.sum, 0);
+        assert_eq!(budget.used.lock().of_strangers.sum, 0);
     }
 
     #[test]
@@ -265,7 +254,7 @@ mod tests {
         assert!(shares[0].give(caller(2)), "it has it");
         assert_eq!((budget.used_by(1), budget.used_by(2)), (2, 5));
         drop(shares);
-        assert_eq!((budget.used(), budget.lock().of_strangers.sum), (4, 0));
+        assert_eq!((budget.used(), budget.used.lock().of_strangers.sum), (4, 0));
     }
 
     #[test]

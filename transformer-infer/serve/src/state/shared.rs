@@ -3,11 +3,12 @@
 use std::env::temp_dir;
 use std::hash::{BuildHasher, RandomState};
 use std::net::{IpAddr, Ipv6Addr};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Instant;
 
 use axum::http::Uri;
+use parking_lot::RwLock;
 
 use super::{Budget, Claimant};
 use crate::config::{ServeError, ServeOptions};
@@ -25,20 +26,15 @@ const MAX_ATTENTION: usize = 4;
 /// Minimum time after which a refused file should be sent again.
 const MIN_SECONDS_OF_FILE: f64 = 10.0;
 
-/// The state of the server that all requests share.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) options: Arc<ServeOptions>,
     pub(crate) metrics: Metrics,
-    /// The number of requests that are being answered.
     pub(crate) in_flight: Budget,
-    /// The number of bytes of bodies that are being answered.
     pub(crate) buffered: Budget,
     /// The number of replies with attention weights that are being made and sent.
     pub(crate) attention: Budget,
-    /// The stored glossaries.
     pub(crate) glossaries: Arc<Glossaries>,
-    /// Translated files.
     pub(crate) files: Arc<FileStore>,
     /// The models; `None` until they are loaded.
     models: RwLock<Option<Arc<Models>>>,
@@ -55,19 +51,15 @@ pub(crate) struct Shared {
 pub(crate) struct Caller {
     /// The caller's number, so that the scheduler shares fairly among callers.
     pub(crate) id: u64,
-    /// The id of the request in the log.
     request: Arc<str>,
     /// The owner of the glossaries of the caller's key; `None` if no key is required.
     pub(crate) account: Option<Arc<str>>,
-    /// Maximum number of characters of the request.
     pub(crate) max_chars: usize,
-    /// The slot of the file that is translated for the caller, if any: the limit of waiting tokens does not apply to
-    /// it.
+    /// The slot of the file that is translated, if any: the limit of waiting tokens does not apply to it.
     pub(crate) slot: Option<Slot>,
 }
 
 impl Caller {
-    /// Returns the caller for the limits of quantities.
     pub(crate) fn claimant(&self) -> Claimant {
         Claimant {
             id: self.id,
@@ -126,13 +118,13 @@ impl Shared {
 
     /// Returns the models, for the time of a request.
     pub(crate) fn models(&self) -> Result<Arc<Models>, ApiError> {
-        let models = self.models.read().unwrap_or_else(PoisonError::into_inner);
+        let models = self.models.read();
         models.clone().ok_or(ApiError::Loading)
     }
 
     /// Exchanges the models. Requests with the old ones finish with them.
     pub(crate) fn set_models(&self, models: Models) {
-        let mut slot = self.models.write().unwrap_or_else(PoisonError::into_inner);
+        let mut slot = self.models.write();
         let old = slot.replace(Arc::new(models));
         drop(slot);
         drop(old);
@@ -142,15 +134,14 @@ impl Shared {
     pub(crate) fn reload_keys(&self) -> Result<(), ServeError> {
         if let Some(path) = &self.options.api_keys {
             let keys = Arc::new(Keys::read(path)?);
-            let mut slot = self.keys.write().unwrap_or_else(PoisonError::into_inner);
+            let mut slot = self.keys.write();
             *slot = Some(keys);
         }
         Ok(())
     }
 
-    /// Returns whether calls need a key.
     pub(crate) fn requires_key(&self) -> bool {
-        let keys = self.keys.read().unwrap_or_else(PoisonError::into_inner);
+        let keys = self.keys.read();
         keys.is_some()
     }
 
@@ -178,8 +169,7 @@ impl Shared {
         Ok(Claimant { id, is_stranger })
     }
 
-    /// Returns the refusal of a caller that has taken its share: with the seconds after which the first of its requests
-    /// may be answered.
+    /// Returns the refusal of a caller that has taken its share, with the seconds until one of its requests may end.
     pub(crate) fn busy(&self, caller: u64) -> ApiError {
         let n_requests = self.in_flight.used_by(caller).max(1);
         ApiError::busy(self.seconds_before(caller) / n_requests as f64)
@@ -201,13 +191,11 @@ impl Shared {
         self.seconds_before(caller.id_for_files()).ceil() as u64
     }
 
-    /// Estimates the seconds until the waiting sentences of a caller are translated.
     fn seconds_before(&self, caller: u64) -> f64 {
         let models = self.models();
         models.map_or(0.0, |models| models.pool.seconds_before(caller))
     }
 
-    /// Returns the number of a caller.
     fn id(&self, key: Option<&Key>, address: IpAddr) -> u64 {
         match key {
             Some(key) => self.hasher.hash_one(&key.name),
@@ -229,7 +217,7 @@ impl Shared {
             is_stranger: false,
         };
         let shares = client.shares.iter();
-        let mut shares = shares.map(|it| it.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut shares = shares.map(|it| it.lock());
         if !shares.all(|mut shares| shares.iter_mut().all(|share| share.give(claimant))) {
             return Err(self.busy(id));
         }
@@ -253,7 +241,7 @@ impl Shared {
 
     /// Returns the key of a call; `None` if no key is required.
     pub(crate) fn check_key(&self, key: Option<&str>) -> Result<Option<Arc<Key>>, ApiError> {
-        let keys = self.keys.read().unwrap_or_else(PoisonError::into_inner);
+        let keys = self.keys.read();
         let Some(keys) = keys.as_ref() else {
             return Ok(None);
         };
@@ -267,12 +255,10 @@ impl Shared {
         self.hasher.hash_one(text)
     }
 
-    /// Returns whether the server accepts no more connections.
     pub(crate) fn is_stopping(&self) -> bool {
         self.is_stopping.load(Ordering::Relaxed)
     }
 
-    /// Begins to stop.
     pub(crate) fn stop(&self) {
         self.is_stopping.store(true, Ordering::Relaxed);
     }

@@ -1,16 +1,12 @@
-//! [`ServedDocument`]: the sentences of a document, translated by the scheduler of a model.
+//! [`ServedDocument`]: the sentences of a document, translated by the scheduler of a model; [`translate_file`]: documents
+//! in all formats of `translate --in`.
 
+use std::io::Cursor;
 use std::sync::Arc;
 
-use super::failure::{of_scheduler, of_translator};
-use super::request::TranslateOptions;
-use super::round::{Round, choose, job_line};
-use super::texts::of_term;
-use super::work::{check_room, compute_step};
-use crate::http::ApiError;
-use crate::models::Served;
-use crate::state::Caller;
+use axum::body::Bytes;
 use transformer_core::text::one_line;
+use transformer_documents::format::{Format, FormatOptions};
 use transformer_documents::{
     DocumentLine, DocumentRules, Doubtful, Part, Protection, ReadError, Splitter, TokenLimits,
     TranslatedLine, Way, Window,
@@ -19,19 +15,25 @@ use transformer_search::Search;
 use transformer_translate::scheduler::JobLine;
 use transformer_translate::{Glossary, Translation, Translator};
 
+use super::request::TranslateOptions;
+use super::round::{Round, choose, job_line};
+use super::texts::of_term;
+use super::work::{check_room, compute_step};
+use super::work::{of_scheduler, of_translator};
+use crate::http::ApiError;
+use crate::models::{Route, Served};
+use crate::state::Caller;
+
 /// A document that is translated window by window. Dropping it cancels what it waits for.
 pub(super) struct ServedDocument {
     work: Arc<Work>,
-    /// Number of sentences so far.
     n_sentences: u64,
-    /// The doubtful translations so far.
     pub(super) doubtful: Doubtful,
     /// True if lines were accepted: the next ones are never refused.
     has_begun: bool,
 }
 
-/// The data for the work on threads. It holds the slot of a file, which bounds the threads, even after the client has
-/// hung up.
+/// The data for the work on threads. The slot of a file bounds the threads, even after the client has hung up.
 struct Work {
     served: Arc<Served>,
     search: Search,
@@ -62,8 +64,7 @@ pub(super) async fn translate_parts_of(
 }
 
 impl ServedDocument {
-    /// Begins a document, unless the caller's part of the model's queue is full. A file is never refused once it is
-    /// accepted.
+    /// Begins a document, unless the caller's part of the model's queue is full. An accepted file is never refused.
     pub(super) fn begin(
         served: &Arc<Served>,
         options: &TranslateOptions,
@@ -90,7 +91,6 @@ impl ServedDocument {
         })
     }
 
-    /// Reads on a thread.
     pub(super) async fn read<T: Send + 'static>(
         &self,
         read: impl FnOnce() -> Result<T, ReadError> + Send + 'static,
@@ -146,7 +146,6 @@ impl ServedDocument {
 }
 
 impl Work {
-    /// Writes the translations of the sentences of a window, if there are any.
     fn write(
         &self,
         window: &mut Window,
@@ -206,7 +205,6 @@ impl Work {
     }
 }
 
-/// Waits for the translation of each line.
 async fn translations_of(mut round: Round) -> Result<Vec<Translation>, ApiError> {
     let mut translations = vec![None; round.n_lines];
     for _ in 0..round.n_lines {
@@ -225,9 +223,78 @@ pub(super) fn splitter(served: &Served, options: &TranslateOptions) -> Splitter 
     Splitter::new(options.split, language.map_or("en", |code| code.as_str()))
 }
 
-/// Returns the lines that a model can translate.
 pub(super) fn limits(translator: &Translator) -> TokenLimits<'_> {
     let max_tokens = TokenLimits::MAX_TOKENS.min(translator.limits().max_src_len);
     let tokenizers = translator.tokenizers();
     TokenLimits::new(tokenizers.src(), tokenizers.tgt(), max_tokens)
+}
+
+#[derive(Debug)]
+pub(crate) struct TranslatedFile {
+    pub(crate) bytes: Bytes,
+    pub(crate) doubtful: Doubtful,
+}
+
+/// Translates a document; error messages call it `the file`.
+pub(crate) async fn translate_file(
+    route: &Route,
+    (format, read): (Format, FormatOptions),
+    file: Bytes,
+    options: &TranslateOptions,
+    caller: &Caller,
+) -> Result<TranslatedFile, ApiError> {
+    let mut translated = TranslatedFile {
+        bytes: file,
+        doubtful: Doubtful::default(),
+    };
+    for served in route.models() {
+        let mut read = read.clone();
+        let language = served.languages.tgt.as_ref();
+        read.tgt_lang = language.map(|it| it.as_str().to_owned());
+        read.is_step = route.second.is_some();
+        let format = (format, read);
+        let next = translate(served, format, translated.bytes, options, caller).await?;
+        translated = TranslatedFile {
+            doubtful: next.doubtful.and(translated.doubtful),
+            ..next
+        };
+    }
+    Ok(translated)
+}
+
+async fn translate(
+    served: &Arc<Served>,
+    (format, format_options): (Format, FormatOptions),
+    file: Bytes,
+    options: &TranslateOptions,
+    caller: &Caller,
+) -> Result<TranslatedFile, ApiError> {
+    let mut document = ServedDocument::begin(served, options, caller)?;
+    let read = move || {
+        let name = "the file".to_owned();
+        let mut reader = format.read(name, Cursor::new(file), &format_options)?;
+        let window = reader.window()?;
+        Ok((reader, window))
+    };
+    let (mut reader, mut window) = document.read(read).await?;
+    let mut translated = Vec::new();
+    while !window.is_empty() {
+        let texts = document.translate(window).await?;
+        let read = move || {
+            let mut bytes = Vec::new();
+            for text in texts {
+                bytes.extend_from_slice(&reader.written(&text)?);
+            }
+            let window = reader.window()?;
+            Ok((reader, window, bytes))
+        };
+        let bytes;
+        (reader, window, bytes) = document.read(read).await?;
+        translated.extend(bytes);
+    }
+    translated.extend(document.read(move || reader.end()).await?);
+    Ok(TranslatedFile {
+        bytes: translated.into(),
+        doubtful: document.doubtful,
+    })
 }

@@ -12,13 +12,11 @@ use transformer_documents::{Attempt, DraftSentence, Faults, Protection, TextDraf
 use transformer_translate::attention::{LayerHead, Link, Selection, page_data};
 use transformer_translate::{Candidate, Translation, Warning};
 
-/// A text with its sentences.
 pub(super) struct Text {
     pub(super) text: String,
     pub(super) draft: TextDraft,
 }
 
-/// The data for turning a line into a sentence.
 #[derive(Clone)]
 pub(super) struct Finisher {
     pub(super) served: Arc<Served>,
@@ -89,7 +87,6 @@ impl Finisher {
         sentences.collect()
     }
 
-    /// Returns the attention weights of a sentence and its best translation.
     fn weights(&self, line: &Line) -> Result<Option<Arc<str>>, ApiError> {
         let Some(best) = line.translation.candidates.first() else {
             return Ok(None);
@@ -200,7 +197,6 @@ impl Finisher {
     }
 }
 
-/// Returns the warning that a term is missing.
 pub(super) fn lacks_term(term: &str) -> String {
     format!("the translation lacks the term `{term}`")
 }

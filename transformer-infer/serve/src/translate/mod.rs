@@ -1,10 +1,7 @@
 //! The translation of a request: texts and HTML, by one model or through a third language.
 
 mod document;
-mod failure;
-mod file;
 mod finish;
-mod line;
 mod pivot;
 mod plain;
 mod request;
@@ -12,14 +9,13 @@ mod round;
 mod texts;
 mod work;
 
-pub(crate) use file::{TranslatedFile, translate_file};
-pub(crate) use line::translate_line;
+pub(crate) use document::{TranslatedFile, translate_file};
 pub(crate) use plain::MAX_ATTENTION_TOKENS;
 pub(crate) use request::{
     SentenceEvent, SentenceTranslation, TextFormat, TextTranslation, TranslateOptions,
 };
+pub(crate) use round::translate_line;
 pub(crate) use texts::{
-    check_options, check_texts, check_texts_into, glossary, of_term, translate_texts,
-    translate_texts_with, translate_xml,
+    check_options, check_texts, glossary, of_term, translate_texts, translate_xml,
 };
 pub(crate) use work::{check_room, compute_step};

@@ -78,7 +78,6 @@ fn joined_texts(
     texts.collect()
 }
 
-/// Joins the translation of a sentence into the third language with the translation of that.
 fn joined(before: SentenceTranslation, after: TextTranslation) -> SentenceTranslation {
     let alignment = composed(&before.alignment, &after);
     let warnings = after.sentences.iter().filter_map(|it| it.warning.clone());
@@ -109,8 +108,7 @@ fn joined(before: SentenceTranslation, after: TextTranslation) -> SentenceTransl
     }
 }
 
-/// Returns the words of source and translation that are aligned to the same word of the third language, in the order of
-/// the translation.
+/// Returns the words that are aligned to the same word of the third language, in the order of the translation.
 fn composed(before: &[Link], after: &TextTranslation) -> Vec<Link> {
     let links = after.sentences.iter().flat_map(|sentence| {
         let start = sentence.target.start;

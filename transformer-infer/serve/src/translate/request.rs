@@ -26,7 +26,6 @@ pub(crate) enum TextFormat {
     Html,
 }
 
-/// The options of a translation.
 #[derive(Clone, Debug)]
 pub(crate) struct TranslateOptions {
     /// The splitting of a text; a part that is too long for the model is split in any case.
@@ -40,17 +39,14 @@ pub(crate) struct TranslateOptions {
     /// The share of the budget for attention weights, if sentences have them; the work holds it too. Only for plain
     /// text without a pivot.
     pub(crate) attention: Option<Arc<Share>>,
-    /// The terms that translations must contain.
     pub(crate) glossary: Option<Arc<Glossary>>,
     /// True if the translation of a sentence that is a term of the glossary is that of the term, as in DeepL's interface;
     /// only for documents, and for sentences without tags.
     pub(crate) has_terms_alone: bool,
 }
 
-/// The translation of a text.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct TextTranslation {
-    /// The whole translation.
     pub(crate) text: String,
     /// Its sentences, in order; empty for HTML.
     pub(crate) sentences: Vec<SentenceTranslation>,
@@ -60,18 +56,15 @@ pub(crate) struct TextTranslation {
     pub(crate) doubtful: Doubtful,
 }
 
-/// The translation of a sentence.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct SentenceTranslation {
     /// Bytes of the sentence in the source.
     pub(crate) source: Range<usize>,
     /// Bytes of the translation in the whole translation; empty until they are known.
     pub(crate) target: Range<usize>,
-    /// The best translation.
     pub(crate) text: String,
     /// Its score; `None` if nothing was translated.
     pub(crate) score: Option<f64>,
-    /// The next best translations.
     pub(crate) alternatives: Vec<Alternative>,
     /// Aligned words, if requested: bytes of the whole source, and of `text`.
     pub(crate) alignment: Vec<Link>,
@@ -79,18 +72,13 @@ pub(crate) struct SentenceTranslation {
     pub(crate) attention: Option<Arc<str>>,
     /// The terms that it must contain, if they were only looked up; see [`PlainTexts`](super::plain::PlainTexts).
     pub(super) terms: Vec<String>,
-    /// The faults of the translation.
     pub(crate) faults: Faults,
-    /// A problem of the translation, if any.
     pub(crate) warning: Option<String>,
 }
 
-/// Another translation of a sentence.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Alternative {
-    /// The text.
     pub(crate) text: String,
-    /// Its score.
     pub(crate) score: f64,
 }
 
@@ -144,7 +132,6 @@ impl TranslateOptions {
 }
 
 impl TextTranslation {
-    /// Makes the translation of a text without sentences.
     pub(super) fn whole(text: String) -> Self {
         Self {
             text,

@@ -1,21 +1,27 @@
-//! [`Round`]: lines that the scheduler translates together, each in the search of its way.
+//! [`Round`]: lines that the scheduler translates together, each in the search of its way; [`translate_line`]: one line
+//! unchanged, to show how a model translates.
+
+use std::sync::Arc;
 
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
-
-use crate::models::Served;
+use tokio::sync::oneshot;
 use transformer_documents::{DocumentLine, Protection, Way};
 use transformer_search::Search;
 use transformer_translate::scheduler::{Job, JobLine, Ticket};
 use transformer_translate::{Translation, TranslatorError};
 
+use super::request::TranslateOptions;
+use super::work::prepare;
+use super::work::{of_scheduler, of_translator};
+use crate::http::ApiError;
+use crate::models::Served;
+use crate::state::Caller;
+
 /// A line that is done, with its index in the round.
 pub(super) type Done = (usize, Result<Translation, TranslatorError>);
 
-/// Lines that the scheduler has.
 pub(super) struct Round {
-    /// Number of lines.
     pub(super) n_lines: usize,
-    /// The lines that are done.
     pub(super) results: UnboundedReceiver<Done>,
     /// Cancel the lines when they are dropped.
     _tickets: Vec<Ticket>,
@@ -77,8 +83,7 @@ pub(super) fn job_line(
     (line.attempt.way, job_line)
 }
 
-/// Writes the candidates of an attempt as its source is written, and puts the one with the fewest faults first. Keeps
-/// `n_best`.
+/// Writes candidates as their source is written, puts the one with the fewest faults first, and keeps `n_best`.
 pub(super) fn choose(
     translation: &mut Translation,
     line: &DocumentLine<'_>,
@@ -88,4 +93,40 @@ pub(super) fn choose(
     let candidates = translation.candidates.iter_mut();
     let best = line.choose(candidates.map(|it| &mut it.text), protection);
     translation.prefer(best, n_best);
+}
+
+/// Translates a line with the model's own search. Dropping the future cancels it.
+pub(crate) async fn translate_line(
+    served: &Arc<Served>,
+    text: String,
+    caller: &Caller,
+) -> Result<Translation, ApiError> {
+    let search = TranslateOptions::default().search(served.translator().search(), 1)?;
+    let n_bytes = text.len();
+    let job = Job {
+        caller: caller.id,
+        lines: vec![JobLine {
+            text,
+            direction: served.direction,
+            ..JobLine::default()
+        }],
+        search,
+    };
+    let (sender, result) = oneshot::channel();
+    let mut sender = Some(sender);
+    let on_done = move |_, result| {
+        if let Some(sender) = sender.take() {
+            let _ = sender.send(result); // the request may have ended
+        }
+    };
+    let submit = {
+        let (served, id) = (served.clone(), caller.id);
+        move || {
+            let submitted = served.scheduler().submit(job, on_done);
+            submitted.map_err(|error| of_scheduler(error, &served, id))
+        }
+    };
+    let _ticket = prepare(served, caller.id, n_bytes, submit).await?;
+    let result = result.await.map_err(|_| ApiError::Internal)?;
+    result.map_err(|error| of_translator(&error))
 }

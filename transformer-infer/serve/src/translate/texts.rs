@@ -19,17 +19,8 @@ use crate::http::ApiError;
 use crate::models::{Choice, Route};
 use crate::state::{Caller, Shared};
 
-/// Checks the number and the length of texts.
-pub(crate) fn check_texts<T: AsRef<str>>(
-    shared: &Shared,
-    texts: &[T],
-    caller: &Caller,
-) -> Result<(), ApiError> {
-    check_texts_into(shared, texts, 1, caller)
-}
-
 /// Checks the number and the length of texts, each of which is translated into some languages.
-pub(crate) fn check_texts_into<T: AsRef<str>>(
+pub(crate) fn check_texts<T: AsRef<str>>(
     shared: &Shared,
     texts: &[T],
     n_targets: usize,
@@ -80,19 +71,9 @@ pub(crate) fn check_options(
 }
 
 /// Translates texts that were [checked](check_texts), and returns one translation for each, in the same order. A
-/// translation does not depend on other requests. Dropping the future cancels it.
+/// translation does not depend on other requests. Each sentence of plain text is also sent to `events` once it is
+/// translated. Dropping the future cancels it.
 pub(crate) async fn translate_texts(
-    route: &Route,
-    texts: Vec<String>,
-    format: TextFormat,
-    options: &TranslateOptions,
-    caller: &Caller,
-) -> Result<Vec<TextTranslation>, ApiError> {
-    translate_texts_with(route, texts, format, options, caller, None).await
-}
-
-/// Like [`translate_texts`]. Sends each sentence of plain text to `events` once it is translated.
-pub(crate) async fn translate_texts_with(
     route: &Route,
     texts: Vec<String>,
     format: TextFormat,
@@ -100,19 +81,23 @@ pub(crate) async fn translate_texts_with(
     caller: &Caller,
     events: Option<&UnboundedSender<SentenceEvent>>,
 ) -> Result<Vec<TextTranslation>, ApiError> {
-    match (format, route) {
-        (TextFormat::Text, Route::Direct(served)) => {
+    let Route { first, second } = route;
+    match (format, second) {
+        (TextFormat::Text, None) => {
             let texts = PlainTexts::of(texts);
-            translate_plain(served, texts, options, caller, events).await
+            translate_plain(first, texts, options, caller, events).await
         }
-        (TextFormat::Text, Route::Pivot { first, second }) => {
+        (TextFormat::Text, Some(second)) => {
             through_pivot(first, second, texts, options, caller, events).await
         }
-        (TextFormat::Html, route) => translate_html(route, texts, options, caller).await,
+        (TextFormat::Html, _) => {
+            let name = || "the text".to_owned();
+            let read = move |text| html_parts(name(), Cursor::new(text), HtmlOptions::default());
+            translate(route, texts, options, caller, read).await
+        }
     }
 }
 
-/// Makes a glossary of the terms of a request.
 pub(crate) fn glossary(
     terms: &BTreeMap<String, String>,
 ) -> Result<Option<Arc<Glossary>>, ApiError> {
@@ -136,21 +121,6 @@ pub(crate) fn of_term(glossary: &Glossary, text: &str) -> Option<String> {
     }
 }
 
-/// Translates fragments or pages of HTML, the sentences of all at once.
-pub(super) async fn translate_html(
-    route: &Route,
-    texts: Vec<String>,
-    options: &TranslateOptions,
-    caller: &Caller,
-) -> Result<Vec<TextTranslation>, ApiError> {
-    let read = |text| {
-        let name = "the text".to_owned();
-        html_parts(name, Cursor::new(text), HtmlOptions::default())
-    };
-    translate(route, texts, options, caller, read).await
-}
-
-/// Translates texts with the tags of XML, the sentences of all at once.
 pub(crate) async fn translate_xml(
     route: &Route,
     texts: Vec<String>,

@@ -1,13 +1,15 @@
-//! [`prepare`] and [`compute`]: a limited number of threads for blocking work.
+//! [`prepare`] and [`compute`]: a limited number of threads for blocking work; and the refusals for errors of the library.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock};
 use std::thread::available_parallelism;
 
+use parking_lot::Mutex;
 use tokio::sync::oneshot::{Sender, channel};
 use tokio::task::spawn_blocking;
+use transformer_core::text::one_line;
+use transformer_translate::TranslatorError;
 
-use super::failure::busy;
 use crate::http::ApiError;
 use crate::models::Served;
 
@@ -34,7 +36,6 @@ pub(super) async fn prepare<T: Send + 'static>(
     on_thread(turn, work).await
 }
 
-/// Computes something for a prepared request of a caller.
 pub(super) async fn compute<T: Send + 'static>(
     caller: u64,
     work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
@@ -42,7 +43,6 @@ pub(super) async fn compute<T: Send + 'static>(
     on_thread(PREPARING.take(caller).await, work).await
 }
 
-/// Computes a step of a caller's document.
 pub(crate) async fn compute_step<T: Send + 'static>(
     caller: u64,
     work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
@@ -99,10 +99,9 @@ impl Turns {
         })))
     }
 
-    /// Waits for a permit.
     pub(super) async fn take(self: &Arc<Self>, caller: u64) -> Turn {
         let turn = {
-            let mut waiting = self.lock();
+            let mut waiting = self.0.lock();
             if waiting.n_free > 0 {
                 waiting.n_free -= 1;
                 return Turn(Some(self.clone()));
@@ -118,10 +117,6 @@ impl Turns {
         turn.await
             .expect("the sender lives as long as these turns, which this future holds")
     }
-
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Drop for Turn {
@@ -129,7 +124,7 @@ impl Drop for Turn {
         let Some(turns) = self.0.take() else {
             return;
         };
-        let mut waiting = turns.lock();
+        let mut waiting = turns.0.lock();
         while let Some((caller, mut senders)) = waiting.callers.pop_front() {
             let next = senders.pop_front();
             if !senders.is_empty() {
@@ -142,6 +137,38 @@ impl Drop for Turn {
             unsent.0 = None; // that request has ended
         }
         waiting.n_free += 1;
+    }
+}
+
+pub(super) fn of_scheduler(error: TranslatorError, served: &Served, caller: u64) -> ApiError {
+    match error {
+        TranslatorError::QueueFull { n_tokens, .. } => busy(served, caller, n_tokens),
+        TranslatorError::ShutDown => ApiError::Stopping,
+        TranslatorError::JobTooLarge { n_tokens, limit } => {
+            ApiError::TooManyTokens { n_tokens, limit }
+        }
+        error => of_translator(&error),
+    }
+}
+
+/// Returns the refusal of a caller's lines that do not fit in the queue.
+pub(super) fn busy(served: &Served, caller: u64, n_tokens: usize) -> ApiError {
+    ApiError::busy(served.seconds_before_room(caller, n_tokens))
+}
+
+/// Returns the refusal of a line. The client is told what it can fix, such as a setting of the search; everything else
+/// goes to the log, without the text.
+pub(super) fn of_translator(error: &TranslatorError) -> ApiError {
+    match error {
+        TranslatorError::Search(error) => ApiError::request(error.to_string()),
+        TranslatorError::Direction(error) => ApiError::request(error.to_string()),
+        TranslatorError::Prefix { .. } | TranslatorError::LongPrefix { .. } => {
+            ApiError::request("no translation can begin with this prefix")
+        }
+        error => {
+            tracing::error!(error = one_line(error), "a translation failed");
+            ApiError::Internal
+        }
     }
 }
 
@@ -196,6 +223,6 @@ mod tests {
         drop(last);
         // The permit was sent to it, and is never received.
         drop(next);
-        assert_eq!(turns.lock().n_free, 1);
+        assert_eq!(turns.0.lock().n_free, 1);
     }
 }

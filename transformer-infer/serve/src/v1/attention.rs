@@ -13,7 +13,7 @@ use transformer_translate::TranslatorError;
 use transformer_translate::attention::{Attention, Selection, page, page_data};
 use utoipa::{IntoParams, ToSchema};
 
-use super::request::JsonBody;
+use super::JsonBody;
 use crate::http::{ApiError, Client, ErrorBody, guarded_body};
 use crate::models::{self, Served};
 use crate::state::Shared;
@@ -80,7 +80,7 @@ pub(super) async fn attention(
     let caller = shared.admit(&client, client.key.as_deref())?;
     let texts = [Some(&request.source), request.target.as_ref()];
     let texts: Vec<&String> = texts.into_iter().flatten().collect();
-    check_texts(&shared, &texts, &caller)?;
+    check_texts(&shared, &texts, 1, &caller)?;
     let selection = models::Selection {
         model: request.model.as_deref(),
         source: request.source_language.as_deref(),
@@ -94,7 +94,7 @@ pub(super) async fn attention(
         ));
     }
     let route = models.pool.route(choices, false).await?;
-    let served = route.first().clone();
+    let served = route.first;
     check_length(&served, &request)?;
     // Held until the reply, which is large, has been sent.
     let share = shared.attention.take(caller.claimant(), 1);

@@ -3,9 +3,8 @@
 mod attention;
 mod models;
 mod reply;
-mod request;
 mod router;
 mod translate;
 
-pub(crate) use request::JsonBody;
-pub(crate) use router::{openapi, router};
+pub(crate) use router::{Paths, router};
+pub(crate) use translate::JsonBody;

@@ -91,26 +91,19 @@ pub(super) async fn models(
     let models = shared.models()?;
     let languages = models.codes().into_iter();
     let languages = languages.filter_map(|code| code.parse().ok());
+    let data = models.all.iter().map(|served| OpenAiModel {
+        id: served.name.clone(),
+        object: "model",
+        created: 0,
+        owned_by: "transformer-infer",
+    });
     Ok(Json(ModelsReply {
         languages: languages.map(|code| language(&code)).collect(),
         models: models.all.iter().map(|served| model(served)).collect(),
         pivot: models.pivot.as_ref().map(ToString::to_string),
         object: "list",
-        data: models
-            .all
-            .iter()
-            .map(|served| openai_model(served))
-            .collect(),
+        data: data.collect(),
     }))
-}
-
-fn openai_model(served: &Listed) -> OpenAiModel {
-    OpenAiModel {
-        id: served.name.clone(),
-        object: "model",
-        created: 0,
-        owned_by: "transformer-infer",
-    }
 }
 
 fn model(served: &Listed) -> ModelReply {

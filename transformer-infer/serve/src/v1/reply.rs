@@ -189,15 +189,12 @@ impl Fields {
     }
 }
 
-/// Passes JSON on unchanged.
 fn raw(json: &Arc<str>) -> Option<Box<RawValue>> {
     RawValue::from_string(String::from(&**json)).ok()
 }
 
-/// The positions of the characters of a text.
 #[derive(Clone, Debug)]
 pub(super) struct CodePoints {
-    /// The start of each character, in bytes.
     starts: Vec<usize>,
 }
 

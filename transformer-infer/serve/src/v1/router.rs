@@ -18,18 +18,12 @@ use crate::state::Shared;
     super::attention::attention,
     super::models::models
 ))]
-struct Paths;
+pub(crate) struct Paths;
 
-/// Returns the routes of the interface.
 pub(crate) fn router(shared: &Arc<Shared>) -> Router<Arc<Shared>> {
     let router = Router::new()
         .route("/v1/translate", post(translate))
         .route("/v1/attention", post(attention))
         .route("/v1/models", get(models));
     guarded(router, shared, KeyPlace::Head)
-}
-
-/// Returns the description of the interface.
-pub(crate) fn openapi() -> utoipa::openapi::OpenApi {
-    Paths::openapi()
 }

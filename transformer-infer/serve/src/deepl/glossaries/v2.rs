@@ -1,22 +1,21 @@
 //! `/v2/glossaries`: glossaries of one pair of languages each.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::{Path, Request, State};
+use axum::extract::Path;
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::super::request::{DeeplError, KeyOnly, admitted};
-use super::request::{GlossaryRequest, described, listed, pairs_of, stored, tsv};
-use crate::glossaries::{Glossaries, GlossaryInfo};
+use super::super::request::{DeeplError, KeyOnly};
+use super::{GlossaryRequest, pairs_of, stored, tsv};
+use crate::glossaries::{GlossaryInfo, Pair};
 use crate::http::ApiError;
 use crate::languages::pairs;
-use crate::state::Shared;
+use crate::parameters::Admitted;
 
 /// A glossary of one pair of languages.
 #[derive(Debug, Serialize, ToSchema)]
@@ -41,19 +40,11 @@ pub(in crate::deepl) struct GlossariesReply {
     glossaries: Vec<GlossaryReply>,
 }
 
-/// A pair of languages of which there may be glossaries.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = deepl::LanguagePair)]
-struct LanguagePair {
-    source_lang: String,
-    target_lang: String,
-}
-
 /// The pairs of languages of which there may be glossaries.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = deepl::LanguagePairs)]
 pub(in crate::deepl) struct LanguagePairs {
-    supported_languages: Vec<LanguagePair>,
+    supported_languages: Vec<Pair>,
 }
 
 impl GlossaryReply {
@@ -97,16 +88,14 @@ impl GlossaryReply {
     )
 )]
 pub(in crate::deepl) async fn create(
-    State(shared): State<Arc<Shared>>,
-    request: Request,
+    Admitted(shared, caller, parameters): Admitted<GlossaryRequest>,
 ) -> Result<(StatusCode, Json<GlossaryReply>), ApiError> {
-    let (caller, parameters): (_, GlossaryRequest) = admitted(&shared, request).await?;
     let name = parameters.name.unwrap_or_default();
     let dictionary = parameters.dictionary.dictionary(&shared)?;
-    let create = move |store: &Glossaries, account: Option<&str>| {
+    let info = stored(&shared, &caller, move |store, account| {
         store.create(&name, account, vec![dictionary])
-    };
-    let info = stored(&shared, &caller, create).await?;
+    });
+    let info = info.await?;
     Ok((StatusCode::CREATED, Json(GlossaryReply::of(info)?)))
 }
 
@@ -121,10 +110,9 @@ pub(in crate::deepl) async fn create(
     )
 )]
 pub(in crate::deepl) async fn list(
-    State(shared): State<Arc<Shared>>,
-    request: Request,
+    Admitted(shared, caller, _): Admitted<KeyOnly>,
 ) -> Result<Json<GlossariesReply>, ApiError> {
-    let all = listed(&shared, request).await?;
+    let all = stored(&shared, &caller, |store, account| store.list(account)).await?;
     let glossaries = all.into_iter().filter_map(GlossaryReply::new).collect();
     Ok(Json(GlossariesReply { glossaries }))
 }
@@ -143,12 +131,13 @@ pub(in crate::deepl) async fn list(
     )
 )]
 pub(in crate::deepl) async fn describe(
-    State(shared): State<Arc<Shared>>,
     Path(id): Path<String>,
-    request: Request,
+    Admitted(shared, caller, _): Admitted<KeyOnly>,
 ) -> Result<Json<GlossaryReply>, ApiError> {
-    let info = described(&shared, id, request).await?;
-    GlossaryReply::of(info).map(Json)
+    let info = stored(&shared, &caller, move |store, account| {
+        store.info(&id, account)
+    });
+    GlossaryReply::of(info.await?).map(Json)
 }
 
 /// Returns the entries of a glossary of one pair of languages.
@@ -165,17 +154,19 @@ pub(in crate::deepl) async fn describe(
     )
 )]
 pub(in crate::deepl) async fn entries(
-    State(shared): State<Arc<Shared>>,
     Path(id): Path<String>,
-    request: Request,
+    Admitted(shared, caller, _): Admitted<KeyOnly>,
 ) -> Result<impl IntoResponse, ApiError> {
-    let (caller, _): (_, KeyOnly) = admitted(&shared, request).await?;
-    let read = move |store: &Glossaries, account: Option<&str>| {
+    let glossary = stored(&shared, &caller, move |store, account| {
         GlossaryReply::of(store.info(&id, account)?)?;
         store.read(&id, account)
-    };
-    let glossary = stored(&shared, &caller, read).await?;
-    let text = glossary.dictionaries.first().map(tsv).unwrap_or_default();
+    });
+    let text = glossary
+        .await?
+        .dictionaries
+        .first()
+        .map(tsv)
+        .unwrap_or_default();
     let kind = "text/tab-separated-values; charset=utf-8";
     Ok(([(CONTENT_TYPE, kind)], text))
 }
@@ -194,16 +185,13 @@ pub(in crate::deepl) async fn entries(
     )
 )]
 pub(in crate::deepl) async fn delete(
-    State(shared): State<Arc<Shared>>,
     Path(id): Path<String>,
-    request: Request,
+    Admitted(shared, caller, _): Admitted<KeyOnly>,
 ) -> Result<StatusCode, ApiError> {
-    let (caller, _): (_, KeyOnly) = admitted(&shared, request).await?;
-    stored(&shared, &caller, move |store, account| {
+    let deleted = stored(&shared, &caller, move |store, account| {
         store.delete(&id, account)
-    })
-    .await?;
-    Ok(StatusCode::NO_CONTENT)
+    });
+    deleted.await.map(|()| StatusCode::NO_CONTENT)
 }
 
 /// Lists the pairs of languages of which there may be glossaries.
@@ -217,21 +205,12 @@ pub(in crate::deepl) async fn delete(
     )
 )]
 pub(in crate::deepl) async fn language_pairs(
-    State(shared): State<Arc<Shared>>,
-    request: Request,
+    Admitted(shared, _, _): Admitted<KeyOnly>,
 ) -> Result<Json<LanguagePairs>, ApiError> {
-    let _: (_, KeyOnly) = admitted(&shared, request).await?;
     let models = shared.models()?;
     let targets = pairs(&models);
-    let pairs = pairs_of(&targets).map(|it| (it.source_lang, it.target_lang));
-    let pairs: BTreeSet<(String, String)> = pairs.collect();
-    let pairs = pairs
-        .into_iter()
-        .map(|(source_lang, target_lang)| LanguagePair {
-            source_lang,
-            target_lang,
-        });
+    let pairs: BTreeSet<Pair> = pairs_of(&targets).collect();
     Ok(Json(LanguagePairs {
-        supported_languages: pairs.collect(),
+        supported_languages: pairs.into_iter().collect(),
     }))
 }

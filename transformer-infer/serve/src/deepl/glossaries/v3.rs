@@ -1,21 +1,18 @@
 //! `/v3/glossaries`: glossaries of several pairs of languages.
 
 use std::mem::take;
-use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::{Path, Request, State};
+use axum::extract::Path;
 use axum::http::StatusCode;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::super::request::{DeeplError, admitted};
-use super::request::{
-    DictionaryRequest, GlossaryRequest, PairRequest, changed, described, listed, merge, put,
-    stored, tsv,
-};
-use crate::glossaries::{Dictionary, Glossaries, GlossaryInfo, Pair, StoredGlossary};
+use super::super::request::{DeeplError, KeyOnly};
+use super::{DictionaryRequest, GlossaryRequest, PairRequest, merge, put, stored, tsv};
+use crate::glossaries::{Dictionary, GlossaryInfo, Pair};
 use crate::http::ApiError;
+use crate::parameters::Admitted;
 use crate::state::Shared;
 
 /// A glossary of several pairs of languages.
@@ -104,19 +101,18 @@ impl DictionaryReply {
     )
 )]
 pub(in crate::deepl) async fn create(
-    State(shared): State<Arc<Shared>>,
-    request: Request,
+    Admitted(shared, caller, parameters): Admitted<GlossaryRequest>,
 ) -> Result<(StatusCode, Json<MultilingualReply>), ApiError> {
-    let (caller, parameters): (_, GlossaryRequest) = admitted(&shared, request).await?;
     let dictionaries = dictionaries(&shared, &parameters)?;
     if dictionaries.is_empty() {
         return Err(ApiError::request("Glossary dictionaries must be provided"));
     }
     let name = parameters.name.unwrap_or_default();
-    let create =
-        move |store: &Glossaries, account: Option<&str>| store.create(&name, account, dictionaries);
-    let info = stored(&shared, &caller, create).await?;
-    Ok((StatusCode::CREATED, Json(MultilingualReply::new(info))))
+    let info = stored(&shared, &caller, move |store, account| {
+        store.create(&name, account, dictionaries)
+    });
+    let reply = MultilingualReply::new(info.await?);
+    Ok((StatusCode::CREATED, Json(reply)))
 }
 
 /// Lists all glossaries.
@@ -130,10 +126,9 @@ pub(in crate::deepl) async fn create(
     )
 )]
 pub(in crate::deepl) async fn list(
-    State(shared): State<Arc<Shared>>,
-    request: Request,
+    Admitted(shared, caller, _): Admitted<KeyOnly>,
 ) -> Result<Json<MultilingualsReply>, ApiError> {
-    let all = listed(&shared, request).await?;
+    let all = stored(&shared, &caller, |store, account| store.list(account)).await?;
     let glossaries = all.into_iter().map(MultilingualReply::new).collect();
     Ok(Json(MultilingualsReply { glossaries }))
 }
@@ -152,12 +147,13 @@ pub(in crate::deepl) async fn list(
     )
 )]
 pub(in crate::deepl) async fn describe(
-    State(shared): State<Arc<Shared>>,
     Path(id): Path<String>,
-    request: Request,
+    Admitted(shared, caller, _): Admitted<KeyOnly>,
 ) -> Result<Json<MultilingualReply>, ApiError> {
-    let info = described(&shared, id, request).await?;
-    Ok(Json(MultilingualReply::new(info)))
+    let info = stored(&shared, &caller, move |store, account| {
+        store.info(&id, account)
+    });
+    Ok(Json(MultilingualReply::new(info.await?)))
 }
 
 /// Changes the name of a glossary, and adds entries to its dictionaries: those with a known source replace it.
@@ -177,21 +173,18 @@ pub(in crate::deepl) async fn describe(
     )
 )]
 pub(in crate::deepl) async fn change(
-    State(shared): State<Arc<Shared>>,
     Path(id): Path<String>,
-    request: Request,
+    Admitted(shared, caller, parameters): Admitted<GlossaryRequest>,
 ) -> Result<Json<MultilingualReply>, ApiError> {
-    let (caller, parameters): (_, GlossaryRequest) = admitted(&shared, request).await?;
     let dictionaries = dictionaries(&shared, &parameters)?;
-    let change = move |glossary: &mut StoredGlossary| {
-        glossary.name = parameters.name.unwrap_or(take(&mut glossary.name));
-        for dictionary in dictionaries {
-            merge(glossary, dictionary);
-        }
-        Ok(())
-    };
-    let info = changed(&shared, &caller, id, change).await?;
-    Ok(Json(MultilingualReply::new(info)))
+    let info = stored(&shared, &caller, move |store, account| {
+        store.change(&id, account, |glossary| {
+            glossary.name = parameters.name.unwrap_or(take(&mut glossary.name));
+            dictionaries.into_iter().for_each(|it| merge(glossary, it));
+            Ok(())
+        })
+    });
+    Ok(Json(MultilingualReply::new(info.await?)))
 }
 
 /// Deletes a glossary.
@@ -208,11 +201,10 @@ pub(in crate::deepl) async fn change(
     )
 )]
 pub(in crate::deepl) async fn delete(
-    State(shared): State<Arc<Shared>>,
-    Path(id): Path<String>,
-    request: Request,
+    id: Path<String>,
+    admitted: Admitted<KeyOnly>,
 ) -> Result<StatusCode, ApiError> {
-    super::v2::delete(State(shared), Path(id), request).await
+    super::v2::delete(id, admitted).await
 }
 
 /// Returns the entries of a dictionary.
@@ -229,26 +221,22 @@ pub(in crate::deepl) async fn delete(
     )
 )]
 pub(in crate::deepl) async fn entries(
-    State(shared): State<Arc<Shared>>,
     Path(id): Path<String>,
-    request: Request,
+    Admitted(shared, caller, parameters): Admitted<PairRequest>,
 ) -> Result<Json<EntriesReply>, ApiError> {
-    let (caller, parameters): (_, PairRequest) = admitted(&shared, request).await?;
     let pair = parameters.pair(&shared)?;
     let glossary = stored(&shared, &caller, move |store, account| {
         store.read(&id, account)
     })
     .await?;
     let dictionary = glossary.of_pair(&pair).ok_or(ApiError::NotFound)?;
-    let of_pair = DictionaryEntries {
+    let dictionaries = vec![DictionaryEntries {
         entries: tsv(dictionary),
         entries_format: "tsv",
         source_lang: pair.source_lang,
         target_lang: pair.target_lang,
-    };
-    Ok(Json(EntriesReply {
-        dictionaries: vec![of_pair],
-    }))
+    }];
+    Ok(Json(EntriesReply { dictionaries }))
 }
 
 /// Stores a dictionary in the place of that of the same languages.
@@ -268,18 +256,18 @@ pub(in crate::deepl) async fn entries(
     )
 )]
 pub(in crate::deepl) async fn put_dictionary(
-    State(shared): State<Arc<Shared>>,
     Path(id): Path<String>,
-    request: Request,
+    Admitted(shared, caller, parameters): Admitted<GlossaryRequest>,
 ) -> Result<Json<DictionaryReply>, ApiError> {
-    let (caller, parameters): (_, GlossaryRequest) = admitted(&shared, request).await?;
     let dictionary = parameters.dictionary.dictionary(&shared)?;
     let (pair, entry_count) = (dictionary.pair.clone(), dictionary.entries.len());
-    let change = move |glossary: &mut StoredGlossary| {
-        put(glossary, dictionary);
-        Ok(())
-    };
-    changed(&shared, &caller, id, change).await?;
+    let info = stored(&shared, &caller, move |store, account| {
+        store.change(&id, account, |glossary| {
+            put(glossary, dictionary);
+            Ok(())
+        })
+    });
+    info.await?;
     Ok(Json(DictionaryReply::new(pair, entry_count)))
 }
 
@@ -297,19 +285,18 @@ pub(in crate::deepl) async fn put_dictionary(
     )
 )]
 pub(in crate::deepl) async fn delete_dictionary(
-    State(shared): State<Arc<Shared>>,
     Path(id): Path<String>,
-    request: Request,
+    Admitted(shared, caller, parameters): Admitted<PairRequest>,
 ) -> Result<StatusCode, ApiError> {
-    let (caller, parameters): (_, PairRequest) = admitted(&shared, request).await?;
     let pair = parameters.pair(&shared)?;
-    let change = move |glossary: &mut StoredGlossary| {
-        glossary.of_pair(&pair).ok_or(ApiError::NotFound)?;
-        glossary.dictionaries.retain(|it| it.pair != pair);
-        Ok(())
-    };
-    changed(&shared, &caller, id, change).await?;
-    Ok(StatusCode::NO_CONTENT)
+    let info = stored(&shared, &caller, move |store, account| {
+        store.change(&id, account, |glossary| {
+            glossary.of_pair(&pair).ok_or(ApiError::NotFound)?;
+            glossary.dictionaries.retain(|it| it.pair != pair);
+            Ok(())
+        })
+    });
+    info.await.map(|_| StatusCode::NO_CONTENT)
 }
 
 /// Reads the dictionaries of a request, each of other languages.
