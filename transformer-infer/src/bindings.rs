@@ -87,7 +87,8 @@ struct CommonOptions {
 /// A translation of lines with its options, checked.
 #[derive(Debug)]
 pub struct LineRequest {
-    options: LineOptions,
+    /// The options.
+    pub options: LineOptions,
     /// The search.
     pub search: Search,
     glossary: Option<Glossary>,
@@ -218,11 +219,6 @@ impl LineRequest {
             direction: direction.transpose()?,
             options,
         })
-    }
-
-    /// Returns the options.
-    pub fn options(&self) -> &LineOptions {
-        &self.options
     }
 
     /// Returns the translations of the glossary's terms in a line.

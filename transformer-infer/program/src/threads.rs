@@ -78,8 +78,7 @@ fn n_running() -> usize {
     fs::read_dir("/proc/self/task").map_or(0, Iterator::count)
 }
 
-/// Returns the number of `n` threads that the system starts at the same time, and the error that stopped it. They have
-/// ended then.
+/// Returns how many of `n` threads the system starts at the same time, and the error that stopped it. They have ended.
 fn count_startable(n: usize) -> (usize, Option<io::Error>) {
     let gate = Mutex::new(());
     let wait = || drop(gate.lock());

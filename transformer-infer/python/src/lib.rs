@@ -1,6 +1,6 @@
 //! The translator in Python: what the package `transformer_burn` calls.
 //!
-//! Options come as Python's keyword arguments, and are read as JSON (`options`), so that a search has the names that
+//! Options come as Python's keyword arguments, and are read as JSON (`translator`), so that a search has the names that
 //! it has in files. Long computations release the interpreter's lock. Errors become `ValueError`, `OSError` with its
 //! subclasses, or `RuntimeError` (`error`).
 
@@ -13,7 +13,6 @@ mod document;
 mod error;
 mod metrics;
 mod models;
-mod options;
 mod pieces;
 mod stream;
 mod tokenizer;

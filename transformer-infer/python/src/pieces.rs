@@ -16,7 +16,7 @@ use transformer_infer::search::{Hypothesis, Search};
 use transformer_infer::{OpenOptions, Source, Translator, score_ids};
 
 use crate::error::{raised, raised_any};
-use crate::options;
+use crate::translator::read;
 
 /// A model of CTranslate2 that translates tokens.
 #[pyclass(frozen, module = "transformer_burn")]
@@ -83,7 +83,7 @@ impl PieceTranslator {
         prefixes: Vec<Vec<String>>,
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Vec<Vec<Found>>> {
-        let options: PieceOptions = options::read(options)?;
+        let options: PieceOptions = read(options)?;
         let tgt = self.0.tokenizers().tgt();
         let suppressed = ids(tgt, &options.suppressed);
         let search = Search {

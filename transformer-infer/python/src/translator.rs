@@ -7,16 +7,16 @@ use std::sync::{Arc, Mutex, OnceLock};
 use pyo3::exceptions::{PyFileExistsError, PyFileNotFoundError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use serde::de::DeserializeOwned;
 use serde_json::json;
 use transformer_infer::bindings::{
-    AnyError, DocumentOptions, LineOptions, LineRequest, ModelOptions,
+    self, AnyError, DocumentOptions, LineOptions, LineRequest, ModelOptions,
 };
 use transformer_infer::scheduler::{Job, JobLine, Scheduler, SchedulerOptions};
 use transformer_infer::{Translator as Engine, TranslatorError, one_line};
 
 use crate::document::translate_document;
 use crate::error::{raised, raised_any};
-use crate::options;
 use crate::stream::{SharedScheduler, Stream};
 use crate::tokenizer::Tokenizer;
 use crate::translation::Translation;
@@ -43,7 +43,7 @@ impl Translator {
         paths: Vec<PathBuf>,
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
-        let options: ModelOptions = options::read(options)?;
+        let options: ModelOptions = read(options)?;
         if paths.is_empty() {
             return Err(PyValueError::new_err(
                 "there is no model; give its directory",
@@ -73,7 +73,7 @@ impl Translator {
         lines: Vec<String>,
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Vec<Translation>> {
-        let options: LineOptions = options::read(options)?;
+        let options: LineOptions = read(options)?;
         let request = LineRequest::new(&self.engine, options, lines.len()).map_err(raised_any)?;
         let tokenizer = self.engine.tokenizers().tgt();
         let mut found = Vec::with_capacity(lines.len());
@@ -104,14 +104,14 @@ impl Translator {
         lines: Vec<String>,
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Stream> {
-        let options: LineOptions = options::read(options)?;
+        let options: LineOptions = read(options)?;
         if options.alignments || options.attention {
             return Err(PyValueError::new_err(
                 "a stream has no alignments and no attention; use `translate`",
             ));
         }
         let request = LineRequest::new(&self.engine, options, lines.len()).map_err(raised_any)?;
-        let mut prefixes = request.options().prefixes.iter().cloned();
+        let mut prefixes = request.options.prefixes.iter().cloned();
         let line = |(index, text): (u64, String)| JobLine {
             terms: request
                 .terms_in(&text)
@@ -123,7 +123,7 @@ impl Translator {
             index,
             direction: request.direction,
         };
-        let lines = (request.options().first_index..).zip(lines);
+        let lines = (request.options.first_index..).zip(lines);
         let lines = lines.map(line).collect();
         let job = Job {
             caller: 0,
@@ -149,7 +149,7 @@ impl Translator {
         output: PathBuf,
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<()> {
-        let options: DocumentOptions = options::read(options)?;
+        let options: DocumentOptions = read(options)?;
         if !options.overwrite && fs::metadata(&output).is_ok_and(|it| it.len() > 0) {
             return Err(PyFileExistsError::new_err(format!(
                 "`{}` exists; choose another file, or set overwrite=True",
@@ -216,6 +216,18 @@ impl Translator {
     fn tgt_tokenizer(&self) -> Tokenizer {
         Tokenizer(self.engine.tokenizers().tgt().clone())
     }
+}
+
+/// Reads keyword arguments as options; those that are `None` count as missing.
+pub(crate) fn read<T: DeserializeOwned>(given: Option<&Bound<'_, PyDict>>) -> PyResult<T> {
+    let text = match given {
+        Some(given) => {
+            let text = given.py().import("json")?.call_method1("dumps", (given,))?;
+            text.extract::<String>()?
+        }
+        None => "{}".to_owned(),
+    };
+    bindings::read(text.as_bytes()).map_err(raised_any)
 }
 
 impl Translator {

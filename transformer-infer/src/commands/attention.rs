@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use serde::Serialize;
 use transformer_core::device::{self, Backend};
 use transformer_infer::attention::{
@@ -13,7 +13,22 @@ use transformer_infer::attention::{
 use transformer_infer::search::Search;
 use transformer_infer::{OpenOptions, Translator, allocator};
 
-use super::{CommandError, LanguageFlags, OutputPathError, Replacement, check_file, on_one_line};
+use super::{
+    CommandError, LanguageFlags, OutputPathError, Replacement, check_file, on_one_line, one_of,
+};
+
+const KINDS: [(&str, Kind); 3] = [
+    ("cross", Kind::Cross),
+    ("encoder", Kind::Encoder),
+    ("decoder", Kind::Decoder),
+];
+const VIEWS: [(&str, View); 3] = [
+    ("map", View::HeatMap),
+    ("lines", View::Lines),
+    ("heads", View::HeadLines),
+];
+const SCALES: [(&str, ColorScale); 2] =
+    [("root", ColorScale::Root), ("linear", ColorScale::Linear)];
 
 /// Shows the attention weights of every head while a line is translated.
 ///
@@ -38,8 +53,8 @@ pub(crate) struct AttentionCommand {
     #[arg(long, value_name = "TEXT", conflicts_with = "beam")]
     tgt: Option<String>,
     /// Attention that the figure shows, and the page first.
-    #[arg(long, value_name = "KIND", value_enum, default_value_t = KindName::Cross)]
-    kind: KindName,
+    #[arg(long, value_name = "KIND", value_parser = one_of(&KINDS), default_value = "cross")]
+    kind: Kind,
     /// Layer, counted from 1 at the bottom [default: at five sixths of the depth, such as 5 of 6].
     #[arg(long, value_name = "N")]
     layer: Option<usize>,
@@ -47,11 +62,11 @@ pub(crate) struct AttentionCommand {
     #[arg(long, value_name = "HEAD", default_value_t = Head::Mean)]
     head: Head,
     /// Form of the figure: a heat map, lines between two columns of tokens, or lines in a color for each head.
-    #[arg(long, value_name = "VIEW", value_enum, default_value_t = ViewName::Map)]
-    view: ViewName,
+    #[arg(long, value_name = "VIEW", value_parser = one_of(&VIEWS), default_value = "map")]
+    view: View,
     /// Colors of a heat map: by the square root of the weight, so that small ones are visible, or linear.
-    #[arg(long, value_name = "SCALE", value_enum, default_value_t = ScaleName::Root)]
-    scale: ScaleName,
+    #[arg(long, value_name = "SCALE", value_parser = one_of(&SCALES), default_value = "root")]
+    scale: ColorScale,
     /// Print errors only to standard error.
     #[arg(long, short)]
     quiet: bool,
@@ -60,27 +75,6 @@ pub(crate) struct AttentionCommand {
     text: String,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum KindName {
-    Cross,
-    Encoder,
-    Decoder,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum ViewName {
-    Map,
-    Lines,
-    Heads,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum ScaleName {
-    Root,
-    Linear,
-}
-
-/// The content of a `.json` file.
 #[derive(Debug, Serialize)]
 struct Data<'a> {
     generator: &'static str,
@@ -89,7 +83,6 @@ struct Data<'a> {
 }
 
 impl AttentionCommand {
-    /// Translates the line, and writes the file.
     pub(crate) fn run(&self, backend: Option<&str>) -> Result<(), CommandError> {
         self.search(&Search::default()).validate()?;
         let picture = Picture::new(&self.out)?;
@@ -138,24 +131,13 @@ impl AttentionCommand {
 
     fn draw(&self, attention: &Attention, format: Format) -> Result<String, CommandError> {
         let selection = Selection {
-            kind: match self.kind {
-                KindName::Cross => Kind::Cross,
-                KindName::Encoder => Kind::Encoder,
-                KindName::Decoder => Kind::Decoder,
-            },
+            kind: self.kind,
             layer_head: LayerHead {
                 layer: self.layer,
                 head: self.head,
             },
-            view: match self.view {
-                ViewName::Map => View::HeatMap,
-                ViewName::Lines => View::Lines,
-                ViewName::Heads => View::HeadLines,
-            },
-            scale: match self.scale {
-                ScaleName::Root => ColorScale::Root,
-                ScaleName::Linear => ColorScale::Linear,
-            },
+            view: self.view,
+            scale: self.scale,
         };
         Ok(match format {
             Format::Html => page(attention, selection)?,
@@ -170,7 +152,6 @@ impl AttentionCommand {
         })
     }
 
-    /// Prints the backend and the model to standard error.
     fn report(&self, translator: &Translator, backend: Backend) {
         if self.quiet {
             return;
@@ -189,25 +170,19 @@ impl AttentionCommand {
 /// Files of this command contain the name of their generator within this many bytes.
 const HEAD_BYTES: u64 = 2048;
 
-/// The format of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Format {
-    /// An HTML page.
     Html,
-    /// An SVG figure.
     Svg,
-    /// All weights as JSON.
     Json,
 }
 
-/// The file to write.
 #[derive(Debug)]
 pub(super) struct Picture {
     pub(super) path: PathBuf,
     pub(super) format: Format,
 }
 
-/// The reason why the file cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PictureError {
     #[error(
@@ -222,7 +197,6 @@ pub(crate) enum PictureError {
     Foreign { path: PathBuf },
     #[error("`{path}` is not a file; choose another name")]
     NotAFile { path: PathBuf },
-    /// The path cannot be used.
     #[error(transparent)]
     OutputPath(#[from] OutputPathError),
     #[error("cannot write `{path}`")]
@@ -282,7 +256,6 @@ impl Picture {
     }
 }
 
-/// Returns whether a file is empty or was written by this generator.
 fn is_replaceable(path: &Path, generator: &str) -> io::Result<bool> {
     if fs::metadata(path)?.is_file() {
         let mut head = Vec::new();

@@ -30,7 +30,6 @@ pub(crate) struct BleuCommand {
 }
 
 impl BleuCommand {
-    /// Reads the files and prints the scores.
     pub(crate) fn run(&self) -> Result<(), CommandError> {
         let options = &self.options;
         options.check()?;

@@ -19,7 +19,6 @@ pub(super) struct BucketTable {
     pub(super) rows: Vec<BucketRow>,
 }
 
-/// The scores of the systems in a bucket.
 #[derive(Debug, PartialEq, Serialize)]
 pub(super) struct BucketRow {
     /// The range: `<10`, `4`, `[10,20)`, `>=60`.
@@ -43,7 +42,6 @@ impl ByLength {
         }
     }
 
-    /// Adds a sentence of each system.
     pub(super) fn push(
         &mut self,
         metrics: &[Box<dyn Metric>],
@@ -59,7 +57,6 @@ impl ByLength {
         }
     }
 
-    /// Returns a table for each metric.
     pub(super) fn tables(&self, metrics: &[Box<dyn Metric>]) -> Vec<BucketTable> {
         let tables = metrics.iter().enumerate().map(|(index, metric)| {
             let rows = self
@@ -90,14 +87,12 @@ impl ByLength {
 /// Words of several systems, sorted into buckets by their frequency in training text.
 pub(super) struct ByFrequency {
     frequencies: HashMap<String, usize>,
-    /// For each bucket, the words of the references.
     n_reference: [usize; FREQUENCIES.len() + 1],
     /// For each system and bucket, its words, and those of them that the reference has as well.
     of_systems: Vec<[[usize; 2]; FREQUENCIES.len() + 1]>,
 }
 
 impl ByFrequency {
-    /// Counts the words of training text.
     pub(super) fn new(n_systems: usize) -> Self {
         Self {
             frequencies: HashMap::new(),
@@ -106,14 +101,12 @@ impl ByFrequency {
         }
     }
 
-    /// Adds a line of training text.
     pub(super) fn count(&mut self, line: &str) {
         for word in Tokenization::V13a.words(line) {
             *self.frequencies.entry(word).or_default() += 1;
         }
     }
 
-    /// Adds a sentence of each system.
     pub(super) fn push(&mut self, hypotheses: &[String], reference: &str) {
         let mut in_reference: HashMap<String, usize> = HashMap::new();
         for word in Tokenization::V13a.words(reference) {
@@ -161,12 +154,10 @@ impl ByFrequency {
     }
 }
 
-/// Returns the bucket of a number.
 fn bucket_of(starts: &[usize], number: usize) -> usize {
     starts.partition_point(|start| *start <= number)
 }
 
-/// Returns the range of a bucket.
 fn name_of(starts: &[usize], bucket: usize) -> String {
     match (
         bucket.checked_sub(1).map(|it| starts[it]),

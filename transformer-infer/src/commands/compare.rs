@@ -75,7 +75,6 @@ struct Comparison {
     systems: Vec<System>,
 }
 
-/// The output of `--json` with tables.
 #[derive(Debug, Serialize)]
 struct WithTables<'a> {
     comparisons: &'a [Comparison],
@@ -92,7 +91,6 @@ struct System {
     p_value: Option<f64>,
 }
 
-/// The counts of all sentences.
 struct Tally<'a> {
     metrics: &'a [Box<dyn Metric>],
     /// Those of every sentence for each system, by metric, suffice for the tests.
@@ -102,7 +100,6 @@ struct Tally<'a> {
 }
 
 impl Tally<'_> {
-    /// Adds a sentence of each system.
     fn push(&mut self, hypotheses: &[String], references: &[String]) {
         let references: Vec<&str> = references.iter().map(String::as_str).collect();
         if let Some(by_length) = &mut self.by_length {
@@ -120,7 +117,6 @@ impl Tally<'_> {
 }
 
 impl Compare {
-    /// Reads the files, resamples, and prints a block per metric.
     pub(crate) fn run(&self) -> Result<(), CommandError> {
         let options = &self.options;
         options.check()?;
@@ -172,8 +168,7 @@ impl Compare {
             .map_err(CommandError::output)
     }
 
-    /// Counts all sentences, and returns them too if there is a page, which shows them and has tables by length, whether
-    /// those are printed or not.
+    /// Counts all sentences, and returns them too if there is a page, which shows them and always has tables by length.
     fn read<'a>(
         &self,
         metrics: &'a [Box<dyn Metric>],
@@ -206,13 +201,11 @@ impl Compare {
         Ok((tally, shown))
     }
 
-    /// Returns the names of the systems.
     fn names(&self) -> Vec<String> {
         let names = self.hypotheses.iter();
         names.map(|path| path.display().to_string()).collect()
     }
 
-    /// Returns a table of scores for each metric.
     fn tables_of(&self, comparisons: &[Comparison]) -> Vec<TextTable> {
         let head: &[&str] = match self.hypotheses.len() {
             1 => &["translation", "score", "mean and 95% interval"],
@@ -234,7 +227,6 @@ impl Compare {
         comparisons.iter().map(table).collect()
     }
 
-    /// Counts the words of training text.
     fn frequencies(&self, path: &Path) -> Result<ByFrequency, CommandError> {
         let mut frequencies = ByFrequency::new(self.hypotheses.len());
         let mut lines = ParallelLines::open(&[path], "counterpart", self.lines)?;

@@ -42,7 +42,6 @@ pub(super) struct PageFlags {
 }
 
 impl PageFlags {
-    /// Checks that the file can be written.
     pub(super) fn picture(&self) -> Result<Option<Picture>, CommandError> {
         let picture = self
             .html
@@ -52,17 +51,14 @@ impl PageFlags {
     }
 }
 
-/// A table of texts, with a heading for each column.
 pub(super) struct TextTable {
     pub(super) title: String,
     pub(super) head: Vec<String>,
     pub(super) rows: Vec<Vec<String>>,
 }
 
-/// The contents of the page.
 pub(super) struct ComparisonPage<'a> {
     pub(super) flags: &'a PageFlags,
-    /// The names of the systems.
     pub(super) systems: Vec<String>,
     /// For each sentence, its translations, its references, and its source, if there are sources.
     pub(super) rows: &'a [Row],
@@ -70,7 +66,6 @@ pub(super) struct ComparisonPage<'a> {
     pub(super) tables: &'a [BucketTable],
     /// The metric by which sentences are ranked, and the counts of each system; higher scores are better.
     pub(super) metric: (&'a dyn Metric, &'a [CorpusCounts]),
-    /// The number of decimals.
     pub(super) digits: usize,
 }
 
@@ -121,7 +116,6 @@ impl ComparisonPage<'_> {
         parts.expect("the template has a title and content")
     }
 
-    /// Returns the score of a sentence.
     fn score(&self, system: usize, row: usize) -> f64 {
         let (metric, counts) = self.metric;
         metric.score_of(counts[system].row(row))
@@ -165,7 +159,6 @@ impl ComparisonPage<'_> {
         )
     }
 
-    /// Lists the sentences of a system with the lowest scores.
     fn worst(&self, system: usize) -> Section {
         let rows = (0..self.rows.len()).map(|row| (row, self.score(system, row)));
         let mut rows: Vec<(usize, f64)> = rows.collect();
@@ -185,7 +178,6 @@ impl ComparisonPage<'_> {
         )
     }
 
-    /// Counts and lists the sentences with faults.
     fn faulty(&self) -> Vec<Section> {
         let protection = Protection::placeholders().with_check(None);
         let n_systems = self.systems.len();
@@ -302,7 +294,6 @@ impl ComparisonPage<'_> {
 /// The identifier of a section, its heading and its contents, as HTML.
 type Section = (String, String, String);
 
-/// The direction of a difference.
 #[derive(Clone, Copy)]
 enum Side {
     Better,

@@ -14,7 +14,6 @@ use toml::{Table, Value};
 
 use super::CommandError;
 
-/// The flags that are not settings.
 const OTHERS: [&str; 3] = ["config", "print-config", "help"];
 
 /// Makes the values of the file in `--config`, or in the environment variable, the default values of a command of the
@@ -86,7 +85,6 @@ fn check(command: Command, table: &Table) -> Result<(), String> {
     }
 }
 
-/// Returns an error of clap in the words of the file.
 fn problem(error: &clap::Error) -> String {
     let text = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.trim_start_matches("--")),

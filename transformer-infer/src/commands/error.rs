@@ -18,13 +18,10 @@ use transformer_program::{OutputError, ThreadsError};
 
 use super::{OutputPathError, PictureError};
 
-/// Error of a command.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CommandError {
-    /// The backend cannot be used.
     #[error(transparent)]
     Device(#[from] DeviceError),
-    /// The system starts too few threads.
     #[error(transparent)]
     Threads(#[from] ThreadsError),
     #[error(
@@ -32,42 +29,31 @@ pub(crate) enum CommandError {
          text as arguments"
     )]
     InputThread(#[source] io::Error),
-    /// The model cannot be loaded, computes NaN, or lacks a layer or head; or the glossary cannot be read.
     #[error(transparent)]
     Translator(#[from] TranslatorError),
-    /// The flags contradict each other.
     #[error(transparent)]
     Usage(#[from] SearchError),
-    /// The file of `attention` or the page of `compare` cannot be written.
     #[error(transparent)]
     Picture(#[from] PictureError),
-    /// An output path cannot be used.
     #[error(transparent)]
     OutputPath(#[from] OutputPathError),
-    /// The model directory cannot be used.
     #[error(transparent)]
     Directory(#[from] DirectoryError),
-    /// The model cannot be stored with less precision.
     #[error(transparent)]
     Reduce(#[from] QuantizeError),
-    /// The vocabulary of a model cannot be extended.
     #[error(transparent)]
     Extend(#[from] ExtendVocabularyError),
     #[error("{origin}: {source}")]
     Piece {
-        /// The place where it was given.
         origin: String,
         source: ExtendVocabularyError,
     },
     #[error("more than {max} pieces to add; give only the most frequent ones")]
     TooManyPieces { max: usize },
-    /// A Marian model cannot be imported.
     #[error(transparent)]
     Marian(#[from] MarianError),
-    /// A model cannot be exported.
     #[error(transparent)]
     Export(#[from] ExportError),
-    /// A text file or standard input cannot be read.
     #[error(transparent)]
     Lines(#[from] LineError),
     #[error(
@@ -76,30 +62,22 @@ pub(crate) enum CommandError {
         other.display()
     )]
     LineCounts {
-        /// The file that was read first.
         first: PathBuf,
         n_first: u64,
-        /// The file that differs.
         other: PathBuf,
         n_other: u64,
-        /// The counterpart that a line lacks.
         counterpart: &'static str,
     },
-    /// The file of `--config` cannot be read.
     #[cfg(feature = "serve")]
     #[error("cannot read `{}`, the file of `--config`; check its path and permissions", path.display())]
     ReadConfig { path: PathBuf, source: io::Error },
-    /// The file of `--config` has a wrong key or value.
     #[cfg(feature = "serve")]
     #[error("`{}`: {problem}", path.display())]
     Config { path: PathBuf, problem: String },
     #[error("`--calibrate` is for `--format bergamot` only; leave it out")]
     CalibrateFormat,
     #[error("`{}` was replaced while its shortlist was learned; run the command again", path.display())]
-    ModelChanged {
-        /// The model.
-        path: PathBuf,
-    },
+    ModelChanged { path: PathBuf },
     #[error("`-` is standard input, which can be read only once; give files for the others")]
     StandardInputTwice,
     #[error("`-` is standard input and cannot be combined with text; leave out one of them")]
@@ -121,7 +99,6 @@ pub(crate) enum CommandError {
     Prefixes {
         path: PathBuf,
         n_prefixes: u64,
-        /// True if it has more lines than the text.
         has_more: bool,
     },
     #[error(
@@ -147,35 +124,23 @@ pub(crate) enum CommandError {
     #[error("`{path}` is not a model for `--tokenize flores101` or `flores200`: {problem}")]
     WrongTokenizeModel { path: PathBuf, problem: String },
     #[error("`{path}` has no line to score")]
-    NothingToScore {
-        /// The file without lines.
-        path: PathBuf,
-    },
+    NothingToScore { path: PathBuf },
     #[error(
         "`{}` has `model.tying` \"none\", and a shortlist needs the target embeddings as output matrix; train a model with \
          \"decoder\" or \"all\"",
         path.display()
     )]
-    UntiedOutput {
-        /// The model.
-        path: PathBuf,
-    },
+    UntiedOutput { path: PathBuf },
     #[error("`{}` has no line to learn from; give parallel text, or raise --max-len", path.display())]
-    NothingToLearn {
-        /// The file with the sources.
-        path: PathBuf,
-    },
+    NothingToLearn { path: PathBuf },
     #[error(
         "`{}`, line {line}: `{link}` is not a pair of word indices of both lines, counted from 0, such as `0-2`; align \
          the lines as they are",
         path.display()
     )]
     Alignment {
-        /// The file with the alignments.
         path: PathBuf,
-        /// The line.
         line: usize,
-        /// The link.
         link: String,
     },
     #[error(
@@ -190,15 +155,12 @@ pub(crate) enum CommandError {
     OutIsDash,
     #[error("the format of a document from standard input is unknown; give --format")]
     NoFormat,
-    /// The format of a document is unknown.
     #[error(transparent)]
     Format(#[from] FormatError),
     #[error("`{flag}` does not apply to documents in the format {format}; leave it out")]
     FormatFlag { flag: &'static str, format: Format },
-    /// The text to protect is not a valid pattern.
     #[error(transparent)]
     Protection(#[from] ProtectionError),
-    /// A document cannot be read or translated.
     #[error(transparent)]
     Document(#[from] DocumentError),
     #[error("cannot open `{path}`; check the path")]
@@ -210,17 +172,14 @@ pub(crate) enum CommandError {
     },
     #[error("`{path}` is both input and output; write to another file with --out")]
     OutIsInput { path: PathBuf },
-    /// The server cannot start.
     #[cfg(feature = "serve")]
     #[error(transparent)]
     Serve(#[from] transformer_infer::serve::ServeError),
-    /// Standard output cannot be written.
     #[error(transparent)]
     Output(#[from] OutputError),
 }
 
 impl CommandError {
-    /// Makes the error of writing to standard output.
     pub(crate) fn output(source: io::Error) -> Self {
         Self::Output(source.into())
     }

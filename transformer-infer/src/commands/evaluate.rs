@@ -20,8 +20,7 @@ use super::{
 /// Number of lines of similar length that are translated before progress is shown.
 const LINES_AT_ONCE: usize = 1000;
 
-/// Number of rows in memory at a time: more than most test sets have, so that lines of similar length are translated
-/// together.
+/// Number of rows in memory at a time: more than most test sets have, so that lines are sorted by length.
 const ROWS_AT_ONCE: usize = 10_000;
 
 /// Translates a test set and scores the translations: BLEU and chrF, equal to sacreBLEU's.
@@ -73,7 +72,6 @@ pub(crate) struct Evaluate {
 }
 
 impl Evaluate {
-    /// Reads the files, translates, and prints the scores.
     pub(crate) fn run(&self, backend: Option<&str>) -> Result<(), CommandError> {
         self.check()?;
         let mut scores = Scores::new(self.options.metrics(&[Chrf::default()])?);
@@ -151,7 +149,6 @@ impl Evaluate {
         }
     }
 
-    /// Prints the warnings about lines with these numbers.
     fn print_warnings(&self, translator: &Translator, warnings: Vec<(usize, Warning)>) {
         let mut lines = LineWarnings::new(true);
         lines.check_positions(self.max_len, translator);
@@ -197,7 +194,6 @@ impl Evaluate {
         }
     }
 
-    /// Returns the search of the flags; `defaults` apply where a flag is absent.
     fn search(&self, defaults: &Search) -> Search {
         Search {
             beam_size: self.beam.unwrap_or(defaults.beam_size),
@@ -254,7 +250,6 @@ impl Chunk<'_> {
     }
 }
 
-/// Prints the speed to standard error.
 fn report(n_lines: usize, n_tokens: usize, seconds: f64) {
     let _ = writeln!(
         io::stderr(),
@@ -273,7 +268,6 @@ struct Out {
 }
 
 enum Output {
-    /// A temporary file, which replaces the file at the end.
     File(Replacement),
     /// A pipe, a terminal, or the file of standard output; opened when the first line is written.
     Stream(Option<BufWriter<File>>),

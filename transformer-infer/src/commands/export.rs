@@ -78,7 +78,6 @@ enum Format {
 }
 
 impl Export {
-    /// Reads the model, and writes the folder.
     pub(crate) fn run(&self, backend: Option<&str>) -> Result<(), CommandError> {
         if self.calibrate.is_some() && !matches!(self.format, Format::Bergamot) {
             return Err(CommandError::CalibrateFormat);
@@ -96,7 +95,6 @@ impl Export {
         writeln!(io::stdout(), "{}", self.out.display()).map_err(CommandError::output)
     }
 
-    /// Writes the folder.
     fn write(&self, directory: &ModelDirectory, model: &Transformer) -> Result<(), CommandError> {
         let (config, tokenizers) = (directory.config(), directory.tokenizers());
         match self.format {
@@ -167,8 +165,7 @@ fn added_start(tokenizer: &Tokenizer) -> Option<String> {
     ))
 }
 
-/// Writes a model with the generation settings of Hugging Face's Transformers, then prints the settings of its search
-/// that have no equivalent there.
+/// Writes a model with generation settings, then prints the settings of its search that have no equivalent there.
 fn for_transformers(
     directory: &ModelDirectory,
     write: impl FnOnce(&Generation) -> Result<(), ExportError>,
@@ -179,7 +176,6 @@ fn for_transformers(
     Ok(())
 }
 
-/// Prints notes to standard error.
 fn note(differences: impl IntoIterator<Item = String>) {
     for difference in differences {
         // A closed standard error does not make the export fail.
@@ -194,7 +190,6 @@ fn limit_difference(at_limit: AtLimit, read_back: AtLimit) -> Option<String> {
     })
 }
 
-/// Returns a note for each setting of `search` without an equivalent in Hugging Face's Transformers.
 fn differences(search: &Search) -> Vec<String> {
     let mut all = Vec::new();
     let Search {

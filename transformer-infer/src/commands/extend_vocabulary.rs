@@ -10,10 +10,15 @@ use transformer_core::directory::{
 use transformer_core::lines::LineReader;
 use transformer_core::text::{AddedToken, ExtendError, PiecePosition, Tokenizer};
 
-use super::{CommandError, check_folder};
+use super::{CommandError, check_folder, one_of};
 
-/// Maximum number of pieces that are added at once.
 const MAX_PIECES: usize = 1_000_000;
+
+const SIDES: [(&str, VocabularySide); 3] = [
+    ("both", VocabularySide::Both),
+    ("src", VocabularySide::Src),
+    ("tgt", VocabularySide::Tgt),
+];
 
 /// Adds pieces to the vocabulary of a model, which is then trained further with `transformer-train --finetune`.
 ///
@@ -40,8 +45,8 @@ pub(crate) struct ExtendVocabulary {
     #[arg(long, value_enum, default_value_t = Position::Start)]
     position: Position,
     /// The vocabulary to extend, in a model with one for each side.
-    #[arg(long, value_enum, default_value_t = Side::Both)]
-    side: Side,
+    #[arg(long, value_parser = one_of(&SIDES), default_value = "both")]
+    side: VocabularySide,
     /// Directory to write: a new folder, or an empty one.
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
@@ -58,27 +63,7 @@ enum Position {
     Inside,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Side {
-    Both,
-    Src,
-    Tgt,
-}
-
-impl Side {
-    /// Returns the tokenizers of these sides.
-    fn of(self, model: &ModelDirectory) -> Vec<&Tokenizer> {
-        let (src, tgt) = (model.tokenizers().src(), model.tokenizers().tgt());
-        match self {
-            Self::Both => vec![src, tgt],
-            Self::Src => vec![src],
-            Self::Tgt => vec![tgt],
-        }
-    }
-}
-
 impl ExtendVocabulary {
-    /// Writes the larger model, and prints the new tokens.
     pub(crate) fn run(&self) -> Result<(), CommandError> {
         check_folder(&self.out, self.overwrite)?;
         let all = Pieces::read(self.add.as_deref(), &self.symbols)?;
@@ -88,17 +73,13 @@ impl ExtendVocabulary {
         };
         let extend = |model: &ModelDirectory| {
             let pieces = match self.skip_known {
-                true => all.unknown_to(&self.side.of(model), position),
+                true => all.unknown_to(&self.tokenizers(model), position),
                 false => all.clone(),
             };
             let new = NewPieces {
                 pieces: &pieces.texts,
                 position,
-                side: match self.side {
-                    Side::Both => VocabularySide::Both,
-                    Side::Src => VocabularySide::Src,
-                    Side::Tgt => VocabularySide::Tgt,
-                },
+                side: self.side,
             };
             let extended = model.write_extended(&self.out, &new);
             extended.map_err(|source| pieces.located(source))
@@ -107,9 +88,17 @@ impl ExtendVocabulary {
         let text = summary(&model, &added, &self.out);
         write!(io::stdout(), "{text}").map_err(CommandError::output)
     }
+
+    fn tokenizers<'a>(&self, model: &'a ModelDirectory) -> Vec<&'a Tokenizer> {
+        let (src, tgt) = (model.tokenizers().src(), model.tokenizers().tgt());
+        match self.side {
+            VocabularySide::Both => vec![src, tgt],
+            VocabularySide::Src => vec![src],
+            VocabularySide::Tgt => vec![tgt],
+        }
+    }
 }
 
-/// The pieces to add, and the place where they were given.
 #[derive(Clone)]
 struct Pieces {
     texts: Vec<String>,
@@ -144,7 +133,6 @@ impl Pieces {
         Ok(pieces)
     }
 
-    /// Returns the pieces that are tokens in none of these tokenizers.
     fn unknown_to(&self, sides: &[&Tokenizer], position: PiecePosition) -> Self {
         let is_unknown = |text: &str| sides.iter().all(|side| !side.has_piece(text, position));
         let pieces = self.texts.iter().zip(&self.origins);

@@ -1,14 +1,18 @@
 //! Flags of several commands: [`SpeedFlags`], number format and threads of translation on CPUs; [`LanguageFlags`], the
-//! languages between which a multilingual model translates; and [`open`], which loads the models that flags name.
+//! languages between which a multilingual model translates; [`TermFlags`], the glossary, with the report of its terms; and
+//! [`open`], which loads the models that flags name.
 
 use std::io::{self, Write};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::Args;
-use clap::builder::RangedU64ValueParser;
+use clap::builder::{PossibleValuesParser, RangedU64ValueParser, TypedValueParser};
+use transformer_core::text::printable;
 use transformer_core::{ComputePrecision, device};
-use transformer_infer::{BatchLimits, OpenOptions, Translator, TranslatorError, allocator};
+use transformer_infer::{
+    BatchLimits, Glossary, OpenOptions, Translation, Translator, TranslatorError, allocator,
+};
 
 use super::CommandError;
 
@@ -52,7 +56,6 @@ pub(crate) struct LanguageFlags {
 }
 
 impl LanguageFlags {
-    /// Sets the languages of a translator.
     pub(crate) fn apply(&self, translator: Translator) -> Result<Translator, CommandError> {
         let (src, tgt) = (self.src_lang.as_deref(), self.tgt_lang.as_deref());
         let translator = translator.with_direction(src, tgt);
@@ -60,13 +63,22 @@ impl LanguageFlags {
     }
 }
 
-/// Parses an integer of at least 1.
 pub(crate) fn at_least_one() -> RangedU64ValueParser<usize> {
     RangedU64ValueParser::new().range(1..)
 }
 
-/// Returns the number format of the matrix products, such as `, f32`, or the formats of an ensemble, such as `, f32 +
-/// int8`.
+/// Parses one of these names, and returns its value.
+pub(crate) fn one_of<T: Clone + Send + Sync>(
+    values: &'static [(&'static str, T)],
+) -> impl TypedValueParser<Value = T> {
+    let names = PossibleValuesParser::new(values.iter().map(|(name, _)| *name));
+    names.map(|given| {
+        let found = values.iter().find(|(name, _)| *name == given);
+        found.expect("it is one of the names").1.clone()
+    })
+}
+
+/// Returns the number formats of the matrix products, such as `, f32`, or `, f32 + int8` for an ensemble.
 fn precisions(translator: &Translator) -> String {
     let mut precisions = translator.precisions();
     precisions.dedup();
@@ -106,4 +118,78 @@ pub(crate) fn open(
         );
     }
     Ok(translator)
+}
+
+const MAX_LISTED: usize = 10;
+
+/// The flag of commands that translate with a glossary.
+#[derive(Debug, Args)]
+pub(crate) struct TermFlags {
+    /// File with a glossary: lines of a source term, a tab, and its translation, which must occur in the translation
+    /// of every line that has the term. A line that begins with # is a comment.
+    #[arg(long, value_name = "FILE")]
+    terms: Option<PathBuf>,
+}
+
+impl TermFlags {
+    pub(crate) fn open(&self) -> Result<Option<Glossary>, CommandError> {
+        Ok(self.terms.as_ref().map(Glossary::read).transpose()?)
+    }
+}
+
+pub(crate) fn terms_in<'a>(glossary: Option<&'a Glossary>, line: &str) -> Vec<&'a str> {
+    let terms = glossary.map(|glossary| glossary.terms_in(line));
+    let terms = terms.unwrap_or_default().into_iter();
+    terms.map(|term| term.target).collect()
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct TermReport {
+    n_terms: usize,
+    n_unmet: usize,
+    /// The first unmet terms, with the numbers of their lines, from 1.
+    listed: Vec<(usize, String)>,
+}
+
+impl TermReport {
+    /// Counts the terms of the line with this number, from 1. `terms` are those that its translation must contain.
+    pub(crate) fn add(&mut self, line: usize, terms: &[&str], translation: &Translation) {
+        self.n_terms += terms.len();
+        self.n_unmet += translation.unmet_terms.len();
+        for index in &translation.unmet_terms {
+            if self.listed.len() < MAX_LISTED {
+                self.listed.push((line, terms[*index].to_owned()));
+            }
+        }
+    }
+
+    /// Prints the number of terms that were met, and the first ones that were not, to standard error.
+    pub(crate) fn print(&self) {
+        let mut output = io::stderr().lock();
+        for (line, term) in &self.listed {
+            let term = printable(term);
+            // A closed standard error does not stop the command.
+            let _ = writeln!(
+                output,
+                "warning: line {line}: the translation lacks the term `{term}`"
+            );
+        }
+        let n_more = self.n_unmet - self.listed.len();
+        if n_more > 0 {
+            let _ = writeln!(output, "warning: {n_more} more terms are missing");
+        }
+        drop(output);
+        print_terms(self.n_terms, self.n_unmet);
+    }
+}
+
+/// Prints the number of the text's terms, and of those that were met, to standard error.
+pub(crate) fn print_terms(n_terms: usize, n_unmet: usize) {
+    let n_met = n_terms - n_unmet;
+    let mut output = io::stderr();
+    // A closed standard error does not stop the command.
+    let _ = match n_terms {
+        0 => writeln!(output, "no term of the glossary occurs in the text"),
+        _ => writeln!(output, "terms: {n_met} of {n_terms} were met"),
+    };
 }

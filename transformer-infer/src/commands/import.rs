@@ -52,7 +52,6 @@ pub(crate) struct Import {
 }
 
 impl Import {
-    /// Reads the folder, compares logits with `--check`, and writes the directory.
     pub(crate) fn run(&self, backend: Option<&str>) -> Result<(), CommandError> {
         if let Some(out) = &self.out {
             check_folder(out, self.overwrite)?;

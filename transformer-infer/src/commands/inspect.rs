@@ -27,7 +27,6 @@ pub(crate) struct Inspect {
 }
 
 impl Inspect {
-    /// Opens the directory, and prints its contents.
     pub(crate) fn run(&self) -> Result<(), CommandError> {
         let directory = ModelDirectory::open(&self.model)?;
         let text = if self.json {
@@ -210,7 +209,6 @@ fn plain(value: &Value) -> String {
     }
 }
 
-/// Formats a number with at most six significant digits.
 fn short(number: f64) -> String {
     let rounded: f64 = format!("{number:.5e}").parse().unwrap_or(number);
     match rounded.abs() {
@@ -231,7 +229,6 @@ fn layers(config: &TransformerConfig) -> String {
     )
 }
 
-/// Lists the other settings of the config.
 fn other_settings(config: &TransformerConfig) -> String {
     const SHOWN: [&str; 7] = [
         "n_encoder_layers",
@@ -250,7 +247,6 @@ fn other_settings(config: &TransformerConfig) -> String {
     settings.collect::<Vec<_>>().join(", ")
 }
 
-/// Formats an integer with a comma between groups of three digits.
 fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut grouped = String::new();

@@ -13,10 +13,8 @@ use super::{CommandError, at_least_one};
 /// Size of the lines that are processed together, in bytes.
 pub(crate) const BYTES_AT_ONCE: usize = 1 << 22;
 
-/// Remedy for a line that is too long.
 const REMEDY: &str = "check that it is a text file, and split the line, or raise --max-line-bytes";
 
-/// Lines of a file or of standard input.
 pub(crate) type Lines = LineReader<Box<dyn Read + Send>>;
 
 /// The flag of commands that read lines.
@@ -45,8 +43,7 @@ impl LineFlags {
     }
 }
 
-/// Reads the next lines: at most `most`, and fewer if they are long or one is unreadable, which is the error. The list
-/// is empty at the end.
+/// Reads at most `most` lines, fewer if they are long or one is unreadable, which is the error; none at the end.
 pub(crate) fn next_lines(lines: &mut Lines, most: usize) -> (Vec<String>, Option<LineError>) {
     let mut read: Vec<String> = Vec::new();
     let mut n_bytes = 0;
@@ -68,19 +65,16 @@ pub(crate) fn on_one_line(text: &str) -> String {
     text.replace(['\n', '\r'], " ")
 }
 
-/// A line of each file.
 pub(crate) type Row = Vec<String>;
 
 /// Files with the same number of lines, read row by row.
 pub(crate) struct ParallelLines {
     paths: Vec<PathBuf>,
     files: Vec<Lines>,
-    /// The counterpart that a line lacks if the numbers of lines differ.
     counterpart: &'static str,
 }
 
 impl ParallelLines {
-    /// Opens the files; at most one may be `-`.
     pub(crate) fn open(
         paths: &[&Path],
         counterpart: &'static str,

@@ -23,7 +23,6 @@ mod scores;
 #[cfg(feature = "serve")]
 mod serve;
 mod shortlist;
-mod terms;
 mod translate;
 
 pub(crate) use attention::{AttentionCommand, PictureError};
@@ -33,7 +32,10 @@ pub(crate) use error::CommandError;
 pub(crate) use evaluate::Evaluate;
 pub(crate) use export::Export;
 pub(crate) use extend_vocabulary::ExtendVocabulary;
-pub(crate) use flags::{LanguageFlags, SpeedFlags, at_least_one, open};
+pub(crate) use flags::{
+    LanguageFlags, SpeedFlags, TermFlags, TermReport, at_least_one, one_of, open, print_terms,
+    terms_in,
+};
 pub(crate) use import::Import;
 pub(crate) use inspect::{Inspect, languages_of};
 pub(crate) use lines::{
@@ -47,5 +49,4 @@ pub(crate) use scores::{ScoreOptions, Scores};
 #[cfg(feature = "serve")]
 pub(crate) use serve::Serve;
 pub(crate) use shortlist::ShortlistCommand;
-pub(crate) use terms::{TermFlags, TermReport, print_terms, terms_in};
 pub(crate) use translate::Translate;

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 use transformer_core::directory::{belongs_to_a_run, check_link};
 
-/// The reason why an output path cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum OutputPathError {
     #[error("`{path}` is a file; give --out a folder")]
@@ -57,7 +56,6 @@ fn refuse_dangling(path: &Path) -> Result<(), OutputPathError> {
     })
 }
 
-/// Returns the folder of a file.
 fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,

@@ -29,7 +29,6 @@ impl Progress {
         }
     }
 
-    /// Shows the number of lines done, and the time left.
     pub(crate) fn show(&self, n_done: usize) {
         if self.is_shown {
             let line = line(n_done, self.n_lines, self.started.elapsed());
@@ -37,7 +36,6 @@ impl Progress {
         }
     }
 
-    /// Returns the time since the start.
     pub(crate) fn elapsed(&self) -> Duration {
         self.started.elapsed()
     }
@@ -61,7 +59,6 @@ fn line(n_done: usize, n_lines: Option<usize>, elapsed: Duration) -> String {
     format!("{n_done}/{n_lines} lines ({percent}%), {per_second:.0} per second, {left:.0} s left")
 }
 
-/// The shortest time between two updates.
 const INTERVAL: Duration = Duration::from_millis(200);
 
 /// Shows the number of lines translated, and their rate, on the last line of a terminal.
@@ -85,7 +82,6 @@ impl LineRate {
         }
     }
 
-    /// Adds translated lines, and updates the display.
     pub(crate) fn add(&mut self, n_lines: usize) {
         self.n_done += n_lines;
         let is_new = self.shown.is_none_or(|shown| shown.elapsed() >= INTERVAL);
@@ -102,7 +98,6 @@ impl LineRate {
         }
     }
 
-    /// Clears the line for other output.
     pub(crate) fn clear(&mut self) {
         if self.shown.take().is_some() {
             let _ = write!(io::stderr(), "\r\x1b[K");
@@ -114,7 +109,6 @@ impl LineRate {
 #[derive(Debug)]
 pub(crate) struct LineWarnings {
     is_on: bool,
-    /// True if a warning about the length limits was printed.
     has_limits: bool,
 }
 
@@ -145,7 +139,6 @@ impl LineWarnings {
         }
     }
 
-    /// Prints the warning of the line with this number, from 1.
     pub(crate) fn print(&mut self, line: usize, warning: Option<Warning>) {
         let Some(warning) = warning.filter(|_| self.is_on) else {
             return;

@@ -3,10 +3,12 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use transformer_core::directory::{ModelDirectory, Precision};
 
-use super::{CommandError, OutputPathError};
+use super::{CommandError, OutputPathError, one_of};
+
+const PRECISIONS: [(&str, Precision); 2] = [("f16", Precision::F16), ("int8", Precision::Int8)];
 
 /// Stores a model with less precision: half or a quarter of the bytes, nearly the same translations.
 ///
@@ -23,23 +25,13 @@ pub(crate) struct Quantize {
     out: PathBuf,
     /// Type of the stored weights: `f16` (16-bit floats) or `int8` (8-bit integers, and a scale for each
     /// output channel of a matrix).
-    #[arg(long, value_enum)]
-    precision: PrecisionName,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum PrecisionName {
-    F16,
-    Int8,
+    #[arg(long, value_parser = one_of(&PRECISIONS))]
+    precision: Precision,
 }
 
 impl Quantize {
-    /// Writes the smaller model and prints the number of bytes saved.
     pub(crate) fn run(&self) -> Result<(), CommandError> {
-        let precision = match self.precision {
-            PrecisionName::F16 => Precision::F16,
-            PrecisionName::Int8 => Precision::Int8,
-        };
+        let precision = self.precision;
         if self.out.is_file() {
             let path = self.out.clone();
             return Err(OutputPathError::IsFile { path }.into());

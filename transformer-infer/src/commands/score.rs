@@ -69,7 +69,6 @@ struct Token {
 }
 
 impl Score {
-    /// Reads both files, and writes one line per pair.
     pub(crate) fn run(&self, backend: Option<&str>) -> Result<(), CommandError> {
         let paths = [self.src.as_path(), &self.tgt];
         let (mut rows, n_rows) = ParallelLines::open_checked(&paths, "translation", self.lines)?;

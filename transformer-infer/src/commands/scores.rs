@@ -17,7 +17,6 @@ use super::CommandError;
 /// The scores of a translation by several metrics; its lines are not stored.
 pub(crate) struct Scores {
     metrics: Vec<Box<dyn Metric>>,
-    /// For each metric, the sums of its counts.
     sums: Vec<Vec<f64>>,
     pub(crate) n_lines: usize,
 }
@@ -31,7 +30,6 @@ impl Scores {
         }
     }
 
-    /// Adds a line and its references.
     pub(crate) fn add(&mut self, hypothesis: &str, references: &[String]) {
         let references: Vec<&str> = references.iter().map(String::as_str).collect();
         for (metric, sums) in self.metrics.iter().zip(&mut self.sums) {
@@ -140,7 +138,6 @@ fn not_negative(text: &str) -> Result<f64, String> {
 }
 
 impl ScoreOptions {
-    /// Checks that the flags do not contradict each other.
     pub(crate) fn check(&self) -> Result<(), CommandError> {
         let has_value = matches!(self.smooth, SmoothName::Floor | SmoothName::AddK);
         if self.smooth_value.is_some() && !has_value {
@@ -227,7 +224,6 @@ impl ScoreOptions {
         }
     }
 
-    /// Returns the number of decimals.
     pub(crate) fn width(&self) -> usize {
         usize::from(self.width)
     }
@@ -253,7 +249,6 @@ pub(super) struct PieceBleu {
 }
 
 impl PieceBleu {
-    /// Reads the model of a tokenization.
     pub(super) fn open(name: &'static str, path: &Path, bleu: Bleu) -> Result<Self, CommandError> {
         let file = regular_file::read(path, MAX_TOKENIZER_BYTES);
         let file = file.map_err(|source| CommandError::OpenFile {

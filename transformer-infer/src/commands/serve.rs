@@ -96,7 +96,6 @@ impl Serve {
         Ok(program.mut_subcommand("serve", Self::with_environment))
     }
 
-    /// Lets environment variables set the flags.
     fn with_environment(command: Command) -> Command {
         command.mut_args(|arg| {
             let Some(flag) = arg.get_long().filter(|flag| *flag != "print-config") else {
@@ -119,7 +118,6 @@ impl Serve {
         write!(io::stdout(), "{settings}").map_err(CommandError::output)
     }
 
-    /// Serves until a signal ends it.
     pub(crate) fn run(&self, backend: Option<&str>) -> Result<(), CommandError> {
         start(self.log_format, self.log_level);
         let (backend, device) = device::choose(backend)?;
@@ -259,7 +257,6 @@ enum LogLevel {
     Info,
 }
 
-/// Begins to log.
 fn start(format: LogFormat, level: LogLevel) {
     let level = match level {
         LogLevel::Error => tracing::Level::ERROR,

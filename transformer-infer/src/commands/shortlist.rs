@@ -13,7 +13,6 @@ use transformer_infer::attention::words_of;
 
 use super::{CommandError, LineFlags, ParallelLines, Progress, Row, at_least_one};
 
-/// Number of lines that are split into tokens at once.
 const ROWS_AT_ONCE: usize = 2000;
 
 /// Of so many pairs, one is not learned from.
@@ -56,7 +55,6 @@ pub(crate) struct ShortlistCommand {
     quiet: bool,
 }
 
-/// The pairs of the text as tokens.
 #[derive(Default)]
 struct Text {
     learned: Vec<TokenPair>,
@@ -66,7 +64,6 @@ struct Text {
 }
 
 impl ShortlistCommand {
-    /// Reads the text, and writes the shortlist into the directory.
     pub(crate) fn run(&self) -> Result<(), CommandError> {
         let model = ModelDirectory::open(&self.model)?;
         if model.config().tying == Tying::None {

@@ -1,8 +1,13 @@
-//! [`DocumentEvent`] and [`DocumentSummary`]: the messages about a translation.
+//! [`DocumentEvent`] and [`DocumentSummary`]: the messages about a translation; [`DocumentError`]: the reason why a document
+//! cannot be translated, and the remedy.
+
+use std::io;
 
 use transformer_core::text::printable;
 use transformer_documents::Doubtful;
-use transformer_translate::Warning;
+use transformer_translate::{TranslatorError, Warning};
+
+use super::ReadError;
 
 /// Number of characters of a sentence that an event shows.
 const MAX_SHOWN_CHARS: usize = 60;
@@ -79,7 +84,21 @@ impl std::fmt::Display for DocumentEvent {
     }
 }
 
-/// Returns the start of a sentence, for a message.
 pub(super) fn start_of(sentence: &str) -> String {
     sentence.chars().take(MAX_SHOWN_CHARS).collect()
+}
+
+/// The reason why a document cannot be read or translated, and the remedy.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DocumentError {
+    /// The document cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// The output cannot be written.
+    #[error("cannot write the translation; check the disk and the rights")]
+    Write(#[source] io::Error),
+    /// The translation or its word alignment failed.
+    #[error(transparent)]
+    Translator(#[from] TranslatorError),
 }

@@ -5,13 +5,11 @@
 //! - [`Window`]: the same for any other model, which gives sentences and takes their translations.
 //! - [`Splitter`], [`Protection`]: find the sentences, and the text to copy.
 
-mod error;
 mod event;
 mod model_lines;
 mod translate;
 
-pub use error::DocumentError;
-pub use event::{DocumentEvent, DocumentSummary};
+pub use event::{DocumentError, DocumentEvent, DocumentSummary};
 pub use model_lines::ModelLines;
 #[doc(hidden)]
 pub use model_lines::translate_lines;

@@ -17,7 +17,6 @@ pub struct ModelLines<'a> {
     glossary: Option<&'a Glossary>,
 }
 
-/// The warning and the terms of a translation.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
     /// The warning, if the output length limit affected the translation.
@@ -66,14 +65,12 @@ impl<'a> ModelLines<'a> {
         }
     }
 
-    /// Returns the lines that the model can translate.
     pub(super) fn limits(&self) -> TokenLimits<'a> {
         let tokenizers = self.translator.tokenizers();
         TokenLimits::new(tokenizers.src(), tokenizers.tgt(), self.max_tokens)
     }
 
-    /// Translates lines. `on_progress` is called with the number of lines that have been translated since the last
-    /// call.
+    /// Translates lines. `on_progress` is called with the number of lines translated since the last call.
     pub(super) fn translate(
         &self,
         lines: &[DocumentLine<'_>],

@@ -15,9 +15,8 @@ use transformer_infer::search::Search;
 use wasm_bindgen::JsError;
 use wasm_bindgen::prelude::wasm_bindgen;
 
-use crate::error::refused;
 use crate::model::Loaded;
-use crate::options::JobOptions;
+use crate::options::{JobOptions, refused};
 use crate::sentence::Sentence;
 
 /// The language of texts of an unknown language.

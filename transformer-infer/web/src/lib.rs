@@ -5,8 +5,6 @@
 //! not be used again.
 #![cfg(target_family = "wasm")]
 
-mod error;
-mod files;
 mod job;
 mod model;
 mod options;
@@ -17,9 +15,8 @@ use std::panic;
 use wasm_bindgen::prelude::wasm_bindgen;
 use wasm_bindgen::throw_str;
 
-pub use files::Files;
 pub use job::Job;
-pub use model::Model;
+pub use model::{Files, Model};
 
 /// Makes panics exceptions with their message.
 #[wasm_bindgen(start)]

@@ -1,10 +1,12 @@
-//! [`Model`]: a model that translates.
+//! [`Model`]: a model that translates; [`Files`]: its files.
 
+use std::mem;
 use std::rc::Rc;
 
 use serde_json::json;
 use transformer_core::ComputePrecision;
 use transformer_core::device::Backend;
+use transformer_core::directory::{ModelFiles, OnceFile};
 use transformer_core::import::Marian;
 use transformer_infer::attention::{Selection, page};
 use transformer_infer::document::Protection;
@@ -13,10 +15,8 @@ use transformer_infer::{OpenOptions, Translator};
 use wasm_bindgen::JsError;
 use wasm_bindgen::prelude::wasm_bindgen;
 
-use crate::error::refused;
-use crate::files::Files;
 use crate::job::Job;
-use crate::options::{ModelOptions, parse};
+use crate::options::{ModelOptions, parse, refused};
 
 /// The file that only model directories have.
 const MANIFEST: &str = "manifest.json";
@@ -113,5 +113,34 @@ impl Model {
     /// Returns an error that names the faulty option, or the fault of the document.
     pub fn begin(&self, content: Vec<u8>, options: &str) -> Result<Job, JsError> {
         Job::new(&self.0, content, &parse(options)?)
+    }
+}
+
+/// The files of a model, by name.
+#[wasm_bindgen]
+#[derive(Debug, Default)]
+pub struct Files(Vec<(String, OnceFile)>);
+
+#[wasm_bindgen]
+impl Files {
+    /// Creates an empty list.
+    #[wasm_bindgen(constructor)]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a file; `sha256` is the hash of its content in hexadecimal digits, or absent if it is not known.
+    pub fn add(&mut self, name: String, content: Vec<u8>, sha256: Option<String>) {
+        self.0.push((name, OnceFile { content, sha256 }));
+    }
+}
+
+impl Files {
+    pub(crate) fn take(&mut self) -> ModelFiles {
+        mem::take(&mut self.0).into_iter().collect()
+    }
+
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.0.iter().any(|(other, _)| other == name)
     }
 }

@@ -1,11 +1,10 @@
-//! The options of JavaScript, as JSON.
+//! The options of JavaScript, as JSON; [`refused`]: errors as exceptions.
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
+use transformer_infer::one_line;
 use wasm_bindgen::JsError;
-
-use crate::error::refused;
 
 /// The options for opening a model.
 #[derive(Debug, Default, Deserialize)]
@@ -45,4 +44,9 @@ pub(crate) fn parse<'a, T: Deserialize<'a> + Default>(json: &'a str) -> Result<T
         true => Ok(T::default()),
         false => serde_json::from_str(json).map_err(refused),
     }
+}
+
+/// Returns the exception of an error, with its causes.
+pub(crate) fn refused(error: impl std::error::Error) -> JsError {
+    JsError::new(&one_line(&error))
 }

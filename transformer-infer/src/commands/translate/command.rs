@@ -10,23 +10,19 @@ use transformer_infer::metrics::Chrf;
 use transformer_infer::search::{Search, SearchError};
 use transformer_infer::{BatchLimits, Candidate, Glossary, Input, Translation, Translator};
 
-use super::check_flags::{CheckFlags, print_doubtful};
-use super::checked_lines::CheckedLines;
+use super::checked_lines::{CheckFlags, CheckedLines, print_doubtful};
 use super::document::{Document, Means};
 use super::document_flags::DocumentFlags;
 use super::line_stream::{Group, LineStream};
-use super::output::AlignmentFlags;
-use super::output::{Answer, OutputFlags};
+use super::output::{AlignmentFlags, Answer, OutputFlags};
 use super::search_flags::SearchFlags;
 use crate::commands::{
     CommandError, LanguageFlags, LineFlags, LineRate, LineWarnings, Lines, SpeedFlags, TermFlags,
     TermReport, at_least_one, next_lines, open, terms_in,
 };
 
-/// Maximum number of lines that are translated before they are written.
 const LINES_AT_ONCE: usize = 1000;
 
-/// The argument for standard input.
 const DASH: &str = "-";
 
 /// Translates text, line by line.
@@ -83,7 +79,6 @@ pub(crate) struct Translate {
 }
 
 impl Translate {
-    /// Translates the arguments, or standard input.
     pub(crate) fn run(&self, backend: Option<&str>) -> Result<(), CommandError> {
         self.search.check()?;
         let is_document = self.document.are_given();
@@ -146,7 +141,6 @@ impl Translate {
         session.end()
     }
 
-    /// Returns the search of the flags and the model.
     fn search_for(&self, translator: &Translator) -> Result<Search, CommandError> {
         let mut search = self.search.search(translator.search());
         search.validate()?;
@@ -156,7 +150,6 @@ impl Translate {
         Ok(search)
     }
 
-    /// Reads the glossary, if one is given.
     fn glossary(&self) -> Result<Option<Glossary>, CommandError> {
         let glossary = self.terms.open()?;
         let draws = self.search.search(&Search::default()).sampling.is_some();
@@ -174,7 +167,6 @@ impl Translate {
         Some(CheckedLines::new(protection, takes_out))
     }
 
-    /// Prints a note for every text that is the name of a file.
     fn warn_of_files(&self) {
         let texts = self.text.iter().filter(|_| !self.quiet);
         for file in texts.filter(|text| Path::new(text).is_file()) {
@@ -187,19 +179,15 @@ impl Translate {
     }
 }
 
-/// The state of one call of the command.
 struct Session<'a> {
     command: &'a Translate,
-    /// The lines of `--prefixes`.
     prefixes: Option<Lines>,
     translator: &'a Translator,
     search: &'a Search,
-    /// True if lines without letters are copied.
     copies: bool,
     n_translated: usize,
     glossary: Option<&'a Glossary>,
     terms: TermReport,
-    /// The check of translations, if they are checked.
     checked: Option<CheckedLines>,
     warnings: LineWarnings,
     line_rate: LineRate,
@@ -224,7 +212,6 @@ impl Session<'_> {
         }
     }
 
-    /// Translates and writes lines, each with its prefix.
     fn translate_lines(
         &mut self,
         lines: &[String],
@@ -372,7 +359,6 @@ impl Session<'_> {
     }
 }
 
-/// Returns whether a token of the source vocabulary has a letter.
 fn has_letters(translator: &Translator) -> bool {
     let tokenizer = translator.tokenizers().src();
     let tokens = (N_SPECIAL..tokenizer.vocab_size()).filter_map(|id| tokenizer.token(id as u32));
@@ -393,7 +379,6 @@ fn sort_by_expected_score(translation: &mut Translation) {
     translation.candidates = scored.into_iter().map(|(_, candidate)| candidate).collect();
 }
 
-/// Sets the translations of copied lines to the lines themselves.
 fn copy_lines(translations: &mut [Translation], lines: &[String], copied: &[bool]) {
     for ((translation, line), is_copied) in translations.iter_mut().zip(lines).zip(copied) {
         if let Some(best) = translation.candidates.first_mut()

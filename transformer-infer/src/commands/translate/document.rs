@@ -12,23 +12,20 @@ use transformer_infer::document::{
 use transformer_infer::search::Search;
 use transformer_infer::{Glossary, Translator};
 
-use super::check_flags::{CheckFlags, print_doubtful};
+use super::checked_lines::{CheckFlags, print_doubtful};
 use super::document_flags::DocumentFlags;
 use crate::commands::{
     CommandError, LineRate, OutputPathError, Replacement, check_file, print_terms,
 };
 
-/// Maximum number of warnings that are printed.
 const MAX_WARNINGS: usize = 10;
 
-/// The model, search and options that translate a document.
 #[derive(Debug)]
 pub(super) struct Means<'a> {
     pub(super) translator: &'a Translator,
     pub(super) search: &'a Search,
     pub(super) glossary: Option<&'a Glossary>,
     pub(super) check: CheckFlags,
-    /// True if only errors are printed.
     pub(super) is_quiet: bool,
 }
 
@@ -61,22 +58,17 @@ impl<'a> Document<'a> {
             check_file(path)?;
             let is_input = |input: &Path| is_same_file(input, path);
             if input.is_some_and(is_input) {
-                return Err(CommandError::OutIsInput {
-                    path: path.to_owned(),
-                });
+                let path = path.to_owned();
+                return Err(CommandError::OutIsInput { path });
             }
             if path.exists() && !path.is_file() {
-                return Err(OutputPathError::NotAFile {
-                    path: path.to_owned(),
-                }
-                .into());
+                let path = path.to_owned();
+                return Err(OutputPathError::NotAFile { path }.into());
             }
             let has_content = fs::metadata(path).is_ok_and(|it| it.len() > 0);
             if has_content && !flags.overwrite {
-                return Err(OutputPathError::Exists {
-                    path: path.to_owned(),
-                }
-                .into());
+                let path = path.to_owned();
+                return Err(OutputPathError::Exists { path }.into());
             }
         }
         Ok(Self {
@@ -172,12 +164,10 @@ impl<'a> Document<'a> {
     }
 }
 
-/// Progress and warnings on standard error.
 #[derive(Debug)]
 struct Messages {
     is_quiet: bool,
     line_rate: LineRate,
-    /// Number of warnings so far.
     n_warnings: usize,
 }
 
@@ -211,18 +201,14 @@ impl Messages {
     }
 }
 
-/// Removes the extension of gzip.
 fn without_gz(path: &Path) -> PathBuf {
-    match path
-        .extension()
-        .is_some_and(|extension| extension.eq_ignore_ascii_case("gz"))
-    {
+    let extension = path.extension();
+    match extension.is_some_and(|it| it.eq_ignore_ascii_case("gz")) {
         true => path.with_extension(""),
         false => path.to_owned(),
     }
 }
 
-/// Returns whether two paths lead to the same file.
 fn is_same_file(a: &Path, b: &Path) -> bool {
     matches!((fs::canonicalize(a), fs::canonicalize(b)), (Ok(a), Ok(b)) if a == b)
 }

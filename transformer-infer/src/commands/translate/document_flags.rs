@@ -137,7 +137,6 @@ struct FormatFlags {
 }
 
 impl DocumentFlags {
-    /// Returns whether a document is translated instead of lines.
     pub(super) fn are_given(&self) -> bool {
         self.input.is_some() || self.format.is_some()
     }
@@ -183,7 +182,6 @@ impl DocumentFlags {
         first.map(|(flag, _)| flag)
     }
 
-    /// Returns the reading options of the formats.
     pub(super) fn format_options(
         &self,
         translator: &Translator,
@@ -222,7 +220,6 @@ impl DocumentFlags {
         Ok(options)
     }
 
-    /// Returns the patterns of text that is copied.
     pub(super) fn protection(&self) -> Result<Protection, CommandError> {
         let mut protection = match self.no_placeholders {
             true => Protection::default(),
@@ -238,7 +235,6 @@ impl DocumentFlags {
     }
 }
 
-/// Reads a table of rules.
 fn read_rules(path: &Path) -> Result<XmlRules, CommandError> {
     let text = fs::read_to_string(path).map_err(|source| CommandError::OpenFile {
         path: path.to_owned(),

@@ -8,11 +8,9 @@ use transformer_core::lines::LineError;
 
 use crate::commands::{BYTES_AT_ONCE, CommandError, Lines};
 
-/// Time that a group waits for its next line: longer than a file or a program needs, and too short for a person to
-/// notice.
+/// Time that a group waits for its next line: longer than a program needs, and too short for a person to notice.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Number of lines that are read ahead.
 const LINES_AHEAD: usize = 8;
 
 /// Reads lines on a separate thread, so that a pause in the input can be distinguished from its end.
@@ -22,7 +20,6 @@ pub(super) struct LineStream {
     most: usize,
 }
 
-/// Lines that arrived without a pause.
 #[derive(Debug)]
 pub(super) struct Group {
     pub(super) lines: Vec<String>,

@@ -1,6 +1,5 @@
 //! `transformer-infer translate`: translates text line by line.
 
-mod check_flags;
 mod checked_lines;
 mod command;
 mod document;

@@ -27,18 +27,15 @@ pub(super) struct OutputFlags {
     pub(super) token_scores: bool,
 }
 
-/// The translations of one line to print.
 #[derive(Debug)]
 pub(super) struct Answer<'a> {
     pub(super) src: &'a str,
     pub(super) translation: &'a Translation,
-    /// The terms that the translation must contain.
     pub(super) terms: &'a [&'a str],
     /// The alignment of each candidate, with `--alignments`.
     pub(super) alignments: Option<&'a [Alignment]>,
 }
 
-/// The output of `--json` for one line.
 #[derive(Debug, Serialize)]
 struct Line<'a> {
     src: &'a str,
