@@ -8,7 +8,6 @@ use anyhow::{Context, Result};
 use crate::process::{call, cargo};
 use crate::{notices, package, tidy};
 
-/// A check.
 type Step = (&'static str, fn(&Path) -> Result<()>);
 
 /// The checks, the quickest first: a small mistake is reported soon.
@@ -63,7 +62,6 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Returns a table of the steps and their durations.
 fn summary(times: &[(&str, Duration)]) -> String {
     let width = times.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
     let line = |name: &str, time: f64| format!("    {name:<width$}  {time:7.1} s\n");

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, anyhow, ensure};
 use serde_json::json;
 
 use crate::process::{call, cargo, empty, output, program_with, target_folder};
@@ -73,7 +73,6 @@ fn architecture() -> &'static str {
     }
 }
 
-/// Builds the files, and prints their sizes.
 pub(crate) fn run(root: &Path, flags: &Flags) -> Result<()> {
     ensure!(
         cfg!(target_os = "linux"),
@@ -179,8 +178,7 @@ fn open(folder: &Path) -> Result<()> {
     call(program_with("chmod", "-R u=rwX,go=rX").arg(folder))
 }
 
-/// Packs a file or a folder of a folder. All of it belongs to root and dates from 1970, so that equal programs make equal
-/// archives.
+/// Packs a file or a folder. All of it belongs to root and dates from 1970, so that archives of equal files are equal.
 fn pack(folder: &Path, name: &str, archive: &Path, flags: &[&str]) -> Result<()> {
     let same = "--sort=name --owner=0 --group=0 --numeric-owner --mtime=@0";
     let mut pack = program_with("tar", same);
@@ -188,7 +186,6 @@ fn pack(folder: &Path, name: &str, archive: &Path, flags: &[&str]) -> Result<()>
     call(pack.arg("-C").arg(folder).arg(name))
 }
 
-/// Writes the archive.
 fn archive(root: &Path, programs: &Path, work: &Path, folder: &Path) -> Result<()> {
     let name = format!("{NAME}-{VERSION}-{ARCH}-linux");
     let inside = work.join("archive").join(&name);
@@ -283,15 +280,16 @@ fn test(root: &Path, folder: &Path, work: &Path) -> Result<()> {
     let mut program = Command::new(at("archive/bin/transformer-infer"));
     let expected = translate(&mut program, &model)?;
     ensure!(!expected.trim().is_empty(), "the model translates nothing");
+    let check = |name: &str, found: String| match found == expected {
+        true => Ok(()),
+        false => Err(anyhow!("{name} translates otherwise: {found}")),
+    };
     let package = folder.join(format!("{NAME}_{VERSION}_{architecture}.deb"));
     let mut extract = Command::new("dpkg-deb");
     call(extract.arg("-x").arg(&package).arg(at("debian")))?;
     let mut program = Command::new(at("debian/usr/bin/transformer-infer"));
     let found = translate(&mut program, &model)?;
-    ensure!(
-        found == expected,
-        "the Debian package's program translates otherwise: {found}"
-    );
+    check("the Debian package's program", found)?;
     let image = folder.join(format!("{NAME}-{VERSION}-{architecture}-image.tar.gz"));
     unpack(&image, &at("image"), "--no-same-owner")?;
     unpack(&at("image/layer.tar"), &at("root"), "--same-permissions")?;
@@ -304,29 +302,22 @@ fn test(root: &Path, folder: &Path, work: &Path) -> Result<()> {
         program.arg(format!("--userspec={USER}")).arg(at("root"));
         let program = program.arg("/usr/bin/transformer-infer");
         let found = translate(program, Path::new("/models/run"))?;
-        ensure!(
-            found == expected,
-            "the image's program translates otherwise: {found}"
-        );
+        check("the image's program", found)?;
     } else {
         println!("skipped: the image's program; chroot needs root");
     }
     if let Some(wheel) = with_extension(folder, "whl")? {
         let found = translate_in_python(root, &wheel, &at("wheel"), &model)?;
-        ensure!(found == expected, "the wheel translates otherwise: {found}");
+        check("the wheel", found)?;
     }
     if let Some(archive) = with_extension(folder, "tgz")? {
         let found = translate_in_node(&archive, &at("npm"), &model.join("model"))?;
-        ensure!(
-            found == expected,
-            "the npm package translates otherwise: {found}"
-        );
+        check("the npm package", found)?;
     }
     println!("the packages translate: {}", expected.trim());
     Ok(())
 }
 
-/// Returns the first file in a folder whose name has this extension.
 fn with_extension(folder: &Path, extension: &str) -> Result<Option<PathBuf>> {
     let mut files = fs::read_dir(folder)?.map(|it| it.map(|it| it.path()));
     let is_it = |path: &PathBuf| path.extension().is_some_and(|it| it == extension);

@@ -52,7 +52,6 @@ pub(crate) struct Flags {
     pack: Option<PathBuf>,
 }
 
-/// A part of the work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Part {
     /// Tests that compare with PyTorch's values.
@@ -222,7 +221,6 @@ fn program_of_tests(messages: &str) -> Option<PathBuf> {
     tests.find_map(|message| message["executable"].as_str().map(PathBuf::from))
 }
 
-/// Counts the tests that passed.
 fn n_passed(output: &str) -> u64 {
     let results = output
         .lines()

@@ -82,7 +82,6 @@ fn folder(root: &Path) -> Result<PathBuf> {
     Ok(target_folder(root)?.join("libtorch"))
 }
 
-/// Returns whether libtorch is installed there.
 fn is_there(folder: &Path) -> bool {
     let version = fs::read_to_string(folder.join("build-version"));
     version.is_ok_and(|version| version.trim() == VERSION)

@@ -26,7 +26,6 @@ struct Crate {
     license: String,
 }
 
-/// Writes the file.
 pub(crate) fn write(root: &Path) -> Result<()> {
     fs::write(root.join(FILE), notices(root)?).with_context(|| format!("cannot write {FILE}"))?;
     println!("wrote {FILE}");
@@ -108,7 +107,6 @@ fn parse(tree: &str) -> BTreeSet<Crate> {
     crates.collect()
 }
 
-/// Returns the folder of each package's sources, by name and version.
 fn folders(root: &Path) -> Result<BTreeMap<(String, String), PathBuf>> {
     let mut metadata = cargo(root, "metadata --locked --format-version=1");
     metadata.args(["--filter-platform", TARGET]);

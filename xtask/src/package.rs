@@ -27,7 +27,6 @@ const PACKAGES: [&str; 11] = [
     "transformer-train",
 ];
 
-/// The program outside of the workspace.
 const OUTSIDE: &str = "outside";
 
 /// Packages the crates, unpacks them side by side, compiles them there, and runs a program that depends on them.
@@ -62,7 +61,6 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Copies the program outside of the workspace next to the packages.
 fn copy_outside(root: &Path, folder: &Path) -> Result<()> {
     let (from, to) = (root.join("examples").join(OUTSIDE), folder.join(OUTSIDE));
     fs::create_dir_all(to.join("src"))?;

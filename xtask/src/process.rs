@@ -14,7 +14,6 @@ use anyhow::{Context, Result, ensure};
 /// The environment variables that a program needs.
 pub(crate) type Environment = Vec<(&'static str, OsString)>;
 
-/// The interval at which the end of a program is polled.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Returns a call, in a folder, of the cargo that called this program, or else of the one on the `PATH`. The arguments
@@ -34,6 +33,16 @@ pub(crate) fn program_with(program: impl AsRef<OsStr>, arguments: &str) -> Comma
         .args(arguments.split_whitespace())
         .stdin(Stdio::null());
     command
+}
+
+/// Reads a text file.
+pub(crate) fn read(path: &Path) -> Result<String> {
+    fs::read_to_string(path).with_context(|| format!("cannot read `{}`", path.display()))
+}
+
+/// Writes a text file.
+pub(crate) fn write(path: &Path, text: &str) -> Result<()> {
+    fs::write(path, text).with_context(|| format!("cannot write `{}`", path.display()))
 }
 
 /// Empties a folder, or makes one.
@@ -102,7 +111,6 @@ fn name(command: &Command) -> String {
     program.map_or_else(String::new, |name| name.to_string_lossy().into_owned())
 }
 
-/// Returns the folder into which cargo builds.
 pub(crate) fn target_folder(root: &Path) -> Result<PathBuf> {
     let text = output(&mut cargo(root, "metadata --no-deps --format-version=1"))?;
     let metadata: serde_json::Value = serde_json::from_str(&text)?;

@@ -1,14 +1,13 @@
 //! `cargo xtask quick`: the checks of what changed, in minutes; `cargo xtask ci` and the tests of the workspace follow.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use serde::Deserialize;
 
-use crate::process::{call, cargo, output, program_with, target_folder};
+use crate::process::{call, cargo, output, program_with, read, target_folder};
 use crate::tidy;
 
 /// The commit that the change is counted from.
@@ -19,7 +18,6 @@ pub(crate) struct Flags {
     base: String,
 }
 
-/// The parts of cargo's metadata that are read.
 #[derive(Deserialize)]
 struct Metadata {
     packages: Vec<Package>,
@@ -80,7 +78,7 @@ pub(crate) fn run(root: &Path, flags: &Flags) -> Result<()> {
         }
     }
 
-    let runner = fs::read_to_string(root.join(".ci/docs")).context("cannot read .ci/docs")?;
+    let runner = read(&root.join(".ci/docs"))?;
     let is_run = |path: &&&str| path.ends_with(".md") && runner.contains(**path);
     let pages: Vec<&&str> = changed.iter().filter(is_run).collect();
     if !pages.is_empty() {

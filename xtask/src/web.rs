@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail, ensure};
 use serde_json::json;
 use walkdir::WalkDir;
 
-use crate::process::{Environment, call, cargo, empty, output, program_with, target_folder};
+use crate::process::{Environment, call, cargo, empty, output, program_with, read, target_folder};
 
 const TARGET: &str = "wasm32-unknown-unknown";
 const PROFILE: &str = "small";
@@ -25,7 +25,6 @@ const MODULES: [(&str, &[&str]); 2] = [
 /// packages, unpacked (docs/browser.md).
 const TOOLCHAIN: &str = "WASM_TOOLCHAIN";
 
-/// Prints the sizes of a file.
 const SIZES: &str = "
 const { brotliCompressSync, gzipSync } = require('node:zlib');
 const bytes = require('node:fs').readFileSync(process.argv[1]);
@@ -47,7 +46,6 @@ pub(crate) struct Flags {
     pub(crate) models: Vec<PathBuf>,
 }
 
-/// Builds the package, and prints its sizes.
 pub(crate) fn run(root: &Path, flags: &Flags) -> Result<()> {
     let target = target_folder(root)?;
     let package = target.join("web/pkg");
@@ -123,9 +121,6 @@ fn models(models: &[PathBuf], folder: &Path) -> Result<()> {
 fn demo(root: &Path, folder: &Path) -> Result<()> {
     let own = root.join("transformer-infer/web/demo");
     let page = root.join("transformer-infer/serve/src/page/static");
-    let read = |path: PathBuf| {
-        fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))
-    };
     let scripts = folder.join("page");
     empty(&scripts)?;
     for path in files(&page.join("js"))? {
@@ -142,15 +137,15 @@ fn demo(root: &Path, folder: &Path) -> Result<()> {
     ] {
         fs::copy(own.join(name), scripts.join(name))?;
     }
-    let mut index = read(page.join("index.html"))?;
+    let mut index = read(&page.join("index.html"))?;
     for (gap, part) in [
         (
             "<title>",
-            format!("{}<title>", read(own.join("head.html"))?),
+            format!("{}<title>", read(&own.join("head.html"))?),
         ),
         (
             "<main>",
-            format!("<main>\n{}", read(own.join("models.html"))?),
+            format!("<main>\n{}", read(&own.join("models.html"))?),
         ),
         (
             "with the models of this server",
@@ -185,15 +180,11 @@ fn demo(root: &Path, folder: &Path) -> Result<()> {
 /// Writes the service worker, which keeps files for use without a network.
 fn service_worker(own: &Path, folder: &Path, kept: &[String]) -> Result<()> {
     let name = "service-worker.js";
-    let worker =
-        fs::read_to_string(own.join(name)).with_context(|| format!("cannot read {name}"))?;
+    let worker = read(&own.join(name))?;
     let gap = "[/* all */]";
     ensure!(worker.contains(gap), "{name} has no `{gap}`");
-    fs::write(
-        folder.join(name),
-        worker.replace(gap, &json!(kept).to_string()),
-    )?;
-    Ok(())
+    let worker = worker.replace(gap, &json!(kept).to_string());
+    Ok(fs::write(folder.join(name), worker)?)
 }
 
 /// Returns the paths of all files in a folder, in alphabetical order.
@@ -205,7 +196,6 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>> {
         .collect::<Result<_, _>>()?)
 }
 
-/// Returns the command that compiles the module.
 fn build(root: &Path) -> Result<Command> {
     let mut build = match env::var_os(TOOLCHAIN) {
         Some(folder) => {
@@ -314,6 +304,8 @@ fn copy_sources(root: &Path, package: &Path) -> Result<()> {
         "sideEffects": false,
         "files": names,
     });
-    fs::write(package.join("package.json"), format!("{json:#}\n"))?;
-    Ok(())
+    Ok(fs::write(
+        package.join("package.json"),
+        format!("{json:#}\n"),
+    )?)
 }

@@ -47,7 +47,6 @@ pub(crate) struct Flags {
     profile: String,
 }
 
-/// Builds the wheel, and prints its size.
 pub(crate) fn run(root: &Path, flags: &Flags) -> Result<()> {
     let target = target_folder(root)?;
     let wheels = target.join("wheel/dist");
@@ -63,7 +62,6 @@ pub(crate) fn run(root: &Path, flags: &Flags) -> Result<()> {
     Ok(())
 }
 
-/// Builds the wheel into a folder.
 pub(crate) fn build(root: &Path, target: &Path, profile: &str, folder: &Path) -> Result<()> {
     let tools = environment(&target.join("wheel/tools"), &[MATURIN])?;
     let arguments = format!(

@@ -97,7 +97,6 @@ fn legend(y: f64, columns: &[Figures]) -> String {
     legend
 }
 
-/// Returns the classes of a bar.
 fn class_of(figures: &Figures) -> &'static str {
     match (figures.is_peer(), figures.is_emulated()) {
         (false, false) => "ours",

@@ -11,9 +11,9 @@ use super::contender::{Contender, answers};
 use super::figures::Figures;
 use super::flags::{Flags, name};
 use super::peers::Peers;
-use super::{chart, table, verdict};
+use super::{chart, results, table};
+use crate::process::{read, write};
 
-/// The content of results.json.
 #[derive(Debug, Serialize, Deserialize)]
 struct Results {
     preset: String,
@@ -45,9 +45,7 @@ impl Results {
 /// Compares the backends, and fails if the results of one are wrong.
 pub(crate) fn run(root: &Path, flags: &Flags) -> Result<()> {
     if let Some(path) = &flags.draw {
-        let text = fs::read_to_string(path);
-        let text = text.with_context(|| format!("cannot read `{}`", path.display()))?;
-        let results: serde_json::Result<Results> = serde_json::from_str(&text);
+        let results: serde_json::Result<Results> = serde_json::from_str(&read(path)?);
         let fault = || format!("`{}` is no results.json of bench-backends", path.display());
         let results = results.with_context(fault)?;
         let picture = path.with_extension("svg");
@@ -55,7 +53,7 @@ pub(crate) fn run(root: &Path, flags: &Flags) -> Result<()> {
         return results.draw(&picture);
     }
     let columns = compare(root, flags)?;
-    let faults = verdict::faults(&columns);
+    let faults = results::faults(&columns);
     let wrong = faults.join("; ");
     ensure!(wrong.is_empty(), "some results are wrong: {wrong}");
     let is_any_measured = columns.iter().any(|it| it.logits.is_some());
@@ -148,10 +146,6 @@ fn report_trouble(contender: &Contender) {
     if let Some(trouble) = &contender.figures.trouble {
         eprintln!("{}: {trouble}", contender.figures.backend);
     }
-}
-
-fn write(path: &Path, text: &str) -> Result<()> {
-    fs::write(path, text).with_context(|| format!("cannot write `{}`", path.display()))
 }
 
 /// Describes the machine: cores, model of the CPU, operating system.

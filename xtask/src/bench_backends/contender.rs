@@ -23,7 +23,6 @@ pub(super) struct Contender {
     pub(super) arguments: Vec<OsString>,
     pub(super) environment: Environment,
     pub(super) n_turns: u32,
-    /// The duration of all turns.
     pub(super) used: Duration,
 }
 
@@ -172,20 +171,18 @@ pub(super) fn last_line(text: &str) -> Option<&str> {
 }
 
 #[cfg(test)]
-impl Contender {
-    /// Returns a line of shell that is measured.
-    pub(super) fn shell(line: &str) -> Self {
-        Self {
-            program: Some("sh".into()),
-            arguments: vec!["-c".into(), line.into()],
-            ..Self::default()
-        }
-    }
-}
-
-#[cfg(test)]
 mod tests {
     use super::*;
+    impl Contender {
+        /// Returns a line of shell that is measured.
+        pub(in crate::bench_backends) fn shell(line: &str) -> Self {
+            Self {
+                program: Some("sh".into()),
+                arguments: vec!["-c".into(), line.into()],
+                ..Self::default()
+            }
+        }
+    }
 
     /// Measures once with a line of shell.
     fn shell(line: &str, limit: &str) -> Figures {

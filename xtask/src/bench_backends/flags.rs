@@ -118,11 +118,16 @@ fn minutes(text: &str) -> Result<Duration, String> {
 }
 
 #[cfg(test)]
-impl Flags {
-    /// Reads flags.
-    pub(super) fn of(flags: &[&str]) -> Self {
-        let command = Self::augment_args(clap::Command::new("bench-backends").no_binary_name(true));
-        let matches = command.get_matches_from(flags);
-        clap::FromArgMatches::from_arg_matches(&matches).expect("the flags are known")
+mod tests {
+    use super::*;
+
+    impl Flags {
+        /// Reads flags.
+        pub(in crate::bench_backends) fn of(flags: &[&str]) -> Self {
+            let command =
+                Self::augment_args(clap::Command::new("bench-backends").no_binary_name(true));
+            let matches = command.get_matches_from(flags);
+            clap::FromArgMatches::from_arg_matches(&matches).expect("the flags are known")
+        }
     }
 }

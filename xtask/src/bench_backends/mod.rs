@@ -12,10 +12,9 @@ mod flags;
 mod peers;
 mod results;
 mod table;
-mod verdict;
 
 pub(crate) use compare::{compare, run};
 pub(crate) use contender::environment;
 pub(crate) use flags::{Flags, Plan, Preset, name};
 pub(crate) use peers::Peers;
-pub(crate) use verdict::{faults, troubles};
+pub(crate) use results::{faults, troubles};

@@ -1,13 +1,11 @@
 //! The figures as a Markdown table that is also readable in a terminal.
 
 use super::figures::{Difference, Figures, MemorySample, Training};
-use super::results::Spread;
-use super::verdict;
+use super::results::{self, Spread};
 
 /// The cell of a figure that was not measured.
 const MISSING: &str = "–";
 
-/// Marks a wrong figure.
 const WRONG: &str = "✗";
 
 /// Writes a row for each figure, a column for each backend with figures, and notes about failures below.
@@ -23,14 +21,13 @@ pub(super) fn markdown(all: &[Figures]) -> String {
     format!("{}{gap}{notes}", aligned(&rows, &columns))
 }
 
-/// Returns all rows.
 fn rows(all: &[Figures]) -> Vec<Vec<String>> {
     let speed = |it: &Option<Training>| spread(&it.as_ref()?.tokens_per_second);
     let mut rows = vec![
         row(all, "device", |it| it.device.clone()),
         row(all, "threads", |it| it.threads.map(|n| n.to_string())),
     ];
-    rows.extend(verdict::first_that_translates(all).map(|first| {
+    rows.extend(results::first_that_translates(all).map(|first| {
         let name = format!("translations as {}'s", first.backend);
         row(all, &name, |it| agreement(it, first))
     }));
@@ -83,7 +80,6 @@ fn rows(all: &[Figures]) -> Vec<Vec<String>> {
     rows
 }
 
-/// A row of one number for each backend.
 type Number = (&'static str, fn(&Figures) -> Option<f64>);
 
 const NUMBERS: [Number; 6] = [
@@ -146,7 +142,7 @@ fn notes(all: &[Figures]) -> String {
 /// Writes the number of golden sources that are translated as in another column.
 fn agreement(it: &Figures, first: &Figures) -> Option<String> {
     let n = it.translations.len();
-    match verdict::n_equal(it, first) {
+    match results::n_equal(it, first) {
         _ if n == 0 => None,
         n_equal if n_equal == n => Some(format!("{n_equal} of {n}")),
         n_equal => Some(format!("{n_equal} of {n} {WRONG}")),

@@ -2,7 +2,7 @@
 
 use pulldown_cmark::{CowStr, Event, Options, Parser, Tag, TagEnd, html};
 
-use super::chapters::Chapter;
+use super::run::Chapter;
 
 const STYLE: &str = "\
 :root{--text:#24292f;--page:#fff;--soft:#f6f8fa;--line:#d8dee4;--link:#0969da}
@@ -113,7 +113,6 @@ fn scripts(text: &str) -> String {
         .collect()
 }
 
-/// Marks the comments of a page's Rust code.
 fn mark_comments(body: &str) -> String {
     let mut is_rust = false;
     let mut marked = String::with_capacity(body.len());

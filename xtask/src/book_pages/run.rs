@@ -1,14 +1,14 @@
-//! [`run`]: runs the programs, if it is asked to, and writes the pages.
+//! [`run`]: runs the programs, if it is asked to, and writes the pages; and the chapters of the book: its list, and their
+//! text with the programs and outputs that they include.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 
-use super::{chapters, page};
-use crate::process::{call, cargo, output, target_folder};
+use super::page;
+use crate::process::{call, cargo, output, read, target_folder};
 
-/// The title of the book.
 const TITLE: &str = "The Transformer in Rust, step by step";
 
 /// The folders, from the root.
@@ -43,7 +43,7 @@ pub(crate) fn run(root: &Path, flags: &Flags) -> Result<()> {
     }
     let source = root.join(SOURCE);
     let target = target_folder(root)?.join("book");
-    let chapters = chapters::list(&source)?;
+    let chapters = list(&source)?;
     let outside = relative(&target, &source);
     for folder in COPIED {
         let copies = target.join(folder);
@@ -57,7 +57,7 @@ pub(crate) fn run(root: &Path, flags: &Flags) -> Result<()> {
         }
     }
     for (index, chapter) in chapters.iter().enumerate() {
-        let text = chapters::text(&source, chapter)?;
+        let text = text(&source, chapter)?;
         let html = page::render(TITLE, &chapters, index, &text, &outside);
         fs::write(target.join(format!("{}.html", chapter.name)), html)?;
     }
@@ -85,7 +85,6 @@ fn update(root: &Path, prefix: &str) -> Result<()> {
     Ok(())
 }
 
-/// Returns the files of a folder, sorted.
 fn files(folder: &Path) -> Result<Vec<PathBuf>> {
     let entries = fs::read_dir(folder);
     let entries = entries.with_context(|| format!("cannot read `{}`", folder.display()))?;
@@ -112,6 +111,52 @@ fn relative(from: &Path, to: &Path) -> String {
     up.chain(down).collect::<Vec<_>>().join("/")
 }
 
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Chapter {
+    pub(super) title: String,
+    /// The file's name without `.md`.
+    pub(super) name: String,
+}
+
+/// Reads the list of chapters: the lines `- [TITLE](NAME.md)` of `SUMMARY.md`.
+fn list(source: &Path) -> Result<Vec<Chapter>> {
+    let path = source.join("SUMMARY.md");
+    let chapters: Vec<Chapter> = read(&path)?.lines().filter_map(entry).collect();
+    let path = path.display();
+    ensure!(
+        !chapters.is_empty(),
+        "`{path}` lists no chapter `- [TITLE](NAME.md)`"
+    );
+    Ok(chapters)
+}
+
+fn entry(line: &str) -> Option<Chapter> {
+    let line = line.trim_start_matches(['-', ' ']);
+    let (title, target) = line.strip_prefix('[')?.split_once("](")?;
+    let (title, name) = (title.to_owned(), target.strip_suffix(".md)")?.to_owned());
+    Some(Chapter { title, name })
+}
+
+/// Reads a chapter, and replaces each line `{{#include PATH}}` by the file. The path is relative to the chapter.
+fn text(source: &Path, chapter: &Chapter) -> Result<String> {
+    let path = source.join(format!("{}.md", chapter.name));
+    let mut text = String::new();
+    for (line, number) in read(&path)?.lines().zip(1..) {
+        let file = included(line).map(|file| read(&source.join(file)));
+        let file = file
+            .transpose()
+            .with_context(|| format!("{}:{number}", path.display()))?;
+        text += file.as_deref().map_or(line, str::trim_end);
+        text.push('\n');
+    }
+    Ok(text)
+}
+
+/// Returns the path in a line that includes a file, as in mdBook.
+pub(crate) fn included(line: &str) -> Option<&str> {
+    line.strip_prefix("{{#include ")?.strip_suffix("}}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -123,5 +168,22 @@ mod tests {
             Path::new("/repository/docs/src"),
         );
         assert_eq!(path, "../../docs/src");
+    }
+
+    #[test]
+    fn an_entry_has_a_title_and_a_file() {
+        let chapter = entry("- [1. Tokens](01_tokens.md)");
+        let expected = Chapter {
+            title: "1. Tokens".to_owned(),
+            name: "01_tokens".to_owned(),
+        };
+        assert_eq!(chapter, Some(expected));
+        assert_eq!(entry("# Summary"), None);
+    }
+
+    #[test]
+    fn only_whole_lines_include() {
+        assert_eq!(included("{{#include ../a.rs}}"), Some("../a.rs"));
+        assert_eq!(included("write {{#include ../a.rs}}"), None);
     }
 }

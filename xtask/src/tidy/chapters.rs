@@ -13,10 +13,8 @@ use crate::book_pages::{included as included_path, interactive};
 const CHAPTERS: &str = "docs/book/chapters/";
 const LIST: &str = "docs/book/chapters/SUMMARY.md";
 
-/// The folder of the programs.
 const PROGRAMS: &str = "examples/book/src/bin/";
 
-/// Checks the book.
 pub(super) fn check(tree: &Tree) -> Vec<Problem> {
     let mut problems = Vec::new();
     let mut included = Vec::new();

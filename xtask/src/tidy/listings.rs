@@ -29,7 +29,6 @@ const INCLUDE: &str = "{{#include ";
 /// The file that tests the Rust code of these pages.
 const DOCTESTS: &str = "examples/documents.rs";
 
-/// Checks every listing of every document.
 pub(super) fn check(tree: &Tree) -> Vec<Problem> {
     let documents = tree.ending(".md").filter(|(path, _)| *path != DIARY);
     documents

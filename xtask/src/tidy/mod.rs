@@ -6,7 +6,6 @@ mod listings;
 mod one_build;
 mod paper;
 mod rules;
-mod sources;
 mod tree;
 
 pub(crate) use rules::run;

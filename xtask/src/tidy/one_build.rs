@@ -35,7 +35,6 @@ fn pairs() -> impl Iterator<Item = [Selection; 2]> {
     .chain(tested.map(|it| [(it, TESTS), ("", TESTS)]))
 }
 
-/// Compares the packages that cargo would build for each pair.
 pub(super) fn check(root: &Path) -> Result<Vec<Problem>> {
     let mut problems = Vec::new();
     for [narrow, wide] in pairs() {

@@ -16,7 +16,6 @@ const KEYWORDS: [&str; 8] = [
     "fn", "struct", "enum", "trait", "type", "const", "static", "mod",
 ];
 
-/// A name in a table.
 #[derive(Debug, PartialEq, Eq)]
 struct Mention {
     line: usize,
@@ -37,7 +36,6 @@ pub(super) fn check(tree: &Tree) -> Vec<Problem> {
     problems.collect()
 }
 
-/// Returns the fault of a name, if any.
 fn fault(mention: &Mention, tree: &Tree) -> Option<String> {
     let Mention { name, target, .. } = mention;
     let Some(target) = target else {
@@ -56,7 +54,6 @@ fn fault(mention: &Mention, tree: &Tree) -> Option<String> {
     (!is_there).then(|| format!("there is no {what} `{name}` in {path}"))
 }
 
-/// Returns the names in the tables of a text.
 fn mentions(text: &str) -> Vec<Mention> {
     let mut mentions = Vec::new();
     let (mut headings, mut column, mut target) = (Vec::<String>::new(), 0, None);
@@ -130,7 +127,6 @@ fn words(line: &str) -> impl Iterator<Item = &str> {
     words.filter(|word| !word.is_empty())
 }
 
-/// Returns the names of the tests of a Rust text.
 fn tests(text: &str) -> impl Iterator<Item = &str> {
     let mut is_marked = false;
     text.lines().filter_map(move |line| {

@@ -22,7 +22,6 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    /// Reads the repository.
     pub(super) fn read(root: &Path) -> Result<Self> {
         let mut git = Command::new("git");
         git.args([
@@ -64,7 +63,6 @@ impl Tree {
         self.files.get(path).map_or("", String::as_str)
     }
 
-    /// Adds the path of a file and those of its folders.
     fn add(&mut self, path: &str) {
         let ends = path.match_indices('/').map(|it| it.0).chain([path.len()]);
         self.paths.extend(ends.map(|end| path[..end].to_owned()));
@@ -72,21 +70,19 @@ impl Tree {
 }
 
 #[cfg(test)]
-impl Tree {
-    /// Makes a tree of text files.
-    pub(super) fn of(files: &[(&str, &str)]) -> Self {
-        let mut tree = Self::default();
-        for (path, text) in files {
-            tree.add(path);
-            tree.files.insert((*path).to_owned(), (*text).to_owned());
-        }
-        tree
-    }
-}
-
-#[cfg(test)]
 mod tests {
     use super::*;
+    impl Tree {
+        /// Makes a tree of text files.
+        pub(in crate::tidy) fn of(files: &[(&str, &str)]) -> Self {
+            let mut tree = Self::default();
+            for (path, text) in files {
+                tree.add(path);
+                tree.files.insert((*path).to_owned(), (*text).to_owned());
+            }
+            tree
+        }
+    }
 
     #[test]
     fn this_file_is_read_and_what_git_ignores_is_not() -> Result<()> {
