@@ -29,10 +29,8 @@ const WITH_ORDINALS: [&str; 19] = [
 /// Maximum number of characters to search for a letter. Without it, the time would be quadratic in the length.
 const MAX_CHARS: usize = 64;
 
-/// Returns the starts of the sentences of a text without line ends, except for the first.
-///
-/// sentencex knows the sentence ends of many languages, but also ends sentences inside words, as in `./configure`, and
-/// before words in lower case.
+/// Returns the starts of the sentences of a text without line ends, except for the first. sentencex knows the sentence
+/// ends of many languages, but also ends sentences inside words, as in `./configure`, and before words in lower case.
 pub(super) fn boundaries(language: &str, text: &str) -> Vec<usize> {
     let (mut found, mut start, mut end) = (Vec::new(), 0, 0);
     // The pieces together are the text.

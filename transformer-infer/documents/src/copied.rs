@@ -39,10 +39,8 @@ impl Copied {
         let is_whole = |range: &Range<usize>| {
             let next_edge = edges.partition_point(|edge| *edge <= range.start);
             let next_point = points.partition_point(|start| *start < range.start);
-            edges.get(next_edge).is_none_or(|edge| *edge >= range.end)
-                && points
-                    .get(next_point)
-                    .is_none_or(|start| *start >= range.end)
+            let (edge, point) = (edges.get(next_edge), points.get(next_point));
+            [edge, point].iter().flatten().all(|at| **at >= range.end)
         };
         // If an item contains an edge, its parts are searched; but digits on both sides may be of two numbers.
         let parts = |item: Item| {
@@ -110,11 +108,8 @@ impl Copied {
 
     /// Returns the bytes of the passage from the first item to the last.
     pub(super) fn inner(&self) -> Range<usize> {
-        let (first, last) = (self.items.first(), self.items.last());
-        match (first, last) {
-            (Some(first), Some(last)) => first.range.start..last.range.end,
-            _ => self.range.clone(),
-        }
+        let range = |item: Option<&Item>| item.map_or(&self.range, |item| &item.range).clone();
+        range(self.items.first()).start..range(self.items.last()).end
     }
 
     pub(super) fn is_number(&self) -> bool {

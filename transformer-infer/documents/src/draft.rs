@@ -155,9 +155,8 @@ impl DraftSentence {
                 mark @ Chunk::Raw { .. } => {
                     let start = translation.text.len();
                     translation.text.push_str(&mark.source());
-                    translation
-                        .copied
-                        .extend(trimmed(&translation.text, start..translation.text.len()));
+                    let copied = trimmed(&translation.text, start..translation.text.len());
+                    translation.copied.extend(copied);
                 }
             }
         }
@@ -184,10 +183,9 @@ impl DraftSentence {
             let src: BTreeSet<usize> = src.filter_map(|at| word_at(&src_words, at)).collect();
             let tgt = link.tgt.clone().filter_map(|at| translation.position(at));
             let tgt: BTreeSet<usize> = tgt.filter_map(|at| word_at(&tgt_words, at)).collect();
-            pairs.extend(
-                tgt.iter()
-                    .flat_map(|tgt| src.iter().map(|src| (*tgt, *src))),
-            );
+            for tgt in tgt {
+                pairs.extend(src.iter().map(|src| (tgt, *src)));
+            }
         }
         let link = |(tgt, src): (usize, usize)| {
             let Range { start, end } = src_words[src].range.clone();

@@ -49,9 +49,8 @@ impl<'a> DocumentLine<'a> {
     ) -> usize {
         let has_several = candidates.len() > 1;
         let weights = candidates.map(|text| {
-            *text = self
-                .sentence
-                .written(self.attempt, mem::take(text), protection);
+            let own = mem::take(text);
+            *text = self.sentence.written(self.attempt, own, protection);
             let faults = || self.sentence.faults(self.attempt, text, protection);
             has_several.then(|| faults().weight())
         });

@@ -158,9 +158,7 @@ impl Passage {
 struct SourceWriter<'a> {
     passage: &'a Passage,
     written: Vec<Part>,
-    /// Number of bytes of the text that have been written.
     at: usize,
-    /// The open pairs, the outermost first.
     open: Vec<usize>,
 }
 

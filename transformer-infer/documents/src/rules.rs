@@ -21,8 +21,7 @@ pub struct DocumentRules<'a, L> {
 }
 
 impl<L: LineLimits> DocumentRules<'_, L> {
-    /// Returns the sentences of a passage that contain text to translate: each as one range, or as several if it is too
-    /// long.
+    /// Returns the sentences of a passage with text to translate: each as one range, or as several if it is too long.
     pub(super) fn sentences(&self, passage: &Passage, copied: &[Copied]) -> Vec<Vec<Range<usize>>> {
         let text = &passage.text;
         let protected: Vec<Range<usize>> = copied.iter().map(|it| it.range.clone()).collect();
@@ -44,7 +43,6 @@ impl<L: LineLimits> DocumentRules<'_, L> {
             .collect()
     }
 
-    /// Adds a sentence, or its parts if it is too long for the model.
     fn split_long(
         &self,
         text: &str,
@@ -130,11 +128,9 @@ impl LineLimits for TokenLimits<'_> {
     }
 }
 
-/// Maximum number of marks in a text that is translated as one sentence.
 const MAX_MARKS: usize = 500;
 
-/// Splits a sentence with very many marks, so that the time for each mark is bounded. `starts` are the positions of
-/// marks and protected text, in order.
+/// Splits a sentence with very many marks at some of their `starts`, so that the time for each mark is bounded.
 pub(super) fn few_marks(text: &str, starts: &[usize], sentence: Range<usize>) -> Vec<Range<usize>> {
     let first = starts.partition_point(|start| *start <= sentence.start);
     let last = starts.partition_point(|start| *start < sentence.end);

@@ -57,9 +57,8 @@ impl Splitter {
         }
     }
 
-    /// Returns the byte ranges of the segments, in order, without surrounding whitespace and without list marks.
-    ///
-    /// If `is_soft`, line ends are spaces, as in HTML; otherwise they end a sentence.
+    /// Returns the byte ranges of the segments, in order, without surrounding whitespace and without list marks. If
+    /// `is_soft`, line ends are spaces, as in HTML; otherwise they end a sentence.
     pub(super) fn segments(&self, text: &str, is_soft: bool) -> Vec<Range<usize>> {
         let is_whole = is_soft && self.split != Split::Lines;
         let lines: Vec<Range<usize>> = match is_whole {
@@ -84,8 +83,7 @@ impl Splitter {
         segments
     }
 
-    /// Returns the length of the list mark, unless it is a number that belongs to the next word, as in the date `1.
-    /// Mai`.
+    /// Returns the length of the list mark, unless it is a number that belongs to the next word, as in `1. Mai`.
     fn list_mark(&self, line: &str) -> usize {
         let len = list_mark(line);
         let has_number = line[..len].trim_end().ends_with('.');
@@ -98,7 +96,6 @@ impl Splitter {
     }
 }
 
-/// Returns the lines, including their ends.
 fn lines(text: &str) -> impl Iterator<Item = Range<usize>> {
     let mut start = 0;
     text.split_inclusive(['\n', '\r']).map(move |line| {
@@ -122,12 +119,7 @@ pub(super) fn end_of_part(text: &str, most: usize) -> usize {
     let most = text.floor_char_boundary(most);
     let first = text.chars().next().map_or(0, char::len_utf8);
     let part = &text[..most];
-    let is_clause_end = |c: char| {
-        matches!(
-            c,
-            ',' | ';' | ':' | '–' | '—' | '，' | '；' | '：' | '、' | '。' | '．'
-        )
-    };
+    let is_clause_end = |c: char| ",;:–—，；：、。．".contains(c);
     let mut clauses = part.char_indices().filter(|(at, c)| {
         let next = text[at + c.len_utf8()..].chars().next();
         // Some texts have a full-width comma inside a number.
@@ -142,10 +134,10 @@ pub(super) fn end_of_part(text: &str, most: usize) -> usize {
     // A word may end exactly at the limit.
     let word = match text[most..].starts_with(char::is_whitespace) {
         true => Some(most),
-        false => part
-            .trim_end()
-            .rfind(char::is_whitespace)
-            .filter(|at| !part[..*at].trim().is_empty()),
+        false => {
+            let space = part.trim_end().rfind(char::is_whitespace);
+            space.filter(|at| !part[..*at].trim().is_empty())
+        }
     };
     clause.or(word).unwrap_or(most).max(first)
 }
@@ -160,8 +152,7 @@ static MARK: LazyLock<Regex> = LazyLock::new(|| {
     ))
 });
 
-/// Returns the length of the marks at the start of a line, including the whitespace around them; 0 if nothing follows
-/// them.
+/// Returns the length of the marks at the start of a line and the whitespace around them; 0 if nothing follows them.
 pub(super) fn list_mark(line: &str) -> usize {
     let mut len = 0;
     while let Some(mark) = MARK.find(&line[len..]) {

@@ -97,7 +97,6 @@ impl<T> Trial<T> {
         }
     }
 
-    /// Ends the trial of a sentence that is not translated.
     pub(super) fn done(translation: T) -> Self {
         let best = Tried {
             attempt: Attempt::default(),
@@ -137,16 +136,11 @@ impl<T> Trial<T> {
             let can_round = attempt == Attempt::default()
                 && !is_shown
                 && sentence.lacks_only_numbers(text, protection);
-            self.attempt = match can_round {
-                true => Attempt {
-                    way: Way::Round,
-                    ..attempt
-                },
-                false => Attempt {
-                    form,
-                    way: Way::Usual,
-                },
+            let (form, way) = match can_round {
+                true => (attempt.form, Way::Round),
+                false => (form, Way::Usual),
             };
+            self.attempt = Attempt { form, way };
             return true;
         }
         let faults = sentence.faults(attempt, text, protection);
@@ -167,16 +161,11 @@ impl<T> Trial<T> {
             }
             ways
         });
-        match rest.pop().filter(|_| !(can_use && faults.is_empty())) {
-            Some(next) => {
-                self.attempt = next;
-                true
-            }
-            None => false,
-        }
+        let next = rest.pop().filter(|_| !(can_use && faults.is_empty()));
+        self.attempt = next.unwrap_or(self.attempt);
+        next.is_some()
     }
 
-    /// Returns the attempt of the translation with the lightest faults.
     pub(super) fn best_attempt(&self) -> Option<Attempt> {
         self.best.as_ref().map(|best| best.attempt)
     }
@@ -217,8 +206,7 @@ impl Sentence {
         self.variants.round.is_some() && !lacks_copied(&self.text, &self.kept, text, protection)
     }
 
-    /// Returns a translation as the source is written: in capitals, or with its own digits. Its length in bytes stays the
-    /// same.
+    /// Returns a translation as the source is written: in capitals, or with its own digits. Its length stays the same.
     pub(super) fn written(
         &self,
         attempt: Attempt,
@@ -244,9 +232,7 @@ impl Sentence {
     fn ways(&self, attempt: Attempt, faults: Faults) -> Vec<Attempt> {
         let form = attempt.form;
         let can_hide = form != Form::Hidden && self.has_hidden();
-        let is_of_copied = [Fault::Copied, Fault::Numbers]
-            .iter()
-            .any(|fault| faults.contains(*fault));
+        let is_of_copied = faults.contains(Fault::Copied) || faults.contains(Fault::Numbers);
         let hides = can_hide && (is_of_copied || form == Form::Required);
         let hidden = Attempt {
             form: Form::Hidden,
@@ -262,9 +248,8 @@ impl Sentence {
                 faults.contains(Fault::Numbers) && variants.round.is_some(),
             ),
         ];
-        let ways = ways
-            .into_iter()
-            .filter(|(way, is_apt)| *is_apt && *way != attempt.way);
+        let ways = ways.into_iter();
+        let ways = ways.filter(|(way, is_apt)| *is_apt && *way != attempt.way);
         let ways = ways.map(|(way, _)| Attempt { form, way });
         ways.chain(hides.then_some(hidden)).collect()
     }

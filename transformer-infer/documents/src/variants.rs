@@ -19,8 +19,7 @@ pub(crate) struct Variants {
     pub(super) round: Option<Round>,
 }
 
-/// A text with round numbers. Models keep them more often than other numbers, and write them in the notation of their
-/// language.
+/// A text with round numbers: models keep them more often, and write them in the notation of their language.
 #[derive(Clone, Debug)]
 pub(super) struct Round {
     text: String,
@@ -28,7 +27,6 @@ pub(super) struct Round {
     digits: Vec<(String, String)>,
 }
 
-/// A number with separators.
 static NUMBER: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"[0-9]+(?:[.,'’\u{a0}\u{202f}][0-9]+)*"));
 
@@ -70,8 +68,7 @@ impl Variants {
 }
 
 impl Round {
-    /// Replaces each number among the items by a round one that the text does not have yet. Dates, times, ordinals, decades
-    /// and numbers that begin with 0 stay.
+    /// Replaces each number by a round one that the text lacks, except dates, times, ordinals, decades, and `0…`.
     fn of(text: &str, items: &[Item]) -> Option<Self> {
         let numbers = NUMBER.find_iter(text).map(|it| digits(it.as_str()));
         let mut taken: Vec<String> = numbers.collect();
@@ -97,9 +94,8 @@ impl Round {
             if let Some(other) = others.find(|it| !is_round && !taken.contains(it)) {
                 let start = item.range.start + number.start();
                 let with_other = with_digits(number.as_str(), &other);
-                round
-                    .text
-                    .replace_range(start..start + number.len(), &with_other);
+                let range = start..start + number.len();
+                round.text.replace_range(range, &with_other);
                 taken.push(other.clone());
                 round.digits.push((other, own));
             }

@@ -150,11 +150,8 @@ impl Window {
     /// Panics if the number of translations is not that of the sentences.
     pub fn write(&mut self, translations: Vec<TranslatedLine>, protection: &Protection) {
         let n_waiting = self.level.as_ref().map_or(0, |level| level.waiting.len());
-        assert_eq!(
-            translations.len(),
-            n_waiting,
-            "each sentence has a translation"
-        );
+        let n_translations = translations.len();
+        assert_eq!(n_translations, n_waiting, "each sentence has a translation");
         if let Some(level) = &mut self.level {
             level.write(translations, protection);
         }
@@ -274,9 +271,8 @@ fn for_each_inner(parts: &mut [Part], mut call: impl FnMut(&mut Part)) {
                 MarkKind::Pair { open, close } => vec![open, close],
                 MarkKind::Point { raw } | MarkKind::Break { raw } => vec![raw],
             };
-            raws.into_iter()
-                .flat_map(|raw| &mut raw.0)
-                .for_each(&mut call);
+            let parts = raws.into_iter().flat_map(|raw| &mut raw.0);
+            parts.for_each(&mut call);
         }
     }
 }

@@ -5,7 +5,6 @@ use std::fmt;
 use super::metric::{Metric, NgramCounts, corpus_sums, count_ngrams, n_matches};
 use super::{Case, SACREBLEU_VERSION, Tokenization};
 
-/// The length of the longest n-grams.
 const MAX_ORDER: usize = 4;
 
 /// The metric BLEU with its settings. The default is sacreBLEU's: tokenization 13a, cased, smoothing `exp`.
@@ -130,9 +129,8 @@ impl Bleu {
                 Smoothing::AddK(_) | Smoothing::None => 0.0,
             };
         }
-        let logs = score.precisions[..n_orders]
-            .iter()
-            .map(|precision| precision.ln());
+        let precisions = score.precisions[..n_orders].iter();
+        let logs = precisions.map(|precision| precision.ln());
         score.score = brevity_penalty * (logs.sum::<f64>() / n_orders as f64).exp();
         score
     }

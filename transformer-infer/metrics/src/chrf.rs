@@ -82,7 +82,6 @@ impl Chrf {
         candidates.iter().map(|it| scores[it.as_ref()]).collect()
     }
 
-    /// Counts the n-grams of a line.
     fn grams<'u>(&self, units: &'u Units<'u>) -> Grams<'u> {
         let of_chars = (1..=self.char_order).map(|order| count_ngrams(&units.chars, order));
         let of_words = (1..=self.word_order).map(|order| count_ngrams(&units.words, order));
@@ -93,7 +92,6 @@ impl Chrf {
     }
 }
 
-/// The characters and the words of a line.
 struct Units<'l> {
     chars: Vec<char>,
     words: Vec<&'l str>,
@@ -108,7 +106,6 @@ impl<'l> Units<'l> {
     }
 }
 
-/// The n-grams of a line by order.
 struct Grams<'u> {
     chars: Vec<NgramCounts<'u, char>>,
     words: Vec<NgramCounts<'u, &'u str>>,
@@ -141,8 +138,7 @@ fn order_counts<T: Eq + Hash>(
     [n_hyp, n_ref, n_matches(hypothesis, reference)]
 }
 
-/// Splits a line at white space, and one ASCII punctuation mark from each word: its last character if that is one,
-/// otherwise its first character.
+/// Splits a line at white space, and the last or else the first character from each word if it is ASCII punctuation.
 fn words(line: &str) -> Vec<&str> {
     let mut words = Vec::new();
     for word in split_at_spaces(line) {
@@ -178,8 +174,7 @@ impl Metric for Chrf {
         )
     }
 
-    /// Returns for each order the numbers of n-grams in the hypothesis, in the reference that gives the best score, and
-    /// in both.
+    /// Returns for each order the numbers of n-grams in the hypothesis, in the reference with the best score, and in both.
     fn counts(&self, hypothesis: &str, references: &[&str]) -> Vec<f64> {
         let hypothesis = self.case.apply(hypothesis);
         let hypothesis = Units::of(&hypothesis);

@@ -22,8 +22,7 @@ const BEAM_WIDTH: usize = 25;
 /// The cost of a cell that no path reaches.
 const UNREACHED: u32 = u32::MAX / 2;
 
-/// Returns the number of insertions, deletions, substitutions and phrase shifts that turn the hypothesis into the
-/// reference.
+/// Returns the number of insertions, deletions, substitutions and shifts that turn the hypothesis into the reference.
 pub(super) fn n_edits(hypothesis: &[&str], reference: &[&str]) -> usize {
     if reference.is_empty() {
         return hypothesis.len();
@@ -51,7 +50,6 @@ pub(super) fn n_edits(hypothesis: &[&str], reference: &[&str]) -> usize {
     }
 }
 
-/// An edit of one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Edit {
     Keep,
@@ -67,7 +65,6 @@ enum Edit {
 struct EditTable<'a> {
     words: &'a [u32],
     reference: &'a [u32],
-    /// One row for each prefix of the words.
     rows: Vec<Row>,
 }
 
@@ -188,10 +185,11 @@ fn band(row: usize, n_words: usize, n_reference: usize) -> Range<usize> {
         BEAM_WIDTH
     };
     let diagonal = (row as f64 * ratio).floor() as usize;
+    let n_columns = n_reference + 1;
     let end = if row == n_words {
-        n_reference + 1
+        n_columns
     } else {
-        (n_reference + 1).min(diagonal + beam_width)
+        n_columns.min(diagonal + beam_width)
     };
     diagonal.saturating_sub(beam_width)..end
 }
@@ -217,13 +215,9 @@ fn cell(
         (above(column) + 1, Edit::Delete),
         (left + 1, Edit::Insert),
     ];
-    let mut best = (UNREACHED, Edit::Unreached);
-    for edit in edits {
-        if edit.0 < best.0 {
-            best = edit;
-        }
-    }
-    best
+    let reached = edits.into_iter().filter(|(cost, _)| *cost < UNREACHED);
+    let best = reached.min_by_key(|(cost, _)| *cost);
+    best.unwrap_or((UNREACHED, Edit::Unreached))
 }
 
 /// Returns the words after the shift that saves the most edits, if any shift does. Ties go to the longest phrase, then
@@ -271,12 +265,11 @@ fn best_shift(table: &EditTable<'_>, n_tried: &mut usize) -> Option<Vec<u32>> {
             break;
         }
     }
-    best.filter(|(rank, _)| rank.0 > 0)
-        .map(|(_, shifted)| shifted)
+    let (rank, shifted) = best?;
+    (rank.0 > 0).then_some(shifted)
 }
 
-/// Returns all phrases of the words that are also in the reference, within the maximum distance: the start on both
-/// sides, and the length.
+/// Returns the phrases that both sides have, within the maximum distance: the start on both sides, and the length.
 fn equal_phrases(words: &[u32], reference: &[u32]) -> impl Iterator<Item = (usize, usize, usize)> {
     let starts = (0..words.len()).flat_map(|start| {
         let end = reference.len().min(start + MAX_SHIFT_DISTANCE + 1);
@@ -292,24 +285,15 @@ fn equal_phrases(words: &[u32], reference: &[u32]) -> impl Iterator<Item = (usiz
 /// Moves a phrase to before the word at `target`; a target inside of the phrase is treated as tercom does.
 fn shift(words: &[u32], start: usize, len: usize, target: usize) -> Vec<u32> {
     let end = start + len;
-    let parts = if target < start {
-        [
-            &words[..target],
-            &words[start..end],
-            &words[target..start],
-            &words[end..],
-        ]
+    let mut words = words.to_vec();
+    if target < start {
+        words[target..end].rotate_right(len);
     } else {
         let target = if target > end { target } else { target + len };
         let target = target.min(words.len());
-        [
-            &words[..start],
-            &words[end..target],
-            &words[start..end],
-            &words[target..],
-        ]
-    };
-    parts.concat()
+        words[start..target].rotate_left(len);
+    }
+    words
 }
 
 #[cfg(test)]

@@ -27,7 +27,6 @@ pub trait Metric: fmt::Debug {
     }
 }
 
-/// Sums the counts of the sentences of a text, given as pairs of a hypothesis and its references.
 pub(super) fn corpus_sums<H, R>(
     metric: &dyn Metric,
     pairs: impl IntoIterator<Item = (H, R)>,
@@ -130,7 +129,6 @@ pub enum Case {
 }
 
 impl Case {
-    /// Returns the name in sacreBLEU's signatures.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Mixed => "mixed",
@@ -138,7 +136,6 @@ impl Case {
         }
     }
 
-    /// Returns the line in the case for comparison.
     pub(super) fn apply(self, line: &str) -> Cow<'_, str> {
         match self {
             Self::Mixed => Cow::Borrowed(line),
@@ -153,7 +150,6 @@ pub const SACREBLEU_VERSION: &str = "2.5.1";
 /// The number of occurrences of each n-gram of one order in a sequence.
 pub(super) type NgramCounts<'a, T> = HashMap<&'a [T], usize>;
 
-/// Counts the n-grams of one order.
 pub(super) fn count_ngrams<T: Eq + Hash>(sequence: &[T], order: usize) -> NgramCounts<'_, T> {
     let mut counts = HashMap::new();
     for ngram in sequence.windows(order) {
@@ -178,12 +174,18 @@ mod tests {
     #[test]
     fn an_ngram_matches_as_often_as_it_occurs_in_both() {
         let [one, other] = [["a", "b", "a", "a"], ["a", "a", "c", "b"]];
-        assert_eq!(n_matches(&count(&one, 1), &count(&other, 1)), 3);
-        assert_eq!(n_matches(&count(&one, 2), &count(&other, 2)), 1);
+        assert_eq!(
+            n_matches(&count_ngrams(&one, 1), &count_ngrams(&other, 1)),
+            3
+        );
+        assert_eq!(
+            n_matches(&count_ngrams(&one, 2), &count_ngrams(&other, 2)),
+            1
+        );
     }
 
     #[test]
     fn a_sequence_shorter_than_the_order_has_no_ngram() {
-        assert!(count(&["a"], 2).is_empty());
+        assert!(count_ngrams(&["a"], 2).is_empty());
     }
 }

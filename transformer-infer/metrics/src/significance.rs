@@ -103,10 +103,8 @@ impl PairedTest {
             "a comparison needs at least one sentence"
         );
         assert!(self.n_samples > 0, "a test needs at least one sample");
-        let sampled: Vec<Vec<f64>> = systems
-            .iter()
-            .map(|system| self.bootstrap_scores(metric, system))
-            .collect();
+        let scores = |system| self.bootstrap_scores(metric, system);
+        let sampled: Vec<Vec<f64>> = systems.iter().map(scores).collect();
         let score_of = |system: &CorpusCounts| metric.score_of(&system.sums());
         let mut results = Vec::new();
         for (system, scores) in systems.iter().zip(&sampled) {
@@ -117,23 +115,19 @@ impl PairedTest {
             );
             let score = score_of(system);
             let difference = (score - score_of(baseline)).abs();
-            let p_value = match self.kind {
+            let by_chance = match self.kind {
                 _ if results.is_empty() => None,
                 PairedTestKind::Bootstrap => {
                     let pairs = scores.iter().zip(&sampled[0]);
                     let differences: Vec<f64> = pairs.map(|(a, b)| (a - b).abs()).collect();
                     let center = mean(&differences);
-                    Some(share_above(
-                        differences.iter().map(|it| it - center),
-                        difference,
-                    ))
+                    Some(differences.iter().map(|it| it - center).collect())
                 }
-                PairedTestKind::Randomization => Some(share_above(
-                    self.shuffled_differences(metric, baseline, system)
-                        .into_iter(),
-                    difference,
-                )),
+                PairedTestKind::Randomization => {
+                    Some(self.shuffled_differences(metric, baseline, system))
+                }
             };
+            let p_value = by_chance.map(|values| share_above(&values, difference));
             let (low, high) = interval(scores);
             results.push(Compared {
                 score,
@@ -148,9 +142,7 @@ impl PairedTest {
 
     /// Returns the part that sacreBLEU inserts into signatures after the number of references.
     pub fn signature(&self) -> String {
-        let Self {
-            n_samples, seed, ..
-        } = self;
+        let (n_samples, seed) = (self.n_samples, self.seed);
         match self.kind {
             PairedTestKind::Bootstrap => format!("bs:{n_samples}|seed:{seed}"),
             PairedTestKind::Randomization => format!("ar:{n_samples}|seed:{seed}"),
@@ -184,10 +176,9 @@ impl PairedTest {
             let (mut one, mut other) = (Vec::new(), Vec::new());
             for (sentence, stays) in (0..baseline.len()).zip(&mut stays) {
                 let (baseline, system) = (baseline.row(sentence), system.row(sentence));
-                let (first, second) = if stays {
-                    (baseline, system)
-                } else {
-                    (system, baseline)
+                let (first, second) = match stays {
+                    true => (baseline, system),
+                    false => (system, baseline),
                 };
                 add_counts(&mut one, first);
                 add_counts(&mut other, second);
@@ -199,10 +190,9 @@ impl PairedTest {
 }
 
 /// Returns the share of values above a difference; the difference itself is one of the values.
-fn share_above(values: impl ExactSizeIterator<Item = f64>, difference: f64) -> f64 {
-    let n_values = values.len();
-    let n_above = values.filter(|value| *value > difference).count();
-    (n_above + 1) as f64 / (n_values + 1) as f64
+fn share_above(values: &[f64], difference: f64) -> f64 {
+    let n_above = values.iter().filter(|value| **value > difference).count();
+    (n_above + 1) as f64 / (values.len() + 1) as f64
 }
 
 fn mean(values: &[f64]) -> f64 {
@@ -217,10 +207,9 @@ fn interval(values: &[f64]) -> (f64, f64) {
     (sorted[n_outside], sorted[sorted.len() - n_outside - 1])
 }
 
-/// The generator of `numpy.random.default_rng`, so that resampling gives the same results as in Python.
-///
-/// A `SeedSequence` expands the seed (O'Neill 2015, `randutils`), PCG64 generates bits (O'Neill 2014, XSL-RR 128/64),
-/// and Lemire's method (2019) turns them into bounded integers.
+/// The generator of `numpy.random.default_rng`, so that resampling gives the same results as in Python. A
+/// `SeedSequence` expands the seed (O'Neill 2015, `randutils`), PCG64 generates bits (O'Neill 2014, XSL-RR 128/64), and
+/// Lemire's method (2019) turns them into bounded integers.
 #[derive(Clone, Debug)]
 pub(super) struct NumpyRandom {
     state: u128,

@@ -96,8 +96,7 @@ impl Metric for Ter {
         )
     }
 
-    /// Returns the number of edits to the reference that needs the fewest, and the mean length of the references, in
-    /// words.
+    /// Returns the edits to the reference that needs the fewest, and the mean length of the references, in words.
     fn counts(&self, hypothesis: &str, references: &[&str]) -> Vec<f64> {
         let hypothesis = self.words(hypothesis);
         let hypothesis: Vec<&str> = hypothesis.iter().map(String::as_str).collect();
@@ -167,7 +166,6 @@ static IDEOGRAPHS: LazyLock<Regex> = LazyLock::new(|| {
     ))
 });
 
-/// Punctuation of Chinese and Japanese, and full-width marks.
 static ASIAN_MARKS: LazyLock<Regex> = LazyLock::new(|| {
     pattern(concat!(
         r"([\u{3001}\u{3002}\u{3008}-\u{3011}\u{3014}-\u{301f}\u{ff61}-\u{ff65}\u{30fb}",

@@ -27,7 +27,6 @@ pub enum Tokenization {
     None,
 }
 
-/// A pattern and its replacement.
 pub(super) type Rule = (Regex, &'static str);
 
 // The order matters: each rule applies to the result of the previous one.
@@ -52,10 +51,9 @@ static INTL: LazyLock<[Rule; 3]> = LazyLock::new(|| {
     ]
 });
 
-/// The characters that are words of their own in `zh`: Chinese, and the punctuation and symbols beside it.
-///
-/// sacreBLEU writes two of its ranges, those of rare characters beyond U+FFFF, with four digits and a fifth character, so
-/// that it compares with other characters: U+2001 to U+2A6D and U+2F81 to U+2FA1. All its scores are made that way.
+/// The characters that are words of their own in `zh`: Chinese, and the punctuation and symbols beside it. sacreBLEU
+/// writes two of its ranges, those of rare characters beyond U+FFFF, with four digits and a fifth character, so that it
+/// compares with other characters: U+2001 to U+2A6D and U+2F81 to U+2FA1. All its scores are made that way.
 const CHINESE: [RangeInclusive<char>; 13] = [
     '\u{2001}'..='\u{2a6d}',
     '\u{2e80}'..='\u{2fdf}',
@@ -76,7 +74,6 @@ fn rule(expression: &str, replacement: &'static str) -> Rule {
     (pattern(expression), replacement)
 }
 
-/// Compiles a constant pattern.
 pub(super) fn pattern(expression: &str) -> Regex {
     Regex::new(expression).expect("the patterns are constants that tests compile")
 }
@@ -104,11 +101,10 @@ impl Tokenization {
             Self::V13a => owned(&apply(&*V13A, format!(" {} ", unescape(line)))),
             Self::Intl => owned(&apply(&*INTL, line.to_owned())),
             Self::Zh => owned(&apply(&*V13A, with_chinese_apart(line))),
-            Self::Char => line
-                .chars()
-                .filter(|&character| !is_python_space(character))
-                .map(String::from)
-                .collect(),
+            Self::Char => {
+                let characters = line.chars().filter(|it| !is_python_space(*it));
+                characters.map(String::from).collect()
+            }
             Self::None => owned(line),
         }
     }
@@ -127,7 +123,6 @@ fn with_chinese_apart(line: &str) -> String {
     apart
 }
 
-/// Applies rules in order.
 pub(super) fn apply(rules: &[Rule], line: String) -> String {
     rules.iter().fold(line, |line, (pattern, replacement)| {
         pattern.replace_all(&line, *replacement).into_owned()
@@ -140,7 +135,6 @@ fn unescape(line: &str) -> String {
     unescape_marks(&line.replace('\n', " "))
 }
 
-/// Replaces SGML's names of characters by the characters.
 pub(super) fn unescape_marks(line: &str) -> String {
     line.replace("&quot;", "\"")
         .replace("&amp;", "&")

@@ -50,15 +50,14 @@ pub struct Doubtful {
     pub first: u64,
 }
 
-/// The check of translations: [`Protection::with_check`] adds it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Check {
     /// The scripts of the target language; `None` if they are unknown.
     scripts: Option<&'static Regex>,
-    can_capitalize: bool,
+    /// False if the capital of a letter of the language is not that of Unicode.
+    pub(crate) can_capitalize: bool,
 }
 
-/// A source and its translation.
 struct Pair<'a> {
     source: &'a str,
     items: &'a [Item],
@@ -67,10 +66,8 @@ struct Pair<'a> {
     scripts: Option<&'static Regex>,
 }
 
-/// A test for a kind of fault.
 type Rule = fn(&Pair<'_>) -> bool;
 
-/// The rules: the test for each kind of fault.
 const RULES: &[(Fault, Rule)] = &[
     (Fault::Empty, is_empty),
     (Fault::Copied, lacks_copied_text),
@@ -112,7 +109,6 @@ const SCRIPTS: &[(&str, &str)] = &[
     ),
 ];
 
-/// The compiled scripts.
 static COMPILED: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     let letters = SCRIPTS.iter().map(|(_, scripts)| format!("[{scripts}]"));
     letters.map(|letters| pattern(&letters)).collect()
@@ -139,11 +135,6 @@ impl Check {
             scripts,
             can_capitalize: !target.is_some_and(is_turkic),
         }
-    }
-
-    /// Returns whether the capital of each letter of the language is that of Unicode.
-    pub(crate) fn can_capitalize(self) -> bool {
-        self.can_capitalize
     }
 
     /// Returns the faults of a translation; `items` is the copied text of the source.
@@ -257,8 +248,7 @@ fn is_repetitive(pair: &Pair<'_>) -> bool {
     n_repeats > 0 && n_repeats > repetitions(pair.source, |_| 1)
 }
 
-/// Returns how many times a span with a letter occurs in succession; 0 if no more often than `ordinary` text repeats
-/// a span of a length.
+/// Returns how many times a span with a letter occurs in succession; 0 if not more often than in `ordinary` text.
 fn repetitions(text: &str, ordinary: fn(usize) -> usize) -> usize {
     let text: Vec<char> = text.chars().collect();
     let mut most = 0;

@@ -28,9 +28,8 @@ pub fn positions(text: &str, items: &[Item], translation: &str) -> Vec<Option<Ra
         let Item { range, keep } = &items[index];
         if *keep != Keep::Digits {
             let is_used = |found: &Range<usize>| {
-                let used = positions.iter().flatten();
-                used.clone()
-                    .any(|it| it.start < found.end && found.start < it.end)
+                let mut used = positions.iter().flatten();
+                used.any(|it| it.start < found.end && found.start < it.end)
             };
             let word = &text[range.clone()];
             let found = translation.match_indices(word);
@@ -57,10 +56,8 @@ pub fn loss(
     {
         return Some(Loss::Missing);
     }
-    let in_order = items
-        .iter()
-        .zip(&positions)
-        .filter(|(it, _)| it.keep == Keep::InOrder);
+    let placed = items.iter().zip(&positions);
+    let in_order = placed.filter(|(it, _)| it.keep == Keep::InOrder);
     let in_order = in_order.filter_map(|(item, position)| {
         let start = position.as_ref()?.start;
         Some((start, &text[item.range.clone()]))
@@ -79,18 +76,16 @@ pub fn loss(
     let has_more = protection.items(translation).iter().any(is_new);
     // If the text has conversions of printf, an extra percent sign is an error in the format.
     let strays = |text: &str, ranges: &[&Range<usize>]| {
-        let signs = text.match_indices('%').map(|(at, _)| at);
-        signs
-            .filter(|at| !ranges.iter().any(|it| it.contains(at)))
-            .count()
+        let signs = text.match_indices('%');
+        let is_stray = |(at, _): &(usize, &str)| !ranges.iter().any(|it| it.contains(at));
+        signs.filter(is_stray).count()
     };
     let exact = items.iter().filter(|item| !is_digits(item));
     let exact: Vec<&Range<usize>> = exact.map(|item| &item.range).collect();
     let used: Vec<&Range<usize>> = positions.iter().flatten().collect();
-    let has_strays = exact
-        .iter()
-        .any(|range| text[range.start..].starts_with('%'))
-        && strays(translation, &used) > strays(text, &exact);
+    let is_conversion = |range: &&Range<usize>| text[range.start..].starts_with('%');
+    let has_strays =
+        exact.iter().any(is_conversion) && strays(translation, &used) > strays(text, &exact);
     (!has_order || has_more || has_strays).then_some(Loss::Changed)
 }
 
@@ -154,11 +149,8 @@ fn ends_as(text: &str, range: &Range<usize>, translation: &str, found: &Range<us
             is_word(behind.chars().next()) && is_word(inside.chars().next_back()),
         ]
     };
-    let (of_text, of_found) = (touches(text, range), touches(translation, found));
-    of_text
-        .iter()
-        .zip(of_found)
-        .all(|(text, found)| *text || !found)
+    let (text, found) = (touches(text, range), touches(translation, found));
+    text.iter().zip(found).all(|(text, found)| *text || !found)
 }
 
 /// Returns whether the digits of a number were cut, glued together or left out.
@@ -173,10 +165,9 @@ pub fn lacks_digits(
     positions: &[Option<Range<usize>>],
 ) -> bool {
     let numbers = items.iter().filter(|item| item.keep == Keep::Digits);
-    let mut numbers: Vec<(&str, Vec<String>)> = numbers
-        .map(|it| &text[it.range.clone()])
-        .map(|number| (number, groups(number)))
-        .collect();
+    let numbers = numbers.map(|it| &text[it.range.clone()]);
+    let numbers = numbers.map(|number| (number, groups(number)));
+    let mut numbers: Vec<(&str, Vec<String>)> = numbers.collect();
     if numbers.is_empty() {
         return false;
     }
@@ -206,15 +197,13 @@ pub fn may_be_a_word(number: &str) -> bool {
     !is_amount && (is_word || groups(number).iter().all(|group| group.len() <= 2))
 }
 
-/// Returns whether a number of three digits or more is not among the digits of a translation. Dates and decades have other
-/// forms (`90` for `1990s`).
+/// Returns whether three digits or more of a number are not in a translation. Dates and decades have other forms.
 fn is_other(text: &str, number: &[String], found: &[String]) -> bool {
     let is_found = |group: &String| found.iter().any(|it| it.contains(group));
     let is_lost = |group: &String| group.len() >= 3 && !is_found(group);
     number.len() < 3 && !text.ends_with(char::is_alphabetic) && number.iter().any(is_lost)
 }
 
-/// Returns a text with spaces in place of some ranges.
 fn without<'a>(text: &str, ranges: impl Iterator<Item = &'a Range<usize>>) -> String {
     let mut rest = text.to_owned();
     for range in ranges {
@@ -223,8 +212,7 @@ fn without<'a>(text: &str, ranges: impl Iterator<Item = &'a Range<usize>>) -> St
     rest
 }
 
-/// Takes the groups of a number from those of a translation, in any order, if they are there. A month may be a name,
-/// and a full hour may lack minutes.
+/// Takes a number's groups from a translation's, in any order. A month may be a name, an hour may lack minutes.
 fn take_digits(number: &[String], found: &mut Vec<String>) -> bool {
     let value = |group: &str| group.trim_start_matches('0').to_owned();
     let is_date = number.len() == 3 && number.iter().any(|group| group.len() == 4);
@@ -264,9 +252,8 @@ fn is_cut(number: &[String], group: &String) -> bool {
     let all = number.concat();
     let is_longer = |rest: &str| rest.contains(|c| c != '0');
     let is_joined = number.iter().chain([&all]).any(|own| {
-        let rest = group
-            .strip_prefix(&**own)
-            .or_else(|| group.strip_suffix(&**own));
+        let rest = group.strip_prefix(&**own);
+        let rest = rest.or_else(|| group.strip_suffix(&**own));
         own.len() > 2 && rest.is_some_and(is_longer)
     });
     is_start || is_joined || (!others.is_empty() && (group == first || *group == all))
@@ -293,7 +280,6 @@ pub fn is_small_number(number: &str) -> bool {
 /// A number in the Indian notation, with groups of two digits.
 static LAKHS: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?-u:\b\d{1,2}(?:,\d{2})+,\d{3}\b)"));
 
-/// A digit, a space and three digits.
 static THOUSANDS: LazyLock<Regex> = LazyLock::new(|| pattern(r"(\d) (\d{3}(?-u:\b))"));
 
 /// Returns a text with no-break spaces in place of the spaces that may separate thousands.
@@ -313,16 +299,12 @@ pub fn groups(text: &str) -> Vec<String> {
     while let Some(start) = rest.find(|c| digit(c).is_some()) {
         let between = &rest[..start];
         let run: String = rest[start..].chars().map_while(digit).collect();
-        let n_bytes: usize = rest[start..]
-            .chars()
-            .take(run.len())
-            .map(char::len_utf8)
-            .sum();
+        let digits = rest[start..].chars().take(run.len());
+        let n_bytes: usize = digits.map(char::len_utf8).sum();
         rest = &rest[start + n_bytes..];
         let mut separator = between.chars();
-        let separates = separator
-            .next()
-            .is_some_and(|c| ".,'’٬٫\u{a0}\u{202f}".contains(c));
+        let is_separator = |c| ".,'’٬٫\u{a0}\u{202f}".contains(c);
+        let separates = separator.next().is_some_and(is_separator);
         match groups.last_mut() {
             Some(group) if is_open && run.len() == 3 && separates && separator.next().is_none() => {
                 group.push_str(&run);
@@ -336,11 +318,9 @@ pub fn groups(text: &str) -> Vec<String> {
     groups
 }
 
-/// Returns the ASCII digit.
 fn digit(c: char) -> Option<char> {
-    let value = ZEROS
-        .iter()
-        .find_map(|zero| u32::from(c).checked_sub(*zero).filter(|it| *it < 10));
+    let value = |zero: &u32| u32::from(c).checked_sub(*zero).filter(|it| *it < 10);
+    let value = ZEROS.iter().find_map(value);
     value.and_then(|value| char::from_digit(value, 10))
 }
 

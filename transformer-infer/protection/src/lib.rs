@@ -7,13 +7,11 @@
 //! - [`Protection`] finds what is copied, by the table in `kinds.rs`.
 //! - [`Fault`]: an error of a translation; `kept.rs` checks whether copied text is kept, and `check.rs` the rest.
 
-#[doc(hidden)]
 mod check;
 #[doc(hidden)]
 pub mod kept;
 #[doc(hidden)]
 pub mod kinds;
-#[doc(hidden)]
 #[doc(hidden)]
 pub mod protection;
 

@@ -33,7 +33,6 @@ pub struct ProtectionError {
     pub source: Box<regex::Error>,
 }
 
-/// A pattern, and the way in which translations keep its matches.
 #[derive(Clone, Debug)]
 struct Rule {
     regex: Regex,
@@ -51,7 +50,6 @@ pub struct Item {
     pub keep: Keep,
 }
 
-/// Maximum size of a compiled pattern, in bytes.
 const MAX_PATTERN_BYTES: usize = 1 << 22;
 
 impl Protection {
@@ -82,9 +80,8 @@ impl Protection {
     ///
     /// Returns a [`ProtectionError`] if the pattern is not a valid regular expression.
     pub fn with_pattern(mut self, pattern: &str) -> Result<Self, ProtectionError> {
-        let compiled = regex::RegexBuilder::new(pattern)
-            .size_limit(MAX_PATTERN_BYTES)
-            .build();
+        let mut builder = regex::RegexBuilder::new(pattern);
+        let compiled = builder.size_limit(MAX_PATTERN_BYTES).build();
         let compiled = compiled.map_err(|source| ProtectionError {
             pattern: pattern.to_owned(),
             source: Box::new(source),
@@ -104,7 +101,7 @@ impl Protection {
     /// Returns whether translations can be capitalized letter by letter; Turkic languages have a capital of `i` with a
     /// dot.
     pub fn can_capitalize(&self) -> bool {
-        self.check.is_none_or(Check::can_capitalize)
+        self.check.is_none_or(|check| check.can_capitalize)
     }
 
     /// Returns the faults of a translation; none without a check.
@@ -126,12 +123,11 @@ impl Protection {
     /// Returns the ranges of a translation's program placeholders, which are extra since all were taken out of the
     /// source.
     pub fn inventions(&self, translation: &str) -> Vec<Range<usize>> {
-        let items = self.items(translation).into_iter();
-        let items = items.filter(|item| item.keep != Keep::Digits);
-        let ranges = items.map(|item| item.range);
-        ranges
-            .filter(|range| translation[range.clone()].starts_with(['%', '{', '$']))
-            .collect()
+        let mut items = self.items(translation);
+        items.retain(|it| it.keep != Keep::Digits);
+        let ranges = items.into_iter().map(|it| it.range);
+        let starts = |range: &Range<usize>| translation[range.clone()].starts_with(['%', '{', '$']);
+        ranges.filter(starts).collect()
     }
 
     /// Returns the items to copy, in order; if two overlap, the first wins, then the longer one.

@@ -92,11 +92,9 @@ impl Search {
     /// The largest `beam_size` and `n_best` allowed.
     pub const MOST_HYPOTHESES: usize = 10_000;
 
-    /// The length of n-grams in [`without_repeats`](Self::without_repeats): a shorter one would forbid much of what
-    /// ordinary sentences have twice.
+    /// The length of n-grams in [`without_repeats`](Self::without_repeats): ordinary sentences have shorter ones twice.
     const MAX_REPEATED: usize = 3;
 
-    /// The smallest beam of [`widened`](Self::widened).
     const LEAST_WIDENED: usize = 8;
 
     /// Returns greedy search: the likeliest token at each step.
@@ -113,9 +111,7 @@ impl Search {
     ///
     /// Returns a [`SearchError`] with a message that names the field and a valid value.
     pub fn validate(&self) -> Result<(), SearchError> {
-        let Self {
-            beam_size, n_best, ..
-        } = *self;
+        let (beam_size, n_best) = (self.beam_size, self.n_best);
         for (field, size) in [("beam_size", beam_size), ("n_best", n_best)] {
             if size > Self::MOST_HYPOTHESES {
                 let most = Self::MOST_HYPOTHESES;
@@ -217,7 +213,6 @@ impl Search {
         }
     }
 
-    /// Returns whether scores are renormalized over the allowed tokens.
     pub(super) fn renormalizes(&self) -> bool {
         self.renormalize && self.beam_size > 1 && self.sampling.is_none()
     }

@@ -63,17 +63,14 @@ impl<M: NextToken> NextToken for Ensemble<M> {
 
     fn log_probs(&mut self, last_tokens: &[u32]) -> Vec<f32> {
         let members = self.members.iter_mut();
-        let predictions: Vec<Vec<f32>> = members
-            .map(|member| member.log_probs(last_tokens))
-            .collect();
+        let predictions: Vec<_> = members.map(|it| it.log_probs(last_tokens)).collect();
         self.mean.of(&predictions)
     }
 
     fn log_probs_with_attention(&mut self, last_tokens: &[u32]) -> (Vec<f32>, Vec<Vec<f32>>) {
         let members = self.members.iter_mut();
-        let (predictions, attention): (Vec<_>, Vec<Vec<Vec<f32>>>) = members
-            .map(|member| member.log_probs_with_attention(last_tokens))
-            .unzip();
+        let members = members.map(|it| it.log_probs_with_attention(last_tokens));
+        let (predictions, attention): (Vec<_>, Vec<Vec<Vec<f32>>>) = members.unzip();
         let of_row = |row: usize| mean_attention(attention.iter().map(|rows| rows[row].as_slice()));
         let attention = (0..last_tokens.len()).map(of_row).collect();
         (self.mean.of(&predictions), attention)
@@ -87,21 +84,17 @@ impl<M: NextToken> NextToken for Ensemble<M> {
 }
 
 impl EnsembleMean {
-    /// Returns the mean of the log-probabilities of all models, token by token.
     fn of(self, predictions: &[Vec<f32>]) -> Vec<f32> {
         let n_tokens = predictions.first().map_or(0, Vec::len);
         let of_models = |token: usize| {
             let models = predictions.iter();
             models.map(move |log_probs| f64::from(log_probs[token]))
         };
-        match self {
-            Self::Probs => (0..n_tokens)
-                .map(|token| log_mean_exp(of_models(token)) as f32)
-                .collect(),
-            Self::LogProbs => (0..n_tokens)
-                .map(|token| (of_models(token).sum::<f64>() / predictions.len() as f64) as f32)
-                .collect(),
-        }
+        let mean = |token: usize| match self {
+            Self::Probs => log_mean_exp(of_models(token)),
+            Self::LogProbs => of_models(token).sum::<f64>() / predictions.len() as f64,
+        };
+        (0..n_tokens).map(|token| mean(token) as f32).collect()
     }
 }
 
@@ -117,7 +110,6 @@ fn log_mean_exp(values: impl ExactSizeIterator<Item = f64> + Clone) -> f64 {
     max + (sum / n).ln()
 }
 
-/// Returns the mean of the attention weights of all models.
 fn mean_attention<'a>(of_models: impl ExactSizeIterator<Item = &'a [f32]>) -> Vec<f32> {
     let n_models = of_models.len() as f32;
     let mut sum: Vec<f32> = Vec::new();
@@ -131,9 +123,8 @@ fn mean_attention<'a>(of_models: impl ExactSizeIterator<Item = &'a [f32]>) -> Ve
 }
 
 fn unknown(text: &str) -> SearchError {
-    SearchError::UnknownMean {
-        text: text.to_owned(),
-    }
+    let text = text.to_owned();
+    SearchError::UnknownMean { text }
 }
 
 #[cfg(test)]

@@ -26,6 +26,17 @@ pub struct Hypothesis {
     pub n_phrases_met: usize,
 }
 
+impl Step {
+    /// Makes a step whose score is its log-probability.
+    pub(super) fn new(id: u32, log_prob: f32) -> Self {
+        Self {
+            id,
+            log_prob,
+            score: log_prob,
+        }
+    }
+}
+
 impl Hypothesis {
     /// Returns the finished hypothesis without tokens, which is the output for an empty source.
     pub fn empty() -> Self {
@@ -40,11 +51,9 @@ impl Hypothesis {
     }
 }
 
-/// A token to append to a sequence.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Step {
     pub(super) id: u32,
-    /// The model's log-probability.
     pub(super) log_prob: f32,
     /// The value that the search compares: the log-probability after all processors.
     pub(super) score: f32,
@@ -56,9 +65,7 @@ pub(super) struct Prefix {
     /// The tokens so far, without BOS.
     pub(super) ids: Vec<u32>,
     token_log_probs: Vec<f32>,
-    /// Sum of the log-probabilities.
     log_prob: f64,
-    /// Sum of the scores of the tokens.
     pub(super) score_sum: f64,
     /// The total attention to each source token so far; empty without a coverage penalty.
     attended: Vec<f32>,
@@ -70,7 +77,6 @@ impl Prefix {
         self.ids.last().copied().unwrap_or(BOS)
     }
 
-    /// Adds the attention of the step that predicts the next token.
     pub(super) fn attend(&mut self, attention: &[f32]) {
         if self.attended.is_empty() {
             self.attended = attention.to_vec();
@@ -81,7 +87,6 @@ impl Prefix {
         }
     }
 
-    /// Appends a token.
     pub(super) fn push(&mut self, step: Step) {
         debug_assert_ne!(step.id, EOS, "a prefix has no EOS; `finish` adds it");
         self.ids.push(step.id);
@@ -90,7 +95,6 @@ impl Prefix {
         self.score_sum += f64::from(step.score);
     }
 
-    /// Returns a copy with one more token.
     pub(super) fn grown(&self, step: Step) -> Self {
         let mut grown = Self {
             ids: with_room_for_one(&self.ids),
@@ -102,7 +106,6 @@ impl Prefix {
         grown
     }
 
-    /// Ends the sequence with EOS.
     pub(super) fn finish(&self, eos: Step, search: &Search) -> Hypothesis {
         let mut token_log_probs = with_room_for_one(&self.token_log_probs);
         token_log_probs.push(eos.log_prob);
@@ -117,7 +120,6 @@ impl Prefix {
         }
     }
 
-    /// Ends the sequence without EOS.
     pub(super) fn cut(self, search: &Search) -> Hypothesis {
         let score = self.score(self.score_sum, self.ids.len(), search);
         Hypothesis {
@@ -130,10 +132,8 @@ impl Prefix {
         }
     }
 
-    /// Ends a sequence after which no token is allowed.
-    ///
-    /// The result is NaN if `log_probs`, the model's last prediction, has no finite value. Otherwise the rules of the
-    /// search forbid all tokens, and the sequence is cut.
+    /// Ends a sequence after which no token is allowed. The result is NaN if `log_probs`, the model's last prediction,
+    /// has no finite value. Otherwise the rules of the search forbid all tokens, and the sequence is cut.
     pub(super) fn give_up(self, log_probs: &[f32], search: &Search) -> Hypothesis {
         let mut predicted = (0..).zip(log_probs);
         let is_finite =
@@ -162,9 +162,7 @@ fn with_room_for_one<T: Copy>(items: &[T]) -> Vec<T> {
 }
 
 /// Returns `Σᵢ ln(min(attendedᵢ, 1))`, where `attendedᵢ` is the total attention to source token `i`: 0 if every token
-/// got at least 1, negative otherwise.
-///
-/// No attention counts as the smallest normal `f32`, so that the sum is finite.
+/// got at least 1, negative otherwise. No attention counts as the smallest normal `f32`, so that the sum is finite.
 pub(super) fn coverage(attended: &[f32]) -> f64 {
     let term = |sum: &f32| f64::from(sum.clamp(f32::MIN_POSITIVE, 1.0)).ln();
     attended.iter().map(term).sum()

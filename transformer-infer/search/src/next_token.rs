@@ -128,7 +128,6 @@ pub(super) fn select_rows(model: &mut impl NextToken, rows: &[usize]) {
     }
 }
 
-/// Returns the likeliest token of a row.
 pub(super) fn best_of_row(log_probs: &[f32]) -> ScoredToken {
     let mut best = ScoredToken::NONE;
     for (id, log_prob) in (0..).zip(log_probs) {

@@ -30,13 +30,11 @@ pub(super) struct PhraseBeam {
     width: usize,
 }
 
-/// Returns the largest number of prefixes in the beam of a sentence with phrases.
 pub(super) fn width(search: &Search, phrases: &RequiredPhrases<'_>) -> usize {
     let n_added = phrases.n_tokens().saturating_mul(2).min(MOST_ADDED);
     search.beam_size.max(1).saturating_add(n_added)
 }
 
-/// Returns the number of the phrases that a sequence contains.
 pub(super) fn n_phrases_met(phrases: &[Phrase], ids: &[u32]) -> usize {
     RequiredPhrases::new(phrases).n_met(ids)
 }
@@ -66,9 +64,8 @@ impl PhraseBeam {
         }
     }
 
-    /// Chooses the continuations of the beam; with the new token they are `n_tokens` tokens long.
-    ///
-    /// The prefixes are the rows of the prediction starting at `first_row`.
+    /// Chooses the continuations of the beam; with the new token they are `n_tokens` tokens long. The prefixes are the
+    /// rows of the prediction starting at `first_row`.
     pub(super) fn choose(
         &mut self,
         beam: &[Prefix],
@@ -102,7 +99,6 @@ impl PhraseBeam {
     }
 }
 
-/// The continuations of one prefix.
 struct Offer<'a> {
     parent: usize,
     prefix: &'a Prefix,
@@ -114,8 +110,7 @@ struct Offer<'a> {
 }
 
 impl Offer<'_> {
-    /// Offers EOS if all phrases are met, the tokens that begin or continue a phrase even if a rule forbids them, and
-    /// text.
+    /// Offers EOS if all phrases are met, the tokens of phrases even if a rule forbids them, and text.
     fn to(&self, banks: &mut Banks, phrases: &RequiredPhrases<'_>) {
         let is_complete = self.tracker.n_required == 0;
         let eos = self.scores[EOS as usize];
@@ -156,9 +151,8 @@ impl Offer<'_> {
         next_tokens: &[u32],
     ) {
         let possible = phrases.n_required_after_any_text(self.tracker);
-        let thresholds = possible
-            .filter(|n| *n <= room)
-            .map(|n| banks.bank(n).threshold);
+        let possible = possible.filter(|n| *n <= room);
+        let thresholds = possible.map(|n| banks.bank(n).threshold);
         let Some(threshold) = thresholds.reduce(f64::min) else {
             return;
         };

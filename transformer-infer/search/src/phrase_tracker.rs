@@ -10,11 +10,9 @@ use std::collections::HashMap;
 
 use super::{Phrase, Request};
 
-/// Maximum number of readings that are followed; beyond it, those that need the most tokens are dropped. Two
-/// overlapping phrases have about five.
+/// Maximum number of readings that are followed, those with the fewest tokens. Overlapping phrases have about five.
 const MOST_READINGS: usize = 64;
 
-/// The phrases of a request that are required.
 #[derive(Clone, Debug)]
 pub(super) struct RequiredPhrases<'a> {
     phrases: Cow<'a, [Phrase]>,
@@ -23,7 +21,7 @@ pub(super) struct RequiredPhrases<'a> {
     /// Sets of equal phrases, as bits. In each set, the first unmet one is begun.
     equal: Vec<u128>,
     /// The variants that begin with a token, as indices of the phrase and of its variant, in list order.
-    by_first: HashMap<u32, Vec<(usize, usize)>>,
+    by_first: HashMap<u32, Vec<Place>>,
 }
 
 /// The state of the phrases after a sequence of tokens.
@@ -49,24 +47,25 @@ struct Reading {
 /// The part of the reading that the last token belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum At {
-    /// Text.
     Text,
     /// A phrase that is complete if no letter follows.
-    End { phrase: usize },
-    /// A phrase with `n_tokens` tokens present.
-    Inside {
+    End {
         phrase: usize,
-        variant: usize,
-        n_tokens: usize,
     },
+    /// A phrase with `n_tokens` tokens present.
+    Inside(Place),
+}
+
+/// A place in a variant of a phrase, after its first tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Place {
+    phrase: usize,
+    variant: usize,
+    n_tokens: usize,
 }
 
 impl<'a> RequiredPhrases<'a> {
-    /// Takes the first phrases of the list.
-    ///
-    /// # Panics
-    ///
-    /// Panics if a phrase has no variant that can be written everywhere.
+    /// Takes the first phrases of the list; each must have a variant that can be written everywhere.
     pub(super) fn new(phrases: &'a [Phrase]) -> Self {
         let phrases = &phrases[..phrases.len().min(Request::MOST_PHRASES)];
         let n_tokens = phrases.iter().map(|phrase| {
@@ -74,7 +73,7 @@ impl<'a> RequiredPhrases<'a> {
             n_tokens.expect("phrases are checked before a search")
         });
         let mut equal: Vec<u128> = Vec::new();
-        let mut by_first: HashMap<u32, Vec<(usize, usize)>> = HashMap::new();
+        let mut by_first: HashMap<u32, Vec<Place>> = HashMap::new();
         for (index, phrase) in phrases.iter().enumerate() {
             let mut sets = equal.iter_mut();
             match sets.find(|set| phrases[first_of(**set)] == *phrase) {
@@ -83,7 +82,11 @@ impl<'a> RequiredPhrases<'a> {
             }
             for (variant, it) in phrase.variants.iter().enumerate() {
                 if let Some(first) = it.ids.first() {
-                    by_first.entry(*first).or_default().push((index, variant));
+                    by_first.entry(*first).or_default().push(Place {
+                        phrase: index,
+                        variant,
+                        n_tokens: 1,
+                    });
                 }
             }
         }
@@ -95,7 +98,6 @@ impl<'a> RequiredPhrases<'a> {
         }
     }
 
-    /// Copies the phrases.
     pub(super) fn into_owned(self) -> RequiredPhrases<'static> {
         RequiredPhrases {
             phrases: Cow::Owned(self.phrases.into_owned()),
@@ -118,7 +120,6 @@ impl<'a> RequiredPhrases<'a> {
         }
     }
 
-    /// Returns the number of tokens of all phrases.
     pub(super) fn n_tokens(&self) -> usize {
         self.n_tokens.iter().sum()
     }
@@ -130,7 +131,6 @@ impl<'a> RequiredPhrases<'a> {
         n_met.max().unwrap_or(0)
     }
 
-    /// Returns the state before the first token.
     pub(super) fn start(&self) -> PhraseTracker {
         let nothing = Reading {
             met: 0,
@@ -147,9 +147,7 @@ impl<'a> RequiredPhrases<'a> {
         })
     }
 
-    /// Returns the state after one more token; `None` if the token can be neither text nor part of a phrase.
-    ///
-    /// The token can be text unless a rule forbids it.
+    /// Returns the state after one more token; `None` if it can be neither text, which a rule may forbid, nor in a phrase.
     pub(super) fn grow(
         &self,
         tracker: &PhraseTracker,
@@ -159,14 +157,10 @@ impl<'a> RequiredPhrases<'a> {
         let mut readings = Vec::with_capacity(tracker.readings.len() + 1);
         for reading in &tracker.readings {
             let at = reading.at;
-            if let At::Inside {
-                phrase,
-                variant,
-                n_tokens,
-            } = at
-            {
-                if self.phrases[phrase].variants[variant].ids[n_tokens] == id {
-                    readings.push(self.inside(reading, phrase, variant, n_tokens + 1));
+            if let At::Inside(place) = at {
+                if self.ids(place)[place.n_tokens] == id {
+                    let n_tokens = place.n_tokens + 1;
+                    readings.push(self.inside(reading, Place { n_tokens, ..place }));
                 }
                 continue;
             }
@@ -178,8 +172,7 @@ impl<'a> RequiredPhrases<'a> {
                 readings.push(Reading { at, ..*reading });
             }
             let begun = self.begun_with(id, tracker.last, reading.met);
-            readings
-                .extend(begun.map(|(phrase, variant)| self.inside(reading, phrase, variant, 1)));
+            readings.extend(begun.map(|place| self.inside(reading, place)));
         }
         (!readings.is_empty()).then(|| self.tracker(readings, Some(id)))
     }
@@ -189,11 +182,7 @@ impl<'a> RequiredPhrases<'a> {
         let mut ids = Vec::new();
         for Reading { met, at, .. } in tracker.readings.iter().copied() {
             match at {
-                At::Inside {
-                    phrase,
-                    variant,
-                    n_tokens,
-                } => ids.push(self.phrases[phrase].variants[variant].ids[n_tokens]),
+                At::Inside(place) => ids.push(self.ids(place)[place.n_tokens]),
                 At::Text | At::End { .. } => {
                     let firsts = self.firsts(tracker.last, met);
                     ids.extend(firsts.filter(|id| self.may_follow(tracker.last, at, *id)));
@@ -214,19 +203,15 @@ impl<'a> RequiredPhrases<'a> {
             let readings = tracker.readings.iter().filter(move |it| is_at(it.at));
             readings.map(|reading| self.n_required(reading)).min()
         };
-        let (text, end) = (
-            of(|at| at == At::Text),
-            of(|at| matches!(at, At::End { .. })),
-        );
-        text.into_iter().chain(end)
+        let text = of(|at| at == At::Text);
+        text.into_iter()
+            .chain(of(|at| matches!(at, At::End { .. })))
     }
 
-    /// Returns the number of tokens that are required after `id` as text that neither begins nor continues a phrase;
-    /// `None` if it cannot be such text.
+    /// Returns the number of tokens required after `id` as text outside of phrases; `None` if it cannot be that.
     pub(super) fn n_required_after_text(&self, tracker: &PhraseTracker, id: u32) -> Option<usize> {
         let readings = tracker.readings.iter().filter(|reading| {
-            !matches!(reading.at, At::Inside { .. })
-                && self.may_follow(tracker.last, reading.at, id)
+            !matches!(reading.at, At::Inside(_)) && self.may_follow(tracker.last, reading.at, id)
         });
         readings.map(|reading| self.n_required(reading)).min()
     }
@@ -259,16 +244,16 @@ impl<'a> RequiredPhrases<'a> {
         id: u32,
         last: Option<u32>,
         met: u128,
-    ) -> impl Iterator<Item = (usize, usize)> + '_ {
+    ) -> impl Iterator<Item = Place> + '_ {
         let variants = self.by_first.get(&id).map_or(&[][..], Vec::as_slice);
         let next = match variants {
             [] => 0,
             _ => self.next_phrases(met),
         };
         let mut variants = variants.iter().copied();
-        let begins = move |(phrase, variant): &(usize, usize)| {
-            let of = &self.phrases[*phrase];
-            next & (1 << phrase) != 0 && of.may_begin(of.variants[*variant].position, last, id)
+        let begins = move |it: &Place| {
+            let of = &self.phrases[it.phrase];
+            next & (1 << it.phrase) != 0 && of.may_begin(of.variants[it.variant].position, last, id)
         };
         std::iter::from_fn(move || variants.by_ref().find(&begins))
     }
@@ -282,13 +267,14 @@ impl<'a> RequiredPhrases<'a> {
     }
 
     /// Returns the reading in which the last token is the `n_tokens`-th of a phrase that `before` has begun.
-    fn inside(&self, before: &Reading, phrase: usize, variant: usize, n_tokens: usize) -> Reading {
-        if n_tokens < self.phrases[phrase].variants[variant].ids.len() {
-            let at = At::Inside {
-                phrase,
-                variant,
-                n_tokens,
-            };
+    fn ids(&self, place: Place) -> &[u32] {
+        &self.phrases[place.phrase].variants[place.variant].ids
+    }
+
+    fn inside(&self, before: &Reading, place: Place) -> Reading {
+        let phrase = place.phrase;
+        if place.n_tokens < self.ids(place).len() {
+            let at = At::Inside(place);
             return Reading { at, ..*before };
         }
         Reading {
@@ -298,18 +284,13 @@ impl<'a> RequiredPhrases<'a> {
         }
     }
 
-    /// Returns the number of tokens that a reading needs. It takes the same time for any number of phrases, because it
-    /// is called for every token of the vocabulary.
+    /// Returns the number of tokens that a reading needs, in constant time: every token of the vocabulary asks for it.
     fn n_required(&self, reading: &Reading) -> usize {
         match reading.at {
             At::Text | At::End { .. } => reading.n_unmet,
-            At::Inside {
-                phrase,
-                variant,
-                n_tokens,
-            } => {
-                let left = self.phrases[phrase].variants[variant].ids.len() - n_tokens;
-                reading.n_unmet - self.n_tokens[phrase] + left
+            At::Inside(place) => {
+                let left = self.ids(place).len() - place.n_tokens;
+                reading.n_unmet - self.n_tokens[place.phrase] + left
             }
         }
     }
@@ -343,7 +324,6 @@ impl<'a> RequiredPhrases<'a> {
     }
 }
 
-/// Returns the index of the first bit that is set; at least one is.
 fn first_of(bits: u128) -> usize {
     bits.trailing_zeros() as usize
 }
@@ -392,10 +372,9 @@ mod tests {
                 .values()
                 .all(|variants| variants.len() == 1)
         );
-        assert_eq!(
-            required.begun_with(11, None, 0).collect::<Vec<_>>(),
-            [(1, 0)]
-        );
+        let begun = required.begun_with(11, None, 0);
+        let begun: Vec<_> = begun.map(|it| (it.phrase, it.variant)).collect();
+        assert_eq!(begun, [(1, 0)]);
         assert_eq!(required.begun_with(5, None, 0).count(), 0);
         assert_eq!(required.begun_with(11, None, 1 << 1).count(), 0);
     }

@@ -11,20 +11,16 @@ use transformer_text::EOS;
 use super::hypothesis::Prefix;
 use super::{AtLimit, NEVER_GENERATED, NextToken, Request, ScoredToken, Search};
 
-/// The processors for the settings of a search.
 #[derive(Debug)]
 pub(super) struct Processors<'a> {
     search: &'a Search,
-    /// True if a setting of the search may change scores at any step. The minimum and maximum lengths of requests do
-    /// not count.
+    /// True if a setting of the search, other than the lengths of requests, may change scores at any step.
     are_active: bool,
 }
 
-/// The prediction of the next token of every row.
 #[derive(Debug)]
 pub(super) struct Prediction {
     pub(super) vocab_size: usize,
-    /// The model's log-probabilities.
     log_probs: Vec<f32>,
     /// The scores that the search compares; empty if they are the log-probabilities.
     scores: Vec<f32>,
@@ -41,9 +37,7 @@ impl<'a> Processors<'a> {
         Self { search, are_active }
     }
 
-    /// Runs the model on the last token of each row, and returns the likeliest allowed token of each.
-    ///
-    /// Returns `None`, without running the model, in the cases of [`top_k`](Self::top_k).
+    /// Like [`top_k`](Self::top_k), for the likeliest allowed token of each row alone.
     pub(super) fn best<'p>(
         &self,
         model: &mut impl NextToken,
@@ -61,9 +55,8 @@ impl<'a> Processors<'a> {
         Some(model.best(&last_tokens.collect::<Vec<_>>()))
     }
 
-    /// Runs the model on the last token of each row, and returns the `k` likeliest allowed tokens of each.
-    ///
-    /// Returns `None`, without running the model, if the search needs more than these, or if the model returns all
+    /// Runs the model on the last token of each row, and returns the `k` likeliest allowed tokens of each. Returns
+    /// `None`, without running the model, if the search needs more than these, or if the model returns all
     /// log-probabilities as fast.
     pub(super) fn top_k<'p>(
         &self,
@@ -148,9 +141,7 @@ impl<'a> Processors<'a> {
         }
     }
 
-    /// Turns the model's log-probabilities of the tokens after `ids` into scores.
-    ///
-    /// If every token is forbidden, EOS is allowed.
+    /// Turns the log-probabilities of the tokens after `ids` into scores. If every token is forbidden, EOS is allowed.
     fn process(&self, scores: &mut [f32], ids: &[u32], request: &Request) {
         self.apply_rules(scores, ids, request);
         if self.search.renormalizes() {
@@ -190,12 +181,10 @@ impl<'a> Processors<'a> {
 }
 
 impl Prediction {
-    /// Returns the model's log-probability of each token of a row.
     pub(super) fn log_probs(&self, row: usize) -> &[f32] {
         &self.log_probs[row * self.vocab_size..(row + 1) * self.vocab_size]
     }
 
-    /// Returns the score of each token of a row.
     pub(super) fn scores(&self, row: usize) -> &[f32] {
         let scores = if self.scores.is_empty() {
             &self.log_probs
@@ -205,7 +194,6 @@ impl Prediction {
         &scores[row * self.vocab_size..(row + 1) * self.vocab_size]
     }
 
-    /// Returns the attention of a row to its source, if the search needs it.
     pub(super) fn attention(&self, row: usize) -> Option<&[f32]> {
         self.attention.get(row).map(Vec::as_slice)
     }
@@ -266,14 +254,11 @@ fn forbid_repeated_ngrams(scores: &mut [f32], ids: &[u32], n: usize) {
     }
 }
 
-/// The prediction of one step for all rows.
 #[derive(Debug)]
 pub(super) enum Predicted {
     /// The likeliest tokens of each row, including all that can be chosen.
     TopK(Vec<Vec<ScoredToken>>),
-    /// Only the likeliest token of each row.
     Best(Vec<ScoredToken>),
-    /// The scores of the whole vocabulary.
     All(Prediction),
 }
 

@@ -52,11 +52,7 @@ impl Request {
             true => 0.0,
             false => log_probs[id as usize],
         };
-        Some(Step {
-            id,
-            log_prob,
-            score: log_prob,
-        })
+        Some(Step::new(id, log_prob))
     }
 }
 
@@ -113,8 +109,7 @@ impl Phrase {
         self.n_tokens().is_some()
     }
 
-    /// Returns the number of tokens of the shortest variant that can be written everywhere; `None` if there is none, or
-    /// if a variant is empty or has a special token.
+    /// Returns the length of the shortest variant that can be written everywhere; `None` if a variant is not valid.
     pub(super) fn n_tokens(&self) -> Option<usize> {
         let is_special = |id: &u32| (*id as usize) < N_SPECIAL;
         let mut variants = self.variants.iter();
@@ -136,7 +131,6 @@ impl Phrase {
         }
     }
 
-    /// Returns whether there is a word boundary between two tokens.
     pub(super) fn is_boundary(&self, before: u32, after: u32) -> bool {
         !(self.edges_of(before).continuable && self.continues(after))
     }

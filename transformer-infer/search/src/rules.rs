@@ -57,9 +57,8 @@ impl AtLimit {
 }
 
 fn unknown_at_limit(text: &str) -> SearchError {
-    SearchError::UnknownAtLimit {
-        text: text.to_owned(),
-    }
+    let text = text.to_owned();
+    SearchError::UnknownAtLimit { text }
 }
 
 /// The rule that stops the beam search of a sentence before its length limit.
@@ -91,55 +90,8 @@ impl StopRule {
 }
 
 fn unknown_stop_rule(text: &str) -> SearchError {
-    SearchError::UnknownStopRule {
-        text: text.to_owned(),
-    }
-}
-
-#[cfg(test)]
-mod at_limit_tests {
-    use super::*;
-
-    #[test]
-    fn flags_and_files_use_the_same_names() {
-        for rule in AtLimit::ALL {
-            assert_eq!(rule.to_string().parse(), Ok(rule));
-            let json = serde_json::to_string(&rule).expect("a name is JSON");
-            assert_eq!(json, format!("\"{rule}\""));
-        }
-    }
-
-    #[test]
-    fn the_error_for_an_unknown_rule_lists_the_known_ones() {
-        let error = "stop".parse::<AtLimit>().expect_err("no rule is `stop`");
-        assert_eq!(
-            error.to_string(),
-            "`stop` is not a valid `at_limit`; write cut, compete, end or free-end"
-        );
-    }
-}
-
-#[cfg(test)]
-mod stop_rule_tests {
-    use super::*;
-
-    #[test]
-    fn flags_and_files_use_the_same_names() {
-        for rule in StopRule::ALL {
-            assert_eq!(rule.to_string().parse(), Ok(rule));
-            let json = serde_json::to_string(&rule).expect("a name is JSON");
-            assert_eq!(json, format!("\"{rule}\""));
-        }
-    }
-
-    #[test]
-    fn the_error_for_an_unknown_rule_lists_the_known_ones() {
-        let error = "first".parse::<StopRule>().expect_err("no rule is `first`");
-        assert_eq!(
-            error.to_string(),
-            "`first` is not a valid stop rule; write present-length, beam-finished or never"
-        );
-    }
+    let text = text.to_owned();
+    SearchError::UnknownStopRule { text }
 }
 
 /// A number of generated tokens, EOS included: `factor · source tokens + extra`.
@@ -186,7 +138,6 @@ impl LengthLimit {
         ((self.factor * src_len as f64) as usize).saturating_add(self.extra)
     }
 
-    /// Checks that the factor is at least 0 and that neither number is too large.
     pub(super) fn validate(self) -> Result<(), SearchError> {
         let Self { factor, extra } = self;
         if !(factor.is_finite() && factor >= 0.0) {
@@ -294,7 +245,6 @@ impl LengthPenalty {
         }
     }
 
-    /// Checks that α is a number of at least 0.
     pub(super) fn validate(self) -> Result<(), SearchError> {
         match self {
             Self::None => Ok(()),
@@ -339,6 +289,52 @@ impl fmt::Display for LengthPenalty {
             Self::Gnmt { alpha } => write!(f, "gnmt:{alpha}"),
             Self::Power { alpha } => write!(f, "power:{alpha}"),
         }
+    }
+}
+
+#[cfg(test)]
+mod at_limit_tests {
+    use super::*;
+
+    #[test]
+    fn flags_and_files_use_the_same_names() {
+        for rule in AtLimit::ALL {
+            assert_eq!(rule.to_string().parse(), Ok(rule));
+            let json = serde_json::to_string(&rule).expect("a name is JSON");
+            assert_eq!(json, format!("\"{rule}\""));
+        }
+    }
+
+    #[test]
+    fn the_error_for_an_unknown_rule_lists_the_known_ones() {
+        let error = "stop".parse::<AtLimit>().expect_err("no rule is `stop`");
+        assert_eq!(
+            error.to_string(),
+            "`stop` is not a valid `at_limit`; write cut, compete, end or free-end"
+        );
+    }
+}
+
+#[cfg(test)]
+mod stop_rule_tests {
+    use super::*;
+
+    #[test]
+    fn flags_and_files_use_the_same_names() {
+        for rule in StopRule::ALL {
+            assert_eq!(rule.to_string().parse(), Ok(rule));
+            let json = serde_json::to_string(&rule).expect("a name is JSON");
+            assert_eq!(json, format!("\"{rule}\""));
+        }
+    }
+
+    #[test]
+    fn the_error_for_an_unknown_rule_lists_the_known_ones() {
+        let error = "first".parse::<StopRule>().expect_err("no rule is `first`");
+        assert_eq!(
+            error.to_string(),
+            "`first` is not a valid stop rule; write present-length, beam-finished or never"
+        );
     }
 }
 

@@ -57,8 +57,6 @@ impl Search {
         }
     }
 
-    /// # Panics
-    ///
     /// Panics if the search is not [valid](Self::validate), also for [each request](Self::check_request).
     pub(super) fn assert_valid_for(&self, requests: &[Request]) {
         self.assert_valid();

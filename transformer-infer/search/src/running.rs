@@ -9,14 +9,10 @@ use super::sentence_beam::{Beam, n_candidates};
 use super::sequences::Sequences;
 use super::{Hypothesis, NextToken, Request, Sampling, Search};
 
-/// The way in which the tokens of all sentences are chosen.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Kind {
-    /// By beam search.
     Beam,
-    /// The likeliest at each step.
     Greedy,
-    /// Drawn by their probabilities.
     Sampling(Sampling),
 }
 
@@ -81,11 +77,7 @@ impl RunningSearch {
         }
     }
 
-    /// Searches for the outputs of all rows of a model: adds all sentences, and steps until none is left.
-    ///
-    /// # Panics
-    ///
-    /// Panics if the number of requests is not the number of rows.
+    /// Searches for the outputs of all rows of a model, each with a request, until none is left.
     pub(super) fn run(
         model: &mut impl NextToken,
         requests: &[Request],
@@ -208,7 +200,6 @@ impl RunningSearch {
         found
     }
 
-    /// Runs the model, and reads only as much as the search needs.
     fn predict(&self, model: &mut impl NextToken) -> Predicted {
         let processors = Processors::new(&self.search);
         let rows = self.sentences.iter().flat_map(|sentence| {
@@ -218,9 +209,8 @@ impl RunningSearch {
         let likeliest = match self.kind {
             Kind::Beam => {
                 let k = n_candidates(&self.search);
-                processors
-                    .top_k(model, rows.clone(), k)
-                    .map(Predicted::TopK)
+                let top_k = processors.top_k(model, rows.clone(), k);
+                top_k.map(Predicted::TopK)
             }
             Kind::Greedy => processors.best(model, rows.clone()).map(Predicted::Best),
             Kind::Sampling(_) => None,
@@ -253,14 +243,13 @@ impl Sentence {
         search: &Search,
         kind: Kind,
     ) -> Vec<usize> {
-        match (&mut self.state, &kind) {
-            (State::Beam(beam), _) => beam.advance(predicted, first_row, search),
-            (State::Sequences(sequences), Kind::Sampling(sampling)) => {
-                sequences.advance(predicted, first_row, search, Some(sampling))
-            }
-            (State::Sequences(sequences), Kind::Beam | Kind::Greedy) => {
-                sequences.advance(predicted, first_row, search, None)
-            }
+        let sampling = match &kind {
+            Kind::Sampling(sampling) => Some(sampling),
+            Kind::Beam | Kind::Greedy => None,
+        };
+        match &mut self.state {
+            State::Beam(beam) => beam.advance(predicted, first_row, search),
+            State::Sequences(it) => it.advance(predicted, first_row, search, sampling),
         }
     }
 

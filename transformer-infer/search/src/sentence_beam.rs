@@ -10,17 +10,14 @@ use super::{AtLimit, Hypothesis, NEVER_GENERATED, Request, ScoredToken, Search, 
 /// Maximum number of candidates for which memory is reserved in advance.
 const MOST_RESERVED: usize = 64;
 
-/// A continuation: a prefix of the beam and a next token.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Candidate {
     /// Index of the prefix in the beam.
     pub(super) parent: usize,
     pub(super) step: Step,
-    /// Sum of the scores of all tokens of the prefix and of this token.
     pub(super) score_sum: f64,
 }
 
-/// The continuations that a step of a beam search chooses.
 #[derive(Debug)]
 pub(super) struct Chosen {
     /// Continuations that end with EOS, the likeliest first.
@@ -30,8 +27,7 @@ pub(super) struct Chosen {
 }
 
 impl Chosen {
-    /// Chooses from candidates, the likeliest first: those among the first `beam_size` that end with EOS, and the first
-    /// `beam_size` of the others.
+    /// Chooses from candidates, the likeliest first: those among the first `beam_size` that end, and as many of the others.
     pub(super) fn of(candidates: Vec<Candidate>, beam_size: usize) -> Self {
         let mut chosen = Self {
             finished: Vec::new(),
@@ -85,9 +81,8 @@ impl Likeliest {
                 log_prob: log_prob(),
                 score,
             };
-            let index = self
-                .candidates
-                .partition_point(|other| other.score_sum >= score_sum);
+            let is_better = |other: &Candidate| other.score_sum >= score_sum;
+            let index = self.candidates.partition_point(is_better);
             let candidate = Candidate {
                 parent,
                 step,
@@ -107,17 +102,14 @@ pub(super) fn n_candidates(search: &Search) -> usize {
     search.beam_size.saturating_mul(2)
 }
 
-/// The state of the search of one sentence.
 #[derive(Debug)]
 pub(super) struct Beam {
     pub(super) request: Request,
-    /// Maximum number of hypotheses that are returned.
     n_best: usize,
     /// Number of tokens in each prefix of the beam.
     n_tokens: usize,
     /// The beam: unfinished prefixes, the likeliest first; one for each row of the model.
     pub(super) beam: Vec<Prefix>,
-    /// The requirements of the phrases, if there are any.
     phrases: Option<PhraseBeam>,
     /// The best finished hypotheses, the best first; at most `beam_size`.
     finished: Vec<Hypothesis>,
@@ -141,9 +133,7 @@ impl Beam {
         }
     }
 
-    /// Appends one token to all prefixes, and returns for each new prefix the index of its parent.
-    ///
-    /// The prefixes are the rows of the model starting at `first_row`.
+    /// Appends one token to all prefixes, the rows of the model from `first_row` on; returns the parent of each new prefix.
     pub(super) fn advance(
         &mut self,
         predicted: &Predicted,
@@ -172,41 +162,32 @@ impl Beam {
     /// Replaces the beam by the best continuations, and returns for each the index of its parent.
     fn branch(&mut self, predicted: &Predicted, first_row: usize, search: &Search) -> Vec<usize> {
         let beam_size = search.beam_size;
-        let Chosen {
-            finished,
-            unfinished,
-        } = match (&mut self.phrases, predicted) {
+        let chosen = match (&mut self.phrases, predicted) {
             (Some(phrases), Predicted::All(prediction)) => {
                 let (beam, n_tokens) = (&self.beam, self.n_tokens);
                 phrases.choose(beam, n_tokens, prediction, first_row, search)
             }
             _ => self.choose(predicted, first_row, search),
         };
-        self.n_just_finished = finished.len();
-        for candidate in finished {
+        self.n_just_finished = chosen.finished.len();
+        for candidate in chosen.finished {
             let hypothesis = self.beam[candidate.parent].finish(candidate.step, search);
-            let index = self
-                .finished
-                .partition_point(|other| other.score >= hypothesis.score);
+            let is_better = |other: &Hypothesis| other.score >= hypothesis.score;
+            let index = self.finished.partition_point(is_better);
             self.finished.insert(index, hypothesis);
             self.finished.truncate(beam_size);
         }
-        if unfinished.is_empty() && self.finished.is_empty() {
+        if chosen.unfinished.is_empty() && self.finished.is_empty() {
             let best = self.beam.first().cloned();
             let log_probs = predicted.log_probs(first_row);
             self.given_up = best.map(|prefix| prefix.give_up(log_probs, search));
         }
-        let grown = unfinished
-            .iter()
-            .map(|it| self.beam[it.parent].grown(it.step));
-        self.beam = grown.collect();
-        unfinished
-            .iter()
-            .map(|candidate| candidate.parent)
-            .collect()
+        let unfinished = chosen.unfinished.iter();
+        let grown = |it: &Candidate| self.beam[it.parent].grown(it.step);
+        self.beam = unfinished.clone().map(grown).collect();
+        unfinished.map(|it| it.parent).collect()
     }
 
-    /// Chooses the likeliest continuations.
     fn choose(&self, predicted: &Predicted, first_row: usize, search: &Search) -> Chosen {
         let rows = first_row..first_row + self.beam.len();
         let n_continuations = match predicted {
@@ -244,7 +225,6 @@ impl Beam {
         }
     }
 
-    /// Applies the stop rule and the length limit.
     pub(super) fn is_done(&self, search: &Search) -> bool {
         let Some(likeliest) = self.beam.first() else {
             return true;

@@ -44,11 +44,8 @@ impl Default for Sampling {
 }
 
 impl Sampling {
-    /// Checks all settings.
     pub(super) fn validate(&self) -> Result<(), SearchError> {
-        let Self {
-            temperature, top_p, ..
-        } = *self;
+        let (temperature, top_p) = (self.temperature, self.top_p);
         if !(temperature.is_finite() && temperature > 0.0) {
             return Err(SearchError::Temperature { temperature });
         }
@@ -122,7 +119,6 @@ pub(super) struct Sequences {
     pub(super) prefixes: Vec<Prefix>,
     /// For each of them, the number of the sample, from 0.
     samples: Vec<usize>,
-    /// The result of each sample.
     found: Vec<Option<Hypothesis>>,
 }
 
@@ -144,10 +140,8 @@ impl Sequences {
         }
     }
 
-    /// Appends one token to all sequences, and returns the former index of each unfinished one.
-    ///
-    /// The sequences are the rows of the model starting at `first_row`. Without `sampling`, the likeliest token is
-    /// chosen.
+    /// Appends one token to all sequences, the rows of the model from `first_row` on; the likeliest one without `sampling`.
+    /// Returns the former index of each unfinished one.
     pub(super) fn advance(
         &mut self,
         predicted: &Predicted,
@@ -183,13 +177,11 @@ impl Sequences {
         parents
     }
 
-    /// Returns the results, in the order of the samples.
     pub(super) fn into_hypotheses(self) -> Vec<Hypothesis> {
         self.found.into_iter().flatten().collect()
     }
 }
 
-/// A sequence that is being generated.
 struct Sequence<'a> {
     sample: usize,
     request: &'a Request,
@@ -202,12 +194,7 @@ impl Sequence<'_> {
         if !best.log_prob.is_finite() {
             return Some(self.prefix.clone().give_up(&[], search));
         }
-        let step = Step {
-            id: best.id,
-            log_prob: best.log_prob,
-            score: best.log_prob,
-        };
-        self.grow(step, search)
+        self.grow(Step::new(best.id, best.log_prob), search)
     }
 
     /// Chooses a token from the prediction and appends it; returns the hypothesis if the sequence ends.
@@ -222,20 +209,19 @@ impl Sequence<'_> {
             self.prefix.attend(attention);
         }
         let (log_probs, scores) = (prediction.log_probs(row), prediction.scores(row));
-        let unchanged = |id: u32| Step {
-            id,
-            log_prob: log_probs[id as usize],
-            score: log_probs[id as usize],
-        };
+        let unchanged = |id: u32| Step::new(id, log_probs[id as usize]);
         let forced = self.request.forced(self.prefix.ids.len(), log_probs);
         let step = match (forced, sampling) {
             (Some(step), _) => Some(step),
-            (None, None) => Some(best_of_row(scores))
-                .filter(|best| best.log_prob.is_finite())
-                .map(|best| Step {
-                    score: best.log_prob,
+            (None, None) => {
+                let best = best_of_row(scores);
+                let score = best.log_prob;
+                let step = || Step {
+                    score,
                     ..unchanged(best.id)
-                }),
+                };
+                score.is_finite().then(step)
+            }
             (None, Some(sampling)) => {
                 let (index, step) = (self.request.index, self.prefix.ids.len());
                 let draw = [index, self.sample as u64, step as u64];

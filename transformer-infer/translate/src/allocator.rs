@@ -58,9 +58,8 @@ fn n_cores() -> i32 {
 )]
 fn set(settings: &[(i32, i32)]) -> bool {
     // SAFETY: `mallopt` takes two integers, locks the allocator itself, and does not touch allocated blocks.
-    settings
-        .iter()
-        .all(|(parameter, value)| unsafe { libc::mallopt(*parameter, *value) } == 1)
+    let set = |(parameter, value): &(i32, i32)| unsafe { libc::mallopt(*parameter, *value) } == 1;
+    settings.iter().all(set)
 }
 
 /// Does nothing on this system, and returns `false`: only glibc's allocator has these settings.

@@ -252,7 +252,6 @@ pub enum ModelOrigin {
 }
 
 impl ModelOrigin {
-    /// Reads the origin from the `training` of a manifest.
     pub(crate) fn of(training: &Value) -> Self {
         match training["program"].as_str() {
             Some(program) if program.starts_with("transformer-train") => Self::Trained,
@@ -271,7 +270,6 @@ impl ModelOrigin {
 }
 
 impl PartialEq for TranslatorError {
-    /// Compares the messages.
     fn eq(&self, other: &Self) -> bool {
         self.to_string() == other.to_string()
     }

@@ -33,7 +33,6 @@ pub(super) fn build_passage(
 struct Builder {
     text: String,
     marks: Vec<Mark>,
-    /// The open pairs, the outermost first.
     open: Vec<usize>,
 }
 
@@ -110,7 +109,6 @@ fn move_spaces_into_marks(items: &mut [Item]) {
     }
 }
 
-/// Returns the first character of the text after each item.
 fn next_chars(items: &[Item]) -> Vec<Option<char>> {
     let mut next = None;
     let mut chars = vec![None; items.len()];

@@ -19,10 +19,8 @@ const HAS_ENCODINGS: bool = cfg!(feature = "encodings");
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Charset {
-    /// An encoding of the Encoding Standard.
     Standard(&'static Encoding),
-    /// The characters of Unicode up to this one, each a byte: ASCII or ISO 8859-1. In the Encoding Standard, both names
-    /// stand for windows-1252.
+    /// The characters of Unicode up to this one, each a byte: ASCII or ISO 8859-1, which on the web are windows-1252.
     UpTo(u8),
 }
 
@@ -103,11 +101,7 @@ fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Option<Cow<'_, str>> {
 }
 
 /// Returns a file as UTF-8, and its encoding: that of its byte order mark, or the one that `declared` finds in its first
-/// bytes.
-///
-/// # Errors
-///
-/// Returns an error if the file cannot be read, is too large in another encoding, or is invalid in its encoding.
+/// bytes. Fails if it cannot be read, is too large in another encoding, or is invalid in its encoding.
 pub(super) fn decoded(
     name: &str,
     mut input: impl Read + Send + 'static,
@@ -144,6 +138,5 @@ pub(super) fn decoded(
     Ok((Box::new(Cursor::new(text.into_owned())), Some(charset)))
 }
 
-/// The remedy for a file in an encoding that cannot be read.
 pub(super) const CONVERT: &str = "convert the file, for example with `iconv -f windows-1252 -t utf-8`, and change the \
                                   encoding that it declares, if it does";

@@ -6,14 +6,10 @@ use crate::{Part, Raw};
 /// Name of pairs that need more output if their text changes: links of Markdown that are named by it.
 pub(super) const NAMED: &str = "[";
 
-/// Whitespace that formats treat alike; other whitespace, such as the no-break space, is text.
-const SPACES: [u8; 5] = [b' ', b'\t', b'\r', b'\n', b'\x0C'];
-
 /// A piece of text or markup, in the order of the document.
 #[derive(Clone, Debug)]
 pub(super) struct Item {
     pub(super) kind: ItemKind,
-    /// The item as written in the document.
     pub(super) source: String,
     /// The markup as written in the translation; differs from the source if the translation needs another form.
     pub(super) raw: Raw,
@@ -31,11 +27,8 @@ pub(super) enum ItemKind {
     Text(String),
     /// Start of a pair with this name.
     Open(String),
-    /// End of a pair with this name.
     Close(String),
-    /// A [`MarkKind::Point`](crate::MarkKind::Point).
     Point,
-    /// A [`MarkKind::Break`](crate::MarkKind::Break).
     Break,
     /// Copied text that ends a passage.
     Wall,
@@ -98,12 +91,12 @@ pub(super) fn join_points(
     joined
 }
 
+/// Returns whether a byte is whitespace for all formats; other whitespace, such as the no-break space, is text.
 pub(super) fn is_space(byte: u8) -> bool {
-    SPACES.contains(&byte)
+    byte.is_ascii_whitespace()
 }
 
 impl Item {
-    /// Makes an item that is written as in the document.
     pub(super) fn new(kind: ItemKind, source: impl Into<String>) -> Self {
         let source = source.into();
         let raw = match kind {
@@ -150,7 +143,6 @@ impl Item {
         }
     }
 
-    /// Returns whether the document spells the item as whitespace alone.
     pub(super) fn is_spelled_blank(&self) -> bool {
         matches!(self.kind, ItemKind::Text(_)) && self.source.bytes().all(is_space)
     }
@@ -175,7 +167,6 @@ impl Item {
         self.source.drain(..n_spaces).collect()
     }
 
-    /// Removes and returns the whitespace at the end of a text that the document spells as whitespace.
     pub(super) fn split_trailing_space(&mut self) -> String {
         let ItemKind::Text(text) = &mut self.kind else {
             return String::new();

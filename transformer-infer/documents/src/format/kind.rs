@@ -58,7 +58,6 @@ pub struct FormatError {
     pub name: String,
 }
 
-/// Returns what to do with a file of another format.
 fn remedy(name: &str) -> String {
     let name = name.to_ascii_lowercase();
     let extension = name.rsplit('.').next().unwrap_or_default();
@@ -119,40 +118,28 @@ impl Default for FormatOptions {
 const HAS_FORMATS: bool = cfg!(feature = "formats");
 
 /// The formats with their names: the first name is printed, and all names are file extensions.
-const NAMES: &[(Format, &[&str])] = &[
-    (Format::Text, &["txt", "text"]),
-    (Format::Markdown, &["md", "markdown"]),
-    (Format::Html, &["html", "htm", "xhtml"]),
-    (Format::Subtitles(SubtitleKind::SubRip), &["srt"]),
-    (Format::Subtitles(SubtitleKind::WebVtt), &["vtt"]),
-    (Format::Tsv, &["tsv"]),
-    (Format::Csv, &["csv"]),
-    (Format::Po, &["po", "pot"]),
-    (Format::Json, &["json", "arb"]),
-    (Format::Pairs(PairKind::Properties), &["properties"]),
-    (Format::Pairs(PairKind::Strings), &["strings"]),
-    (Format::Pairs(PairKind::Yaml), &["yaml", "yml"]),
-    (
-        Format::Package(PackageKind::Docx),
-        &["docx", "docm", "dotx", "dotm"],
-    ),
-    (
-        Format::Package(PackageKind::Pptx),
-        &["pptx", "pptm", "ppsx", "potx"],
-    ),
-    (
-        Format::Package(PackageKind::Xlsx),
-        &["xlsx", "xlsm", "xltx"],
-    ),
+const NAMES: &[(Format, &str)] = &[
+    (Format::Text, "txt text"),
+    (Format::Markdown, "md markdown"),
+    (Format::Html, "html htm xhtml"),
+    (Format::Subtitles(SubtitleKind::SubRip), "srt"),
+    (Format::Subtitles(SubtitleKind::WebVtt), "vtt"),
+    (Format::Tsv, "tsv"),
+    (Format::Csv, "csv"),
+    (Format::Po, "po pot"),
+    (Format::Json, "json arb"),
+    (Format::Pairs(PairKind::Properties), "properties"),
+    (Format::Pairs(PairKind::Strings), "strings"),
+    (Format::Pairs(PairKind::Yaml), "yaml yml"),
+    (Format::Package(PackageKind::Docx), "docx docm dotx dotm"),
+    (Format::Package(PackageKind::Pptx), "pptx pptm ppsx potx"),
+    (Format::Package(PackageKind::Xlsx), "xlsx xlsm xltx"),
     (
         Format::Package(PackageKind::OpenDocument),
-        &["odt", "ods", "odp", "ott", "ots", "otp"],
+        "odt ods odp ott ots otp",
     ),
-    (Format::Package(PackageKind::Epub), &["epub"]),
-    (
-        Format::Xml,
-        &["xml", "xliff", "xlf", "resx", "resw", "ts", "tmx"],
-    ),
+    (Format::Package(PackageKind::Epub), "epub"),
+    (Format::Xml, "xml xliff xlf resx resw ts tmx"),
 ];
 
 impl Format {
@@ -171,10 +158,9 @@ impl Format {
     /// Returns the extensions of the files of all formats, without a dot.
     pub fn extensions() -> impl Iterator<Item = &'static str> {
         let names = NAMES.iter().filter(|(format, _)| format.is_compiled());
-        names.flat_map(|(_, names)| names.iter().copied())
+        names.flat_map(|(_, names)| names.split(' '))
     }
 
-    /// Returns whether this build has the format: without the feature `formats`, it has plain text and HTML.
     fn is_compiled(self) -> bool {
         HAS_FORMATS || matches!(self, Self::Text | Self::Html)
     }
@@ -233,7 +219,8 @@ impl Format {
 
     fn names() -> String {
         let names = NAMES.iter().filter(|(format, _)| format.is_compiled());
-        let names: Vec<&str> = names.map(|(_, names)| names[0]).collect();
+        let names = names.filter_map(|(_, names)| names.split(' ').next());
+        let names: Vec<&str> = names.collect();
         let (last, others) = names.split_last().expect("there are formats");
         format!("{} or {last}", others.join(", "))
     }
@@ -242,7 +229,8 @@ impl Format {
 impl fmt::Display for Format {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names = NAMES.iter().find(|(format, _)| format == self);
-        f.write_str(names.map_or("", |(_, names)| names[0]))
+        let name = names.and_then(|(_, names)| names.split(' ').next());
+        f.write_str(name.unwrap_or_default())
     }
 }
 
@@ -251,9 +239,8 @@ impl FromStr for Format {
 
     fn from_str(name: &str) -> Result<Self, FormatError> {
         let lower = name.to_ascii_lowercase();
-        let found = NAMES
-            .iter()
-            .find(|(format, names)| format.is_compiled() && names.contains(&lower.as_str()));
+        let mut known = NAMES.iter().filter(|(format, _)| format.is_compiled());
+        let found = known.find(|(_, names)| names.split(' ').any(|it| it == lower));
         found.map(|(format, _)| *format).ok_or_else(|| FormatError {
             name: name.to_owned(),
         })

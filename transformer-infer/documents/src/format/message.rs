@@ -4,12 +4,12 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::escapes::len_until_single_quote;
 use crate::Notation;
 
 /// A message such as `{n, plural, one {# dog} other {# dogs}}`.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Message {
-    /// Its length in bytes.
     pub(super) len: usize,
     /// The bytes of its branches, without their braces.
     pub(super) branches: Vec<Range<usize>>,
@@ -42,8 +42,7 @@ struct Parser<'a> {
 }
 
 impl Message {
-    /// Reads the message at the start of a text. Returns `None` for other text, if it does not end, and if a branch
-    /// `other` is missing.
+    /// Reads the message at the start of a text; `None` if there is none, if it does not end, or if it lacks `other`.
     pub(super) fn parse(text: &str) -> Option<Self> {
         Parser { text, at: 0 }.choice(MAX_DEPTH)
     }
@@ -54,12 +53,9 @@ impl<'a> Parser<'a> {
         &self.text[self.at..]
     }
 
-    /// Skips a character, if it is next.
     fn eat(&mut self, expected: char) -> Option<()> {
-        self.at += self
-            .rest()
-            .strip_prefix(expected)
-            .map(|_| expected.len_utf8())?;
+        self.rest().strip_prefix(expected)?;
+        self.at += expected.len_utf8();
         Some(())
     }
 
@@ -159,14 +155,7 @@ pub(super) fn quotation_len(text: &str, has_number: bool) -> Option<usize> {
     if !rest.starts_with(is_syntax) {
         return None;
     }
-    let mut end = 0;
-    loop {
-        end += rest[end..].find('\'')? + 1;
-        match rest[end..].starts_with('\'') {
-            true => end += 1,
-            false => return Some(1 + end),
-        }
-    }
+    Some(2 + len_until_single_quote(rest)?)
 }
 
 /// Returns whether text of a branch writes apostrophes twice, or `None` if it does so only for some.
@@ -176,8 +165,7 @@ pub(super) fn doubles_apostrophes(text: &str) -> Option<bool> {
     (all == doubled || doubled == 0).then_some(doubled > 0)
 }
 
-/// Returns whether a single apostrophe between two texts could begin a quotation, go on with one, or be one of a pair.
-/// Markup may be before the first text and after the second.
+/// Returns whether an apostrophe between two texts, maybe with markup around them, could belong to a quotation.
 fn is_apostrophe_syntax(before: &str, after: &str) -> bool {
     let is_at_edge = before.is_empty() || after.is_empty();
     is_at_edge || before.ends_with('\'') || after.starts_with(['{', '}', '#', '\''])

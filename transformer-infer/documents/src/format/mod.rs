@@ -23,29 +23,15 @@ mod value;
 mod xml;
 
 pub use html::HtmlOptions;
-#[doc(hidden)]
-pub use html::html_parts;
 pub use json::JsonOptions;
 pub use kind::{Format, FormatError, FormatOptions};
-#[doc(hidden)]
-pub use package::PackageKind;
-#[doc(hidden)]
-pub use pairs::PairKind;
-#[doc(hidden)]
-pub use parts::PartReader;
 pub use parts::ReadError;
-#[doc(hidden)]
-pub use po::Filled;
 pub use po::PoOptions;
-#[doc(hidden)]
-pub use subtitles::SubtitleKind;
 pub use subtitles::SubtitleOptions;
 pub use table::TableOptions;
+pub use xml::{RunNames, XmlOptions, XmlRules};
 #[doc(hidden)]
-pub use table::{Column, FirstRow};
-#[doc(hidden)]
-pub use text::Paragraphs;
-pub use xml::XmlOptions;
-#[doc(hidden)]
-pub use xml::xml_parts;
-pub use xml::{RunNames, XmlRules};
+pub use {
+    html::html_parts, package::PackageKind, pairs::PairKind, parts::PartReader, po::Filled,
+    subtitles::SubtitleKind, table::Column, table::FirstRow, text::Paragraphs, xml::xml_parts,
+};

@@ -17,7 +17,6 @@ use crate::{Part, ReadError};
 /// Maximum size of a file, in bytes; it is held in memory, and so is its translation.
 const MAX_FILE_BYTES: u64 = 1 << 28;
 
-/// Maximum size of all entries with text, in bytes.
 const MAX_TEXT_BYTES: u64 = 1 << 29;
 
 const MAX_ENTRIES: usize = 1 << 16;
@@ -43,20 +42,17 @@ pub enum PackageKind {
     Epub,
 }
 
-/// A package that is read entry by entry, and written in the same order.
 pub(super) struct Package {
     name: String,
     kind: PackageKind,
     archive: ZipArchive<Cursor<Vec<u8>>>,
     writer: ZipWriter<Cursor<Vec<u8>>>,
-    /// The index of the next entry to read.
     n_read: usize,
     n_text_bytes: u64,
     /// The names of the columns of a spreadsheet's tables, which its cells must equal; `None` before they are read.
     columns: Option<HashSet<String>>,
     /// The entries with text that have been read but not written.
     waiting: VecDeque<usize>,
-    /// Number of entries that have been written.
     n_written: usize,
     /// The start of the next entry to write.
     text: String,
@@ -72,14 +68,9 @@ impl ReadPackage for Package {
         while self.n_read < self.archive.len() {
             let index = self.n_read;
             self.n_read += 1;
-            let path = match self
-                .archive
-                .by_index_raw(index)
-                .map(|it| it.name().map(Cow::into_owned))
-            {
-                Ok(Ok(path)) => path,
-                Ok(Err(error)) | Err(error) => return Err(self.refused("its list", error, REMEDY)),
-            };
+            let entry = self.archive.by_index_raw(index);
+            let path = entry.and_then(|it| it.name().map(Cow::into_owned));
+            let path = path.map_err(|error| self.refused("its list", error, REMEDY))?;
             let Some(rules) = self.kind.rules(&path) else {
                 continue;
             };
@@ -194,14 +185,10 @@ impl Package {
     fn read_text(&mut self, index: usize, path: &str) -> Result<String, ReadError> {
         let limit = MAX_XML_BYTES as u64;
         let mut bytes = Vec::new();
-        let read = self
-            .archive
-            .by_index(index)
-            .and_then(|entry| Ok(entry.take(limit + 1).read_to_end(&mut bytes)?));
-        if let Err(error) = read {
-            let remedy = "remove its password, or save the document again";
-            return Err(self.refused(path, error, remedy));
-        }
+        let entry = self.archive.by_index(index);
+        let read = entry.and_then(|entry| Ok(entry.take(limit + 1).read_to_end(&mut bytes)?));
+        let remedy = "remove its password, or save the document again";
+        read.map_err(|error| self.refused(path, error, remedy))?;
         self.n_text_bytes += bytes.len() as u64;
         if bytes.len() as u64 > limit || self.n_text_bytes > MAX_TEXT_BYTES {
             let problem =
@@ -248,8 +235,8 @@ impl Package {
     /// Copies the entries without text, as they are compressed.
     fn copy_until(&mut self, index: usize) -> ZipResult<()> {
         for index in self.n_written..index {
-            self.writer
-                .raw_copy_file(self.archive.by_index_raw(index)?)?;
+            let entry = self.archive.by_index_raw(index)?;
+            self.writer.raw_copy_file(entry)?;
         }
         self.n_written = index;
         Ok(())

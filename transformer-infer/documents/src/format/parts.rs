@@ -11,11 +11,9 @@ use super::encoding::Charset;
 use super::source::Source;
 use crate::{Mark, MarkKind, Part, Passage, Raw};
 
-/// Maximum size of a verbatim part, in bytes.
 const MAX_VERBATIM_BYTES: usize = 1 << 16;
 
-/// Number of bytes of text to translate together. Memory grows with it; smaller values make threads wait for each other
-/// more often.
+/// Number of bytes of text to translate together: memory grows with it, and smaller values make threads wait.
 const WINDOW_BYTES: usize = 1 << 18;
 
 /// Number of bytes of text and markup after which a window ends, even if it is not full.
@@ -32,7 +30,6 @@ pub(super) trait ReadParts: fmt::Debug + Send {
 
 /// A document in a package: its file is written again around the translated parts.
 pub(super) trait ReadPackage: fmt::Debug + Send {
-    /// Reads some more and adds parts to the queue; returns whether there may be more to read.
     fn read(&mut self, parts: &mut PartQueue) -> Result<bool, ReadError>;
 
     /// Takes the text of the next part.
@@ -213,7 +210,6 @@ impl PartQueue {
     }
 }
 
-/// Returns the approximate size of a part, in bytes.
 fn size(part: &Part) -> usize {
     let of_raw = |raw: &Raw| raw.0.iter().map(size).sum::<usize>();
     let of_mark = |mark: &Mark| match &mark.kind {

@@ -26,9 +26,8 @@ impl PassageRules for Arc<dyn Notation> {
     }
 }
 
-/// Adds items to the queue: as passages between walls, and verbatim where there is nothing to translate.
-///
-/// Markup that is not closed, or that encloses a wall, becomes a wall.
+/// Adds items to the queue: as passages between walls, and verbatim where there is nothing to translate. Markup that is
+/// not closed, or that encloses a wall, becomes a wall.
 pub(super) fn push_items(mut items: Vec<Item>, rules: &impl PassageRules, parts: &mut PartQueue) {
     let ends = match_pairs(&mut items);
     let mut start = 0;
@@ -57,12 +56,8 @@ fn match_pairs(items: &mut [Item]) -> Vec<Option<usize>> {
             ItemKind::Wall => n += 1,
             ItemKind::Open(_) => open.push(index),
             ItemKind::Close(name) => {
-                let start = open
-                    .last()
-                    .copied()
-                    .filter(|start| items[*start].kind == ItemKind::Open(name.clone()));
-                if let Some(start) = start {
-                    open.pop();
+                let begins = |start: &mut usize| items[*start].kind == ItemKind::Open(name.clone());
+                if let Some(start) = open.pop_if(begins) {
                     if n_walls[start] == n {
                         ends[start] = Some(index);
                         continue;

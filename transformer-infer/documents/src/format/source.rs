@@ -54,7 +54,6 @@ impl Source {
         &self.text[self.taken..]
     }
 
-    /// Returns whether nothing comes after [`text`](Self::text).
     pub(super) fn is_at_end(&self) -> bool {
         self.is_at_end
     }
@@ -75,7 +74,6 @@ impl Source {
         taken
     }
 
-    /// Takes the byte order mark at the start of the document, if there is one.
     pub(super) fn take_byte_order_mark(&mut self) -> Result<String, ReadError> {
         self.fill()?;
         let mark = self.text().chars().next().filter(|c| *c == '\u{feff}');
@@ -137,7 +135,6 @@ impl Source {
         }
     }
 
-    /// Makes an error about the line of the next byte.
     pub(super) fn error(&self, problem: impl Into<String>, remedy: &'static str) -> ReadError {
         self.syntax(self.n_lines + 1, problem, remedy)
     }
@@ -153,7 +150,6 @@ impl Source {
         self.error(format!("column {column}: {problem}"), remedy)
     }
 
-    /// Makes the error about a record larger than [`MAX_RECORD_BYTES`].
     pub(super) fn too_large(&self, line: u64, record: &str) -> ReadError {
         self.syntax(
             line,
@@ -216,12 +212,12 @@ impl Source {
 }
 
 impl fmt::Debug for Source {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_struct("Source")
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Source");
+        shown
             .field("name", &self.name)
-            .field("n_lines", &self.n_lines)
-            .finish_non_exhaustive()
+            .field("n_lines", &self.n_lines);
+        shown.finish_non_exhaustive()
     }
 }
 

@@ -10,8 +10,7 @@ use super::html::{HtmlNotation, entity};
 use super::items::ItemKind;
 use crate::{Notation, Passage};
 
-/// A notation that writes an unchanged passage as in the document, which may use other escapes, entities or quotation
-/// marks than the notation would.
+/// A notation that writes an unchanged passage as in the document: with its escapes, entities and quotation marks.
 #[derive(Debug)]
 struct AsSpelled {
     notation: Arc<dyn Notation>,
@@ -74,8 +73,7 @@ impl Notation for WithEntities {
     }
 }
 
-/// Returns the character for the entity at the start of a text, and the length of the entity. A sign that is not part
-/// of a word, such as `&copy;`, is a point.
+/// Returns the character of the entity at the start of a text, and its length. Signs such as `&copy;` are points.
 pub(super) fn character(text: &str) -> Option<(ItemKind, usize)> {
     let Some((len, characters)) = ended_entity(text) else {
         return bare_len(text).map(|len| (ItemKind::Point, len));

@@ -7,7 +7,6 @@ use super::source::Source;
 use crate::split::list_mark;
 use crate::{Notation, Passage, Plain, ReadError};
 
-/// Maximum size of a passage, in bytes.
 const PASSAGE_BYTES: usize = 1 << 15;
 
 /// The end of a paragraph of plain text.
@@ -21,7 +20,6 @@ pub enum Paragraphs {
     BlankLines,
 }
 
-/// The notation of text with wrapped lines.
 #[derive(Clone, Copy, Debug)]
 struct Wrapped;
 
@@ -38,16 +36,13 @@ impl ReadParts for Paragraphs {
         while source.text().len() <= 2 * PASSAGE_BYTES && !source.is_at_end() {
             source.fill()?;
         }
-        let text = source.text();
+        let (text, is_all) = (source.text(), source.is_at_end());
         if text.is_empty() {
             return Ok(false);
         }
         let (end, notation): (usize, Arc<dyn Notation>) = match self {
-            Self::Lines => (end_of_piece(text, source.is_at_end()), Arc::new(Plain)),
-            Self::BlankLines => (
-                end_of_paragraph(text, source.is_at_end()),
-                Arc::new(Wrapped),
-            ),
+            Self::Lines => (end_of_piece(text, is_all), Arc::new(Plain)),
+            Self::BlankLines => (end_of_paragraph(text, is_all), Arc::new(Wrapped)),
         };
         parts.push_passage(Passage {
             text: source.take(end),
@@ -65,14 +60,12 @@ fn end_of_piece(text: &str, is_all: bool) -> usize {
     }
     let piece = &text[..text.floor_char_boundary(PASSAGE_BYTES)];
     let line = piece.rfind('\n').map(|at| at + 1);
-    line.or_else(|| end_of_sentence(piece))
-        .or_else(|| {
-            piece
-                .char_indices()
-                .rfind(|(_, c)| c.is_whitespace())
-                .map(|(at, c)| at + c.len_utf8())
-        })
-        .unwrap_or(piece.len())
+    let word = || {
+        let space = piece.char_indices().rfind(|(_, c)| c.is_whitespace());
+        space.map(|(at, c)| at + c.len_utf8())
+    };
+    let end = line.or_else(|| end_of_sentence(piece)).or_else(word);
+    end.unwrap_or(piece.len())
 }
 
 /// Returns the position after the last full stop followed by whitespace, or after the last ideographic one.

@@ -171,11 +171,9 @@ impl Value {
             let spelling = self.source_of(at, next);
             match c {
                 '#' if has_number => {
-                    let spellings = [spelling, "", ""].into_iter();
-                    NUMBER
-                        .chars()
-                        .zip(spellings)
-                        .for_each(|(c, it)| branch.push(c, it));
+                    for (c, spelling) in NUMBER.chars().zip([spelling, "", ""]) {
+                        branch.push(c, spelling);
+                    }
                 }
                 c => branch.push(c, spelling),
             }
@@ -216,7 +214,6 @@ const MAX_TAG_BYTES: usize = 1024;
 
 static MESSAGE: LazyLock<Regex> = LazyLock::new(|| pattern(&format!("^{MESSAGE_START}")));
 
-/// Maximum size of a message with choices, in bytes.
 const MAX_MESSAGE_BYTES: usize = 1 << 14;
 
 /// Number of characters from which a line is full even if the next one does not begin in lower case.
@@ -236,17 +233,15 @@ fn is_wrapped(line: &str, next: &str) -> bool {
     list_mark(next) == 0 && !is_label && (ends_sentence || goes_on || is_full)
 }
 
-/// Returns the length of a message with choices, `{n, plural, …}` of ICU or `{0,choice,…}` of Java, at the start of the
-/// text. Tags and line ends inside belong to it.
+/// Returns the length of a message with choices, of ICU or of Java (`{0,choice,…}`), at the start of the text.
 fn message_len(text: &str) -> Option<usize> {
     let within = &text[..text.floor_char_boundary(MAX_MESSAGE_BYTES)];
     let start = &within[..within.floor_char_boundary(MAX_TAG_BYTES)];
     MESSAGE.is_match(start).then(|| len_of_braces(within))?
 }
 
-/// Returns the kind and length of the tag at the start of a text; `None` if there is none.
-///
-/// Names of HTML are written in one case; `<Link>` is a component of a program.
+/// Returns the kind and length of the tag at the start of a text; `None` if there is none. Names of HTML are written in
+/// one case; `<Link>` is a component of a program.
 pub(super) fn tag(text: &str) -> Option<(ItemKind, usize)> {
     let within = &text[..text.floor_char_boundary(MAX_TAG_BYTES)];
     if within.starts_with("<!--") {
@@ -286,9 +281,8 @@ fn is_in_placeholder(text: &str, at: usize) -> bool {
     let is_name = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_');
     let has_conversion = name.starts_with("PRI")
         || after.starts_with(|c: char| c.is_ascii_alphanumeric() || "-+.#".contains(c));
-    before
-        .strip_suffix('%')
-        .is_some_and(|it| !it.ends_with(|c: char| c.is_ascii_digit()))
+    let format = before.strip_suffix('%');
+    format.is_some_and(|it| !it.ends_with(|c: char| c.is_ascii_digit()))
         && is_name
         && has_conversion
         && name != "br"

@@ -11,9 +11,7 @@ use crate::passage::{Mark, MarkKind, Passage, Raw};
 pub(crate) enum Piece {
     /// Text that is not translated: whitespace between sentences.
     Text(String),
-    /// A mark between sentences.
     Raw(Raw),
-    /// The index of a sentence.
     Sentence(usize),
 }
 
@@ -67,9 +65,7 @@ pub(crate) fn cut(
     cutter.pieces
 }
 
-/// Replaces pairs that enclose no text, including everything inside them, by points.
-///
-/// They have no words to follow, only neighbors.
+/// Replaces pairs that enclose no text, including everything inside them, by points: they have no words to follow.
 fn without_empty_pairs(passage: &Passage) -> Passage {
     let mut marks: Vec<Mark> = Vec::with_capacity(passage.marks.len());
     // The new index of each mark, or `Err` with the point that now contains it.
@@ -90,13 +86,8 @@ fn without_empty_pairs(passage: &Passage) -> Passage {
             });
             continue;
         }
-        let mut n_inside = 0;
-        while passage.marks[index..]
-            .get(n_inside)
-            .is_some_and(|it| it.parent.is_some_and(|parent| parent >= index - 1))
-        {
-            n_inside += 1;
-        }
+        let is_inside = |it: &&Mark| it.parent.is_some_and(|parent| parent >= index - 1);
+        let n_inside = passage.marks[index..].iter().take_while(is_inside).count();
         let inside = &passage.marks[index..index + n_inside];
         moved.extend(inside.iter().map(|_| Err(marks.len())));
         // The pair becomes a passage: its text is whitespace, which is copied.
@@ -174,17 +165,15 @@ impl Cutter<'_> {
                 }
                 MarkKind::Point { .. } | MarkKind::Break { .. } => {
                     // A mark at the edge of a sentence is inside if its parent is.
-                    let of_parent = parent
-                        .filter(|home| home.start == home.end)
-                        .and_then(|it| it.start);
+                    let of_parent = parent.filter(|home| home.start == home.end);
+                    let of_parent = of_parent.and_then(|home| home.start);
                     let at_edge = of_parent.filter(|index| {
                         let segment = &self.segments[*index];
                         segment.start <= start && end <= segment.end
                     });
-                    let home = self
-                        .strictly_inside(start)
-                        .filter(|index| end < self.segments[*index].end);
-                    let home = home.or(at_edge);
+                    let inside = self.strictly_inside(start);
+                    let inside = inside.filter(|index| end < self.segments[*index].end);
+                    let home = inside.or(at_edge);
                     Home {
                         start: home,
                         end: home,
@@ -219,8 +208,8 @@ impl Cutter<'_> {
 
     fn text(&mut self, end: usize) {
         if self.at < end {
-            self.pieces
-                .push(Piece::Text(self.passage.text[self.at..end].to_owned()));
+            let text = self.passage.text[self.at..end].to_owned();
+            self.pieces.push(Piece::Text(text));
             self.at = end;
         }
     }

@@ -22,9 +22,8 @@ pub enum Form {
 
 impl Sentence {
     /// Makes a sentence of a segment. `copied` is the copied text inside the segment, and `marks` are the indices of
-    /// the marks that are, begin, or end inside it.
-    ///
-    /// Text that the model cannot write is taken out at once, except for numbers.
+    /// the marks that are, begin, or end inside it. Text that the model cannot write is taken out at once, except for
+    /// numbers.
     pub(crate) fn new(
         passage: &Passage,
         segment: &Range<usize>,
@@ -38,9 +37,8 @@ impl Sentence {
         let can_be_shown = |it: &Copied| it.can_be_shown(&passage.text, can_write);
         let all: Vec<(&Copied, bool)> = copied.iter().map(|it| (it, can_be_shown(it))).collect();
         // The order of items that programs fill by position is checked only if all are shown or all are hidden.
-        let hides_order = all
-            .iter()
-            .any(|(it, can_be_shown)| !can_be_shown && it.is_ordered());
+        let is_hidden = |(it, can_be_shown): &(&Copied, bool)| !can_be_shown && it.is_ordered();
+        let hides_order = all.iter().any(is_hidden);
         // A number that the model cannot write unchanged may have another form in a translation.
         let is_shown = |(it, can_be_shown): &(&Copied, bool)| {
             (*can_be_shown || it.is_number()) && !(hides_order && it.is_ordered())

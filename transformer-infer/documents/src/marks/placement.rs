@@ -10,7 +10,6 @@ use crate::Protection;
 use transformer_text::Link;
 use transformer_text::is_without_spaces;
 
-/// The positions of a sentence's marks in its translation.
 pub(crate) struct Placement<'a> {
     pub(crate) sentence: &'a Sentence,
     pub(crate) translation: &'a str,
@@ -24,7 +23,6 @@ pub(crate) struct Placement<'a> {
     children: Vec<Vec<usize>>,
     /// The units of the translation that each mark encloses, or an empty range before a unit.
     pub(crate) spans: Vec<Range<usize>>,
-    /// For each mark, true if it is left out.
     pub(crate) is_dropped: Vec<bool>,
     /// Breaks that moved, each with the pair that it moved out of.
     moved: Vec<(usize, usize)>,
@@ -38,10 +36,8 @@ impl<'a> Placement<'a> {
         protection: &Protection,
     ) -> Self {
         let marks = &sentence.marks;
-        let mut cuts: Vec<usize> = marks
-            .iter()
-            .flat_map(|it| [it.range.start, it.range.end])
-            .collect();
+        let cuts = marks.iter().flat_map(|it| [it.range.start, it.range.end]);
+        let mut cuts: Vec<usize> = cuts.collect();
         cuts.sort_unstable();
         cuts.dedup();
         let (src_units, tgt_units, aligned) =
@@ -75,10 +71,8 @@ impl<'a> Placement<'a> {
     }
 
     fn is_pair(&self, index: usize) -> bool {
-        matches!(
-            self.sentence.marks[index].kind,
-            SentenceMarkKind::Pair { .. }
-        )
+        let kind = &self.sentence.marks[index].kind;
+        matches!(kind, SentenceMarkKind::Pair { .. })
     }
 
     /// Sets the spans of pairs and points, from the outermost inward.
@@ -86,11 +80,8 @@ impl<'a> Placement<'a> {
         let mut parents = vec![(None, 0..self.tgt_units.len())];
         while let Some((parent, within)) = parents.pop() {
             let children = self.children(parent).to_owned();
-            let pairs: Vec<usize> = children
-                .iter()
-                .copied()
-                .filter(|it| self.is_pair(*it))
-                .collect();
+            let pairs = children.iter().copied().filter(|it| self.is_pair(*it));
+            let pairs: Vec<usize> = pairs.collect();
             let mut without_words = Vec::new();
             for (pair, span) in self.runs(&pairs, &within) {
                 match span {
@@ -154,10 +145,9 @@ impl<'a> Placement<'a> {
         self.translation[range].contains(char::is_alphanumeric)
     }
 
-    /// Returns the units that each pair encloses; `None` if none of them translates a word of the pair.
-    ///
-    /// It is the run with the highest count of units that translate words of the pair, minus those that translate words
-    /// outside it. Runs contain no words of other pairs.
+    /// Returns the units that each pair encloses; `None` if none of them translates a word of the pair. It is the run
+    /// with the highest count of units that translate words of the pair, minus those that translate words outside it.
+    /// Runs contain no words of other pairs.
     fn runs(&self, pairs: &[usize], within: &Range<usize>) -> Vec<(usize, Option<Range<usize>>)> {
         let owners: Vec<Owner> = within.clone().map(|unit| self.owner(unit, pairs)).collect();
         let run = |(position, pair): (usize, &usize)| {
@@ -204,32 +194,16 @@ impl<'a> Placement<'a> {
     /// Returns the unit before which to write something that has no words.
     fn gap(&self, index: usize, within: &Range<usize>) -> usize {
         let mark = &self.sentence.marks[index];
-        let before = self
-            .src_units
-            .partition_point(|it| it.range.end <= mark.range.start);
-        let behind = self
-            .src_units
-            .partition_point(|it| it.range.start < mark.range.end.max(mark.range.start));
-        let tgt_of = |src: usize, is_last: bool| {
-            let mut found = self.tgt_of[src]
-                .iter()
-                .copied()
-                .filter(|tgt| within.contains(tgt));
-            match is_last {
-                true => found.next_back(),
-                false => found.next(),
-            }
-        };
+        let before = self.src_units_before(mark.range.start);
+        let is_behind = |it: &Unit| it.range.start < mark.range.end.max(mark.range.start);
+        let behind = self.src_units.partition_point(is_behind);
         let left = |n: usize| {
-            before
-                .checked_sub(n + 1)
-                .and_then(|src| tgt_of(src, true))
-                .map(|it| it + 1)
+            let mut tgt = self.tgt_of[before.checked_sub(n + 1)?].iter();
+            tgt.rfind(|tgt| within.contains(tgt)).map(|it| it + 1)
         };
         let right = |n: usize| {
-            (behind + n < self.src_units.len())
-                .then(|| tgt_of(behind + n, false))
-                .flatten()
+            let mut tgt = self.tgt_of.get(behind + n)?.iter();
+            tgt.find(|tgt| within.contains(tgt)).copied()
         };
         // A mark at an edge of the sentence stays there, unless it touches a word.
         if mark.parent.is_none() && before == 0 && !mark.touches[1] {
@@ -250,15 +224,13 @@ impl<'a> Placement<'a> {
             within.end
         };
         let gap = found.unwrap_or(edge);
-        if mark.range.is_empty() {
-            gap
-        } else {
-            self.gap_with_space(gap, within)
+        match mark.range.is_empty() {
+            true => gap,
+            false => self.gap_with_space(gap, within),
         }
     }
 
-    /// Returns whether the words on both sides of a gap may touch a mark as in the source: they do not translate other
-    /// words than those that touch it there.
+    /// Returns whether the words around a gap may touch a mark: they translate only the words that touch it in the source.
     pub(crate) fn may_touch(&self, index: usize, gap: usize) -> [bool; 2] {
         let mark = &self.sentence.marks[index];
         let before = self.src_units_before(mark.range.start);
@@ -293,21 +265,15 @@ impl<'a> Placement<'a> {
     }
 
     pub(crate) fn space(&self, unit: usize) -> &'a str {
-        let end = self
-            .tgt_units
-            .get(unit)
-            .map_or(self.translation.len(), |it| it.range.start);
-        let start = unit
-            .checked_sub(1)
-            .map_or(0, |before| self.tgt_units[before].range.end);
+        let (unit, before) = (self.tgt_units.get(unit), unit.checked_sub(1));
+        let end = unit.map_or(self.translation.len(), |it| it.range.start);
+        let start = before.map_or(0, |before| self.tgt_units[before].range.end);
         // The text between two units may contain inventions.
         let between = &self.translation[start..end];
         &between[between.trim_end().len()..]
     }
 
-    /// Gives breaks their positions: in order, and with words between them.
-    ///
-    /// Line ends without room between words are dropped; other breaks are written one after the other.
+    /// Gives breaks positions in order, with words between them; drops line ends without room, joins other breaks.
     pub(crate) fn put_breaks(&mut self) {
         let marks = &self.sentence.marks;
         let is_break = |index: &usize| matches!(marks[*index].kind, SentenceMarkKind::Break(_));
@@ -351,12 +317,8 @@ impl<'a> Placement<'a> {
             _ => self.tgt_units.len(),
         });
         let edges: Vec<usize> = edges.collect();
-        let all = inside
-            .into_iter()
-            .zip(gaps)
-            .chain(at_edges.into_iter().zip(edges));
-        let all: Vec<(Vec<usize>, usize)> = all.collect();
-        for (group, gap) in all {
+        let inside = inside.into_iter().zip(gaps);
+        for (group, gap) in inside.chain(at_edges.into_iter().zip(edges)) {
             for index in group {
                 self.move_break(index, gap);
             }
@@ -372,10 +334,8 @@ impl<'a> Placement<'a> {
         let mut latest = vec![0; groups.len()];
         let mut end = self.tgt_units.len();
         for (group, latest) in groups.iter().zip(&mut latest).rev() {
-            end = (1..end)
-                .rev()
-                .find(|gap| self.is_break_gap(group, *gap))
-                .ok_or(())?;
+            let mut gaps = (1..end).rev();
+            end = gaps.find(|gap| self.is_break_gap(group, *gap)).ok_or(())?;
             *latest = end;
         }
         Ok(latest)
@@ -399,7 +359,6 @@ impl<'a> Placement<'a> {
             .partition_point(|it| it.range.end <= position)
     }
 
-    /// Restores the source order of the children of each pair.
     fn sort_children(&mut self) {
         let moved: BTreeSet<(usize, usize)> = self.moved.drain(..).collect();
         for (parent, children) in self.children.iter_mut().enumerate() {

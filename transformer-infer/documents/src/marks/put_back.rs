@@ -102,7 +102,6 @@ struct Border {
     needs_space: bool,
 }
 
-/// A writer of the units of a translation with the marks between them.
 struct ChunkWriter<'a, 'p> {
     placement: &'p Placement<'a>,
     chunks: Vec<Chunk<'a>>,
@@ -158,7 +157,6 @@ impl<'a> ChunkWriter<'a, '_> {
         self.units_until(end);
     }
 
-    /// Removes the whitespace of a point at the end of the translation.
     fn trim_end(&mut self) {
         if let Some(Chunk::Raw {
             without_last_space, ..

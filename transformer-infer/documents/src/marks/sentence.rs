@@ -24,7 +24,6 @@ pub(crate) struct Sentence {
     pub(super) terms: Vec<String>,
     /// The bytes of the passage that were taken out and are marks.
     pub(crate) taken_out: Vec<Range<usize>>,
-    /// Other texts for it.
     pub(crate) variants: Variants,
     /// The sentence without its copied text, if it has any.
     pub(super) hidden: Option<Box<Self>>,
@@ -63,9 +62,8 @@ pub(crate) struct Tag {
     pub(crate) replaces_space: bool,
 }
 
-/// A builder that makes a sentence of a segment: words with single spaces between them.
-///
-/// Whitespace of more than one space, or among marks, is written with these marks; without a mark, it becomes a break.
+/// A builder that makes a sentence of a segment: words with single spaces between them. Whitespace of more than one
+/// space, or among marks, is written with these marks; without a mark, it becomes a break.
 pub(super) struct SentenceBuilder<'a> {
     passage: &'a Passage,
     segment: &'a Range<usize>,
@@ -98,8 +96,7 @@ enum GapItem {
 }
 
 impl<'a> SentenceBuilder<'a> {
-    /// Starts a sentence. `hidden` is taken out; `shown` is copied but stays in the text. Both are inside the segment
-    /// and in order.
+    /// Starts a sentence. `hidden` is taken out, `shown` is copied but stays; both are inside the segment, in order.
     pub(super) fn new(
         passage: &'a Passage,
         segment: &'a Range<usize>,
@@ -127,9 +124,8 @@ impl<'a> SentenceBuilder<'a> {
         let mut own_indices = Vec::with_capacity(marks.len());
         for index in marks {
             let mark = &self.passage.marks[*index];
-            let parent = mark
-                .parent
-                .and_then(|parent| marks.binary_search(&parent).ok());
+            let parent = mark.parent;
+            let parent = parent.and_then(|parent| marks.binary_search(&parent).ok());
             let parent = parent.map(|position| own_indices[position]);
             self.close_until(parent);
             let begins_here = mark.range.start >= self.segment.start;
@@ -154,8 +150,8 @@ impl<'a> SentenceBuilder<'a> {
                 MarkKind::Break { raw } => SentenceMarkKind::Break(raw.clone()),
             };
             if !matches!(kind, SentenceMarkKind::Pair { .. }) {
-                self.gap
-                    .push(GapItem::Point(own_index, !mark.range.is_empty()));
+                let point = GapItem::Point(own_index, !mark.range.is_empty());
+                self.gap.push(point);
                 self.at = mark.range.end;
             }
             self.marks.push(SentenceMark::new(parent, kind));
@@ -226,10 +222,8 @@ impl<'a> SentenceBuilder<'a> {
         while let Some(copied) = self.hidden.pop_if(|it| it.range.end <= end) {
             let range = copied.range.clone();
             self.plain_words_until(range.start);
-            let raw = self
-                .passage
-                .notation
-                .escape(&self.passage.text[range.clone()]);
+            let notation = &self.passage.notation;
+            let raw = notation.escape(&self.passage.text[range.clone()]);
             self.gap.push(GapItem::Protected(self.marks.len()));
             let parent = self.open.last().map(|(index, _)| *index);
             let kind = SentenceMarkKind::Point(raw.into_owned().into());
@@ -318,39 +312,26 @@ impl<'a> SentenceBuilder<'a> {
     /// Finds the points of a gap that touch the words around them, and the pairs that do so if they have no words.
     fn find_touching_points(&mut self, gap: &[GapItem], next: Option<char>) {
         let is_word = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
-        let mut touches = is_word(self.text.trim_end().chars().next_back());
-        for item in gap {
-            if let Some((index, raw)) = self.point(item) {
-                let touches_left = touches && !raw.starts_with_space();
-                touches &= !raw.starts_with_space() && !raw.ends_with_space();
-                self.marks[index].touches[0] = touches_left;
+        let words = [self.text.trim_end().chars().next_back(), next];
+        let mut gap: Vec<&GapItem> = gap.iter().collect();
+        // From the word before the gap, and then from the one after it.
+        for (side, word) in words.into_iter().enumerate() {
+            let mut touches = is_word(word);
+            for item in &gap {
+                match item {
+                    GapItem::Space(_) => touches = false,
+                    GapItem::Point(index, _) | GapItem::Protected(index) => {
+                        let mark = &mut self.marks[*index];
+                        let spaces = mark.kind.has_spaces();
+                        mark.touches[side] = touches && !spaces[side];
+                        touches &= spaces == [false; 2];
+                    }
+                    GapItem::Open(index) if side == 0 => self.marks[*index].touches[0] = touches,
+                    GapItem::Close(index) if side == 1 => self.marks[*index].touches[1] = touches,
+                    GapItem::Open(_) | GapItem::Close(_) => {}
+                }
             }
-            if let GapItem::Open(index) = item {
-                self.marks[*index].touches[0] = touches;
-            }
-            touches &= !matches!(item, GapItem::Space(_));
-        }
-        let mut touches = is_word(next);
-        for item in gap.iter().rev() {
-            if let Some((index, raw)) = self.point(item) {
-                let touches_right = touches && !raw.ends_with_space();
-                touches &= !raw.starts_with_space() && !raw.ends_with_space();
-                self.marks[index].touches[1] = touches_right;
-            }
-            if let GapItem::Close(index) = item {
-                self.marks[*index].touches[1] = touches;
-            }
-            touches &= !matches!(item, GapItem::Space(_));
-        }
-    }
-
-    fn point(&self, item: &GapItem) -> Option<(usize, &Raw)> {
-        let (GapItem::Point(index, _) | GapItem::Protected(index)) = item else {
-            return None;
-        };
-        match &self.marks[*index].kind {
-            SentenceMarkKind::Point(raw) | SentenceMarkKind::Break(raw) => Some((*index, raw)),
-            SentenceMarkKind::Pair { .. } => None,
+            gap.reverse();
         }
     }
 
@@ -374,10 +355,8 @@ impl<'a> SentenceBuilder<'a> {
 /// Returns whether a gap is at most one space, with ends of pairs before it and starts after it.
 fn is_regular(gap: &[GapItem]) -> bool {
     let spaces = |item: &GapItem| matches!(item, GapItem::Space(_));
-    let closes = gap
-        .iter()
-        .take_while(|item| matches!(item, GapItem::Close(_)))
-        .count();
+    let is_close = |item: &&GapItem| matches!(item, GapItem::Close(_));
+    let closes = gap.iter().take_while(is_close).count();
     let rest = match &gap[closes..] {
         [GapItem::Space(space), rest @ ..] if space == " " => rest,
         rest if !rest.iter().any(spaces) => rest,

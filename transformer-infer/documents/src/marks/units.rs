@@ -9,9 +9,7 @@ use transformer_text::{Link, is_without_spaces};
 use super::sentence::Sentence;
 use crate::Protection;
 
-/// A word, a punctuation mark, or a character of a script without spaces.
-///
-/// A word with a mark inside it is several units.
+/// A word, a punctuation mark, or a character of a script without spaces; a word with a mark inside is several units.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Unit {
     pub(crate) range: Range<usize>,
@@ -119,10 +117,7 @@ pub(super) fn aligned_units(
     let copies = copies.filter_map(|(item, position)| Some((position?, &item.range)));
     let mut copies: Vec<(Range<usize>, &Range<usize>)> = copies.collect();
     copies.sort_unstable_by_key(|(position, _)| position.start);
-    let wholes: Vec<Range<usize>> = copies
-        .iter()
-        .map(|(position, _)| position.clone())
-        .collect();
+    let wholes: Vec<Range<usize>> = copies.iter().map(|it| it.0.clone()).collect();
     let src_units = units_with(&sentence.text, cuts, &sentence.copied);
     let mut tgt_units = units_with(translation, &[], &wholes);
     if sentence.kept.is_empty() && !sentence.taken_out.is_empty() {
@@ -198,16 +193,14 @@ fn best(
         if n_bytes == 0 {
             continue;
         }
-        let linked = (0..)
-            .zip(src_units)
-            .filter(|(_, it)| overlap(&it.range, &link.src) > 0)
-            .filter(|(_, it)| !copied.contains(&it.range));
+        let linked = (0..).zip(src_units).filter(|(_, it): &(usize, &Unit)| {
+            overlap(&it.range, &link.src) > 0 && !copied.contains(&it.range)
+        });
         let text_of = |it: &Unit| &src[it.range.clone()];
         let same = linked.clone().find(|(_, it)| text_of(it) == text);
         // Prefer the longest part of a word.
-        let words = linked
-            .clone()
-            .filter(|(_, it)| is_word && has_letters(text_of(it)));
+        let words = linked.clone();
+        let words = words.filter(|(_, it)| is_word && has_letters(text_of(it)));
         let similar = || {
             words.min_by_key(|(_, it)| (usize::MAX - overlap(&it.range, &link.src), it.range.start))
         };
@@ -218,11 +211,9 @@ fn best(
             }
         }
     }
-    let most = votes.iter().map(|(_, n)| *n).max()?;
-    votes
-        .into_iter()
-        .find(|(_, n)| *n == most)
-        .map(|(index, _)| index)
+    // The first of those with the most.
+    let best = votes.into_iter().rev().max_by_key(|(_, n)| *n);
+    best.map(|(index, _)| index)
 }
 
 fn has_letters(text: &str) -> bool {

@@ -8,6 +8,7 @@ use transformer_core::packed::Workspace;
 use transformer_core::text::BOS;
 use transformer_core::{Padded, Transformer};
 
+use super::alignment::highest;
 use super::record::words_of;
 use super::{Alignment, Head, Kind, LayerHead, Link};
 use crate::TranslatorError;
@@ -128,11 +129,9 @@ impl Translator {
             "every line needs its translation"
         );
         let layer = layer_head.layer_in(self.config(), Kind::Cross)? - 1;
-        let lines: Vec<Line> = lines
-            .iter()
-            .zip(translations)
-            .map(|(line, translation)| self.line(line.as_ref(), translation))
-            .collect();
+        let lines = lines.iter().zip(translations);
+        let lines = lines.map(|(line, it)| self.line(line.as_ref(), it));
+        let lines: Vec<Line> = lines.collect();
         let mut order: Vec<usize> = (0..lines.len()).collect();
         order.retain(|index| !lines[*index].targets.is_empty());
         order.sort_by_key(|index| Reverse(lines[*index].width()));
@@ -228,7 +227,6 @@ impl Translator {
 struct Line {
     /// The part of the line that is read.
     text: String,
-    /// The source tokens and EOS.
     src_ids: Vec<u32>,
     row_len: usize,
     /// The bytes of the text of each source token except EOS.
@@ -280,20 +278,8 @@ fn maps_of_module(
     let maps = weights.chunks(tgt_len * src_len).zip(targets);
     let map = |(map, (line, target)): (&[f32], &(usize, &[u32]))| {
         let rows = map.chunks(src_len).take(target.len());
-        rows.flat_map(|row| &row[..sources[*line].len()])
-            .copied()
-            .collect()
+        let weights = rows.flat_map(|row| &row[..sources[*line].len()]);
+        weights.copied().collect()
     };
     maps.map(map).collect()
-}
-
-/// Returns the index of the highest weight; `None` for an empty row.
-fn highest(row: &[f32]) -> Option<usize> {
-    let mut highest = None;
-    for (index, weight) in row.iter().enumerate() {
-        if highest.is_none_or(|(_, other)| *weight > other) {
-            highest = Some((index, *weight));
-        }
-    }
-    highest.map(|(index, _)| index)
 }

@@ -65,7 +65,10 @@ impl Alignment {
                 }
             }
         }
-        let pair = |(tgt_word, row): (usize, &Vec<f64>)| Some((first_highest(row)?, tgt_word));
+        let pair = |(tgt_word, row): (usize, &Vec<f64>)| {
+            let src_word = highest(row).filter(|index| row[*index] > 0.0)?;
+            Some((src_word, tgt_word))
+        };
         Self {
             pairs: weights.iter().enumerate().filter_map(pair).collect(),
         }
@@ -76,15 +79,11 @@ fn n_words(words: &Words) -> usize {
     words.iter().flatten().max().map_or(0, |last| last + 1)
 }
 
-/// Returns the index of the highest weight above 0.
-fn first_highest(weights: &[f64]) -> Option<usize> {
-    let mut highest = (None, 0.0);
-    for (index, weight) in weights.iter().enumerate() {
-        if *weight > highest.1 {
-            highest = (Some(index), *weight);
-        }
-    }
-    highest.0
+/// Returns the index of the first of the highest weights; `None` for an empty row.
+pub(super) fn highest<T: PartialOrd>(weights: &[T]) -> Option<usize> {
+    let weights = weights.iter().enumerate();
+    let highest = weights.reduce(|highest, it| if it.1 > highest.1 { it } else { highest });
+    highest.map(|(index, _)| index)
 }
 
 #[cfg(test)]

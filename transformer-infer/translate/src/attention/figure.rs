@@ -78,7 +78,6 @@ pub fn figure(attention: &Attention, selection: Selection) -> Result<String, Tra
     )))
 }
 
-/// The tokens of the queries and of the keys, and the names of both sides.
 #[derive(Debug)]
 struct Sides {
     rows: Vec<Label>,
@@ -128,10 +127,8 @@ fn draw_map(map: &Map, sides: &Sides, scale: ColorScale) -> Drawing {
     let (rows, columns) = (&sides.rows, &sides.columns);
     let left = MARGIN + SIDE + widest(rows) + GAP;
     let top = MARGIN + TITLE + SIDE + widest(columns) + GAP;
-    let (right, bottom) = (
-        left + ROW * columns.len() as f32,
-        top + ROW * rows.len() as f32,
-    );
+    let right = left + ROW * columns.len() as f32;
+    let bottom = top + ROW * rows.len() as f32;
     // The name of the rows is written upwards, and may be longer than the rows.
     let name_height = row_name.width() as f32 * CHARACTER;
     let middle = f32::midpoint(top, bottom).max(MARGIN + TITLE + name_height / 2.0);
@@ -166,7 +163,6 @@ fn draw_map(map: &Map, sides: &Sides, scale: ColorScale) -> Drawing {
     drawing
 }
 
-/// Draws the lines of maps, each in its color.
 fn draw_lines(maps: &[(&Map, String)], sides: &Sides) -> Drawing {
     let [row_name, column_name] = sides.names;
     let (rows, columns) = (&sides.rows, &sides.columns);

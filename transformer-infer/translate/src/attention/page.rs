@@ -36,7 +36,6 @@ struct Data<'a> {
     start: Start,
 }
 
-/// The maps of one kind, and the tokens of their rows and columns.
 #[derive(Debug, Serialize)]
 struct KindData {
     name: &'static str,
@@ -77,18 +76,11 @@ pub fn page(attention: &Attention, selection: Selection) -> Result<String, Trans
         .replace("{generator}", GENERATOR)
         .replace("{style}", STYLE)
         .replace("{script}", SCRIPT);
-    let (head, rest) = page
-        .split_once("{title}")
-        .expect("the template has a title");
+    let head = page.split_once("{title}");
+    let (head, rest) = head.expect("the template has a title");
     let (body, end) = rest.split_once("{data}").expect("the template has data");
-    Ok([
-        head,
-        &escape_xml(&attention.src),
-        body,
-        &in_script(&json),
-        end,
-    ]
-    .concat())
+    let (title, data) = (escape_xml(&attention.src), in_script(&json));
+    Ok([head, &title, body, &data, end].concat())
 }
 
 /// Returns the data of [`page`] as JSON: `src` and `tgt`, the texts; `kinds`, each with its `name`, the tokens of its
@@ -103,12 +95,7 @@ pub fn page(attention: &Attention, selection: Selection) -> Result<String, Trans
 ///
 /// Never panics: text and numbers can be serialized.
 pub fn page_data(attention: &Attention, selection: Selection) -> Result<String, TranslatorError> {
-    let Selection {
-        kind,
-        layer_head,
-        view,
-        scale,
-    } = selection;
+    let (kind, layer_head, view) = (selection.kind, selection.layer_head, selection.view);
     let start = Start {
         kind: kind.name(),
         layer: layer_head.layer_of(attention, kind)? - 1,
@@ -121,17 +108,14 @@ pub fn page_data(attention: &Attention, selection: Selection) -> Result<String, 
             View::Lines | View::HeadLines => "lines",
         },
         by_head: view == View::HeadLines,
-        scale: scale.name(),
+        scale: selection.scale.name(),
     };
-    let mut kinds = Kind::ALL.to_vec();
-    kinds.retain(|kind| !attention.layers(*kind).is_empty());
+    let kinds = Kind::ALL.into_iter();
+    let kinds = kinds.filter(|kind| !attention.layers(*kind).is_empty());
     let data = Data {
         src: &attention.src,
         tgt: &attention.tgt,
-        kinds: kinds
-            .into_iter()
-            .map(|kind| kind_data(attention, kind))
-            .collect(),
+        kinds: kinds.map(|it| kind_data(attention, it)).collect(),
         start,
     };
     Ok(serde_json::to_string(&data).expect("text and numbers can be serialized"))
@@ -152,9 +136,8 @@ fn kind_data(attention: &Attention, kind: Kind) -> KindData {
 
 fn quantized(map: &Map) -> Vec<Vec<u16>> {
     let integer = |weight: &f32| (weight * ONE).round() as u16; // the cast saturates
-    map.iter()
-        .map(|row| row.iter().map(integer).collect())
-        .collect()
+    let row = |row: &Vec<f32>| row.iter().map(integer).collect();
+    map.iter().map(row).collect()
 }
 
 /// Escapes JSON so that nothing in it ends the `script` element.

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use burn::tensor::{Int, Tensor, TensorData};
 use transformer_core::packed::{PackedTransformer, Workspace};
-use transformer_core::text::{BOS, Direction, EOS};
+use transformer_core::text::{BOS, Direction, EOS, Tokenizer};
 use transformer_core::{AttentionMaps, AttentionMasks, LoadError, Padded};
 use transformer_search::Hypothesis;
 
@@ -101,10 +101,8 @@ impl Translator {
         tgt_ids.splice(0..0, direction.first());
         tgt_ids.push(EOS);
         // The weights of a decoder layer take memory in proportion to the square of the length.
-        let limit = self
-            .limits
-            .max_tgt_len
-            .unwrap_or(self.limits.max_src_len + 1);
+        let limit = self.limits.max_tgt_len;
+        let limit = limit.unwrap_or(self.limits.max_src_len + 1);
         let n_tokens = tgt_ids.len();
         if n_tokens > limit {
             return Err(TranslatorError::LongTarget { n_tokens, limit });
@@ -128,12 +126,8 @@ impl Translator {
         if n_tokens > limit {
             return Err(TranslatorError::LongSource { n_tokens, limit });
         }
-        if let Some(limit) = self
-            .limits
-            .max_tgt_len
-            .filter(|limit| tgt_ids.len() > *limit)
-        {
-            let n_tokens = tgt_ids.len();
+        let n_tokens = tgt_ids.len();
+        if let Some(limit) = self.limits.max_tgt_len.filter(|limit| n_tokens > *limit) {
             return Err(TranslatorError::LongTarget { n_tokens, limit });
         }
         self.config().end_source(&mut src_ids);
@@ -149,12 +143,8 @@ impl Translator {
             false => self.maps(&src_ids, tgt_ids)?,
         };
         let attention = Attention {
-            src_tokens: tokens(&src_ids, &src_spans, line, |id| {
-                self.tokenizers.src().token(id)
-            }),
-            tgt_tokens: tokens(tgt_ids, &tgt_spans, &tgt, |id| {
-                self.tokenizers.tgt().token(id)
-            }),
+            src_tokens: tokens(&src_ids, &src_spans, line, self.tokenizers.src()),
+            tgt_tokens: tokens(tgt_ids, &tgt_spans, &tgt, self.tokenizers.tgt()),
             src: line.to_owned(),
             tgt,
             encoder,
@@ -169,7 +159,6 @@ impl Translator {
         Ok(attention)
     }
 
-    /// Returns the maps of the encoder, the decoder and cross-attention.
     fn maps(&self, src_ids: &[u32], tgt_ids: &[u32]) -> Result<[Vec<Vec<Map>>; 3], LoadError> {
         let model = without_autodiff(self.model()?);
         let weight = model.output_weight();
@@ -200,10 +189,8 @@ fn cross_maps(packed: &PackedTransformer, src_ids: &[u32], tgt_ids: &[u32]) -> V
         rows.map(<[f32]>::to_vec).collect()
     };
     let config = packed.config();
-    let layers = 0..config.n_decoder_layers;
-    layers
-        .map(|layer| (0..config.n_heads).map(|head| map(layer, head)).collect())
-        .collect()
+    let mut maps = |layer| (0..config.n_heads).map(|head| map(layer, head)).collect();
+    (0..config.n_decoder_layers).map(&mut maps).collect()
 }
 
 /// Returns the decoder's input for these outputs.
@@ -212,12 +199,7 @@ fn input(tgt_ids: &[u32]) -> impl Iterator<Item = u32> {
     read.take(tgt_ids.len())
 }
 
-/// Reads the weights of one layer from the device.
-///
-/// # Shapes
-///
-/// - `weights`: `[1, n_heads, rows, columns]`
-/// - returns: `[n_heads][rows][columns]`
+/// Reads the weights of one layer, `[1, n_heads, rows, columns]`, from the device as `[n_heads][rows][columns]`.
 fn read_layer(weights: Tensor<4>) -> Vec<Map> {
     let [_, _, n_rows, n_columns] = weights.dims();
     let weights: Vec<f32> = weights.into_data().iter::<f32>().collect();
@@ -225,14 +207,9 @@ fn read_layer(weights: Tensor<4>) -> Vec<Map> {
     weights.chunks(n_rows * n_columns).map(map).collect()
 }
 
-fn tokens(
-    ids: &[u32],
-    spans: &[Range<usize>],
-    text: &str,
-    spell: impl Fn(u32) -> Option<String>,
-) -> Vec<Token> {
+fn tokens(ids: &[u32], spans: &[Range<usize>], text: &str, spelling: &Tokenizer) -> Vec<Token> {
     let token = |(id, word): (&u32, Option<usize>)| Token {
-        text: spell(*id).unwrap_or_default(),
+        text: spelling.token(*id).unwrap_or_default(),
         id: *id,
         word,
     };
@@ -275,10 +252,7 @@ mod tests {
 
     #[test]
     fn a_token_belongs_to_the_word_that_it_overlaps() {
-        let ids = [7; 5];
-        let spans = [0..2, 2..3, 3..6, 5..6, 6..6];
-        let found = tokens(&ids, &spans, "abc de", |_| Some(String::new()));
-        let words: Vec<_> = found.iter().map(|token| token.word).collect();
+        let words = words_of(&[0..2, 2..3, 3..6, 5..6, 6..6], "abc de");
         assert_eq!(words, [Some(0), Some(0), Some(1), Some(1), None]);
     }
 }

@@ -240,9 +240,8 @@ impl LayerHead {
 
 fn mean(heads: &[Map]) -> Map {
     let share = 1.0 / heads.len() as f32;
-    let (n_rows, n_columns) = heads
-        .first()
-        .map_or((0, 0), |map| (map.len(), map.first().map_or(0, Vec::len)));
+    let n_rows = heads.first().map_or(0, Vec::len);
+    let n_columns = heads.iter().flatten().next().map_or(0, Vec::len);
     let cell =
         |row: usize, column: usize| heads.iter().map(|map| map[row][column]).sum::<f32>() * share;
     let row = |row| (0..n_columns).map(|column| cell(row, column)).collect();
@@ -306,7 +305,6 @@ impl ColorScale {
         }
     }
 
-    /// Returns the weights that a legend shows.
     pub(super) const fn marks(self) -> [f32; 5] {
         match self {
             Self::Root => [0.0, 0.05, 0.25, 0.5, 1.0],

@@ -48,7 +48,6 @@ impl BatchLimits {
         }
     }
 
-    /// Returns the request for a source of `src_len` tokens, without EOS.
     pub(crate) fn request(&self, search: &Search, src_len: usize) -> Request {
         let request = search.request(src_len.min(self.max_src_len));
         let most = self.max_tgt_len.unwrap_or(usize::MAX);

@@ -8,23 +8,18 @@ use std::thread;
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
-/// Returns the default number of threads that translate: one per core.
 pub(crate) fn default_threads() -> usize {
     thread::available_parallelism().map_or(1, NonZeroUsize::get)
 }
 
 /// Computes every task on one of `n_threads` threads, and passes each result to `on_result` on the calling thread, in
-/// the order in which tasks end. The first tasks start first.
+/// the order in which tasks end. The first tasks start first. Panics if a task does.
 ///
 /// Each task runs in a rayon pool of one thread. Otherwise operations that ask rayon for threads would share them with
 /// other tasks, and a thread that waits for its part of one task would begin another one. If there are fewer tasks than
 /// threads, the operations of each task share the threads that are left over. The calling thread waits outside of
 /// rayon, so that it does not begin anything else either, even if it belongs to a pool. Any number of callers may do
 /// this at once; the operating system shares the cores among them.
-///
-/// # Panics
-///
-/// Panics if a task does.
 pub(super) fn run<R: Send>(
     n_tasks: usize,
     n_threads: usize,
@@ -75,9 +70,8 @@ static IDLE: Mutex<Vec<ThreadPool>> = Mutex::new(Vec::new());
 pub(crate) fn in_pool(n_threads: usize, work: impl FnOnce() + Send) {
     let idle = {
         let mut idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = idle
-            .iter()
-            .position(|pool| pool.current_num_threads() == n_threads);
+        let has_threads = |pool: &ThreadPool| pool.current_num_threads() == n_threads;
+        let found = idle.iter().position(has_threads);
         found.map(|index| idle.swap_remove(index))
     };
     let start = || ThreadPoolBuilder::new().num_threads(n_threads).build().ok();

@@ -8,7 +8,7 @@ use transformer_core::{ComputePrecision, PackedTransformer, Transformer};
 use super::threads::{self, default_threads};
 use super::{BatchLimits, batches_within};
 use crate::scorer::{PackedScorer, Scorer, without_autodiff};
-use transformer_search::{Ensemble, Hypothesis, Phrase, Request, Search};
+use transformer_search::{Ensemble, Hypothesis, NextToken, Phrase, Request, Search};
 
 /// One sequence to translate, with the required parts of its translation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -70,14 +70,12 @@ pub fn translate_ids<S: AsRef<[u32]>>(
     search: &Search,
     limits: &BatchLimits,
 ) -> Vec<Vec<Hypothesis>> {
-    let sources: Vec<Source<'_>> = (0..)
-        .zip(sources)
-        .map(|(index, ids)| Source {
-            ids: ids.as_ref(),
-            index,
-            ..Source::default()
-        })
-        .collect();
+    let sources = (0..).zip(sources).map(|(index, ids)| Source {
+        ids: ids.as_ref(),
+        index,
+        ..Source::default()
+    });
+    let sources: Vec<Source<'_>> = sources.collect();
     translate_sources(&[model], &sources, search, limits, &mut |_| ())
 }
 
@@ -111,14 +109,8 @@ pub fn translate_sources(
     let mut found = job.without_translation(on_progress);
     for batch in job.batches() {
         let (ids, requests) = (job.ids(&batch), job.requests(&batch));
-        let translated = match models.as_slice() {
-            [model] => search.run(&mut Scorer::new(model, &ids), &requests),
-            models => {
-                let members = models.iter().map(|model| Scorer::new(model, &ids));
-                let mut ensemble = Ensemble::new(members.collect(), search.ensemble);
-                search.run(&mut ensemble, &requests)
-            }
-        };
+        let members = models.iter().map(|model| Scorer::new(model, &ids));
+        let translated = run(members.collect(), search, &requests);
         on_progress(batch.len());
         for (index, hypotheses) in batch.into_iter().zip(translated) {
             found[index] = hypotheses;
@@ -154,18 +146,9 @@ pub fn translate_packed(
     let batches = job.batches_for(n_threads, most_sources);
     let translate = |index: usize| {
         let (ids, requests) = (job.ids(&batches[index]), job.requests(&batches[index]));
-        match models {
-            [model] => search.run(
-                &mut PackedScorer::limited(model, &ids, &requests),
-                &requests,
-            ),
-            models => {
-                let members = models.iter();
-                let members = members.map(|model| PackedScorer::limited(model, &ids, &requests));
-                let mut ensemble = Ensemble::new(members.collect(), search.ensemble);
-                search.run(&mut ensemble, &requests)
-            }
-        }
+        let models = models.iter();
+        let members = models.map(|it| PackedScorer::limited(it, &ids, &requests));
+        run(members.collect(), search, &requests)
     };
     threads::run(batches.len(), n_threads, translate, |index, translated| {
         on_progress(batches[index].len());
@@ -176,7 +159,17 @@ pub fn translate_packed(
     found
 }
 
-/// Sources to translate together.
+fn run<M: NextToken>(
+    mut models: Vec<M>,
+    search: &Search,
+    requests: &[Request],
+) -> Vec<Vec<Hypothesis>> {
+    match models.as_mut_slice() {
+        [model] => search.run(model, requests),
+        _ => search.run(&mut Ensemble::new(models, search.ensemble), requests),
+    }
+}
+
 struct Job<'a> {
     sources: &'a [Source<'a>],
     search: &'a Search,
@@ -187,14 +180,12 @@ struct Job<'a> {
 
 impl<'a> Job<'a> {
     fn new(sources: &'a [Source<'a>], search: &'a Search, limits: &'a BatchLimits) -> Self {
-        let lens = sources
-            .iter()
-            .map(|source| source.ids.len().min(limits.max_src_len));
+        let len = |source: &Source<'_>| source.ids.len().min(limits.max_src_len);
         Self {
             sources,
             search,
             limits,
-            lens: lens.collect(),
+            lens: sources.iter().map(len).collect(),
         }
     }
 
@@ -209,12 +200,9 @@ impl<'a> Job<'a> {
     fn batches(&self) -> Vec<Vec<usize>> {
         let lens_if = |has_phrases: bool| -> Vec<usize> {
             let sources = self.sources.iter().zip(&self.lens);
-            let len = sources.map(|(source, len)| match source.phrases.is_empty() {
-                true if !has_phrases => *len,
-                false if has_phrases => *len,
-                _ => 0,
-            });
-            len.collect()
+            let is_in = |source: &Source<'_>| source.phrases.is_empty() != has_phrases;
+            let lens = sources.map(|(source, len)| len * usize::from(is_in(source)));
+            lens.collect()
         };
         let budget = |n_rows| self.limits.batch_tokens / n_rows;
         let mut all = batches(&lens_if(false), budget(self.search.n_rows()));
@@ -231,8 +219,8 @@ impl<'a> Job<'a> {
         let rows = n_sources * self.search.n_rows();
         let n_batches = rows
             .div_ceil(ROWS_PER_BATCH)
-            .max(n_sources.div_ceil(most_sources))
-            .next_multiple_of(n_threads.max(1));
+            .max(n_sources.div_ceil(most_sources));
+        let n_batches = n_batches.next_multiple_of(n_threads.max(1));
         // Few rows are for few threads.
         let n_batches = n_batches.min(rows / FEWEST_ROWS).max(1);
         let cut = |batch: Vec<usize>| split_evenly(&batch, &self.lens, n_batches, n_sources);
@@ -240,10 +228,8 @@ impl<'a> Job<'a> {
     }
 
     fn ids(&self, batch: &[usize]) -> Vec<&'a [u32]> {
-        let ids = batch
-            .iter()
-            .map(|index| &self.sources[*index].ids[..self.lens[*index]]);
-        ids.collect()
+        let ids = |index: &usize| &self.sources[*index].ids[..self.lens[*index]];
+        batch.iter().map(ids).collect()
     }
 
     fn requests(&self, batch: &[usize]) -> Vec<Request> {
@@ -255,15 +241,13 @@ impl<'a> Job<'a> {
 /// Number of rows of a batch above which more rows do not make a token cheaper (measured, see docs/results.md).
 pub(crate) const ROWS_PER_BATCH: usize = 64;
 
-/// Number of sentences of a batch, on average, where a shortlist gives each an output layer of its own, which takes memory
-/// and cannot be shared.
+/// Average number of sentences of a batch with a shortlist, which gives each an output layer that takes memory.
 const LIMITED_SOURCES_PER_BATCH: usize = 32;
 
 /// Minimum number of rows of a batch for which a separate thread pays off.
 pub(crate) const FEWEST_ROWS: usize = 4;
 
-/// Splits a batch so that all sources together would have `n_batches`, with about the same number of tokens in each
-/// part.
+/// Splits a batch into parts of about as many tokens, so that all sources together would have `n_batches`.
 fn split_evenly(
     batch: &[usize],
     lens: &[usize],

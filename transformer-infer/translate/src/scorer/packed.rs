@@ -27,19 +27,11 @@ impl<'a> PackedScorer<'a> {
     /// learned positions. Every step panics if a last token is not in the target vocabulary.
     pub fn new<S: AsRef<[u32]>>(model: &'a PackedTransformer, sources: &[S]) -> Self {
         let mut workspace = Workspace::new();
-        Self {
-            model,
-            state: model.begin(&ended(sources, model.config()), &mut workspace),
-            workspace,
-        }
+        let state = model.begin(&ended(sources, model.config()), &mut workspace);
+        Self::resume(model, state, workspace)
     }
 
-    /// Like [`new`](Self::new), and limits the output by the shortlist of the model, if it has one. Requests that force
-    /// tokens other than that of a language are not limited.
-    ///
-    /// # Panics
-    ///
-    /// Panics as [`new`](Self::new) does.
+    /// Like [`new`](Self::new), and limits the output of requests that [may be](is_limited) by the shortlist of the model.
     pub(crate) fn limited<S: AsRef<[u32]>>(
         model: &'a PackedTransformer,
         sources: &[S],
@@ -54,13 +46,9 @@ impl<'a> PackedScorer<'a> {
 
     /// Runs the model, and returns the `k` likeliest tokens of each row.
     fn likeliest(&mut self, last_tokens: &[u32], k: usize) -> Vec<Vec<ScoredToken>> {
-        let Self {
-            model,
-            state,
-            workspace,
-        } = self;
+        let (model, state) = (self.model, &mut self.state);
         let vocab_size = model.config().tgt_vocab_size;
-        let mut rest = &*model.step_limited(state, last_tokens, workspace);
+        let mut rest = &*model.step_limited(state, last_tokens, &mut self.workspace);
         if (0..state.n_rows()).all(|row| state.candidates(row).is_none()) {
             return top_k_of_rows(rest, vocab_size, k);
         }
@@ -140,9 +128,8 @@ impl NextToken for PackedScorer<'_> {
 
     fn log_probs(&mut self, last_tokens: &[u32]) -> Vec<f32> {
         let vocab_size = self.vocab_size();
-        let logits = self
-            .model
-            .step(&mut self.state, last_tokens, &mut self.workspace);
+        let (model, workspace) = (self.model, &mut self.workspace);
+        let logits = model.step(&mut self.state, last_tokens, workspace);
         log_softmax(logits, &self.state, vocab_size);
         logits.to_vec()
     }

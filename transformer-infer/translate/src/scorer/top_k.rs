@@ -4,8 +4,7 @@ use burn::tensor::{DType, Device, Int, Tensor, TensorData, Transaction, activati
 use transformer_core::cpu::{LogitSummary, summarize_logits};
 use transformer_search::{NEVER_GENERATED, ScoredToken};
 
-/// Returns the `k` likeliest tokens of a row in the order of
-/// [`NextToken::top_k`](transformer_search::NextToken::top_k), given its logits and their summary.
+/// Returns the `k` likeliest tokens of a row in the order of `NextToken::top_k`, given its logits and their summary.
 pub(crate) fn top_k_of_row(logits: &[f32], summary: &LogitSummary, k: usize) -> Vec<ScoredToken> {
     let mut best: Vec<ScoredToken> = Vec::with_capacity(k.min(logits.len()) + 1);
     if k == 0 {
@@ -30,25 +29,20 @@ pub(crate) fn top_k_of_row(logits: &[f32], summary: &LogitSummary, k: usize) -> 
     best
 }
 
-/// Returns the `k` likeliest tokens of each row, the likeliest first.
 pub(super) fn top_k_of_rows(logits: &[f32], vocab_size: usize, k: usize) -> Vec<Vec<ScoredToken>> {
     let summaries = summarize_logits(logits, vocab_size);
-    logits
-        .chunks(vocab_size)
-        .zip(&summaries)
-        .map(|(row, summary)| top_k_of_row(row, summary, k))
+    let rows = logits.chunks(vocab_size).zip(&summaries);
+    rows.map(|(row, summary)| top_k_of_row(row, summary, k))
         .collect()
 }
 
-/// Returns the likeliest token of each row.
 pub(super) fn best_of_rows(logits: &[f32], vocab_size: usize) -> Vec<ScoredToken> {
     let best = top_k_of_rows(logits, vocab_size, 1).into_iter();
     best.map(|row| row.first().copied().unwrap_or(ScoredToken::NONE))
         .collect()
 }
 
-/// Maximum number of tokens per row that a device chooses itself. CubeCL's top-k kernel (cubek-reduce 0.3.1) keeps no
-/// more in registers.
+/// Maximum number of tokens per row that a device chooses: CubeCL's kernel (cubek-reduce 0.3.1) keeps no more.
 pub(super) const MAX_TOP_K: usize = 32;
 
 #[derive(Debug)]
@@ -72,39 +66,22 @@ impl DeviceTopK {
         Self { bans, vocab_size }
     }
 
-    /// Returns the likeliest token of each row.
-    ///
-    /// # Shapes
-    ///
-    /// - `logits`: `[batch, vocab]`
+    /// Returns the likeliest token of each row of `logits`, `[batch, vocab]`.
     pub(super) fn best(&self, logits: Tensor<2>) -> Vec<ScoredToken> {
         let (log_probs, ids) = self.log_probs(logits).max_dim_with_indices(1);
         let best = read_pairs(log_probs, ids).into_iter();
-        best.map(|(log_prob, id)| ScoredToken {
-            id: id as u32,
-            log_prob,
-        })
-        .collect()
+        best.map(scored).collect()
     }
 
-    /// Returns the `k` likeliest tokens of each row, the likeliest first.
-    ///
-    /// The result of the device is checked before it is used. CubeCL's kernel starts from ids that do not exist, and
-    /// leaves them where it finds no finite value, or where it is wrong ([issue 422][issue]). The CPU then chooses
-    /// from all log-probabilities.
-    ///
-    /// # Shapes
-    ///
-    /// - `logits`: `[batch, vocab]`
-    ///
-    /// [issue]: https://github.com/tracel-ai/cubek/issues/422
+    /// Returns the `k` likeliest tokens of each row of `logits`, `[batch, vocab]`, the likeliest first. The result of
+    /// the device is checked before it is used. CubeCL's kernel starts from ids that do not exist, and leaves them
+    /// where it finds no finite value, or where it is wrong (<https://github.com/tracel-ai/cubek/issues/422>). The CPU
+    /// then chooses from all log-probabilities.
     pub(super) fn top_k(&self, logits: Tensor<2>, k: usize) -> Vec<Vec<ScoredToken>> {
         let [n_rows, _] = logits.dims();
         let log_probs = self.log_probs(logits);
-        let n_banned = NEVER_GENERATED
-            .iter()
-            .filter(|id| (**id as usize) < self.vocab_size)
-            .count();
+        let is_in_vocabulary = |id: &&u32| (**id as usize) < self.vocab_size;
+        let n_banned = NEVER_GENERATED.iter().filter(is_in_vocabulary).count();
         let k = k.min(self.vocab_size - n_banned);
         if k > 0 {
             let (values, ids) = log_probs.clone().topk_with_indices(k, 1);
@@ -112,12 +89,7 @@ impl DeviceTopK {
             let valid = chosen.filter(|(log_prob, id)| {
                 log_prob.is_finite() && (0..self.vocab_size as i64).contains(id)
             });
-            let best: Vec<ScoredToken> = valid
-                .map(|(log_prob, id)| ScoredToken {
-                    id: id as u32,
-                    log_prob,
-                })
-                .collect();
+            let best: Vec<ScoredToken> = valid.map(scored).collect();
             let is_in_order = |row: &[ScoredToken]| {
                 row.is_sorted_by(|a, b| (b.log_prob, a.id) < (a.log_prob, b.id))
             };
@@ -131,14 +103,15 @@ impl DeviceTopK {
             .collect()
     }
 
-    /// Returns the log-probabilities of the tokens that may be generated, and −∞ for the others.
-    ///
-    /// # Shapes
-    ///
-    /// - `logits` and the result: `[batch, vocab]`
+    /// Returns the log-probabilities, `[batch, vocab]`, of the tokens that may be generated, and −∞ for the others.
     fn log_probs(&self, logits: Tensor<2>) -> Tensor<2> {
         activation::log_softmax(logits, 1) + self.bans.clone()
     }
+}
+
+fn scored((log_prob, id): (f32, i64)) -> ScoredToken {
+    let id = id as u32;
+    ScoredToken { id, log_prob }
 }
 
 /// Returns the elements of a float tensor, in single precision.
@@ -149,14 +122,14 @@ pub(super) fn read_values(data: TensorData) -> Vec<f32> {
 
 /// Reads log-probabilities and their token ids with one synchronization.
 fn read_pairs(log_probs: Tensor<2>, ids: Tensor<2, Int>) -> Vec<(f32, i64)> {
-    let read = Transaction::default()
-        .register(log_probs)
-        .register(ids)
-        .execute();
-    let [log_probs, ids] = read.as_slice() else {
-        unreachable!("a transaction returns one result per registered tensor");
-    };
+    let [log_probs, ids] = read_two(Transaction::default().register(log_probs).register(ids));
     log_probs.iter::<f32>().zip(ids.iter::<i64>()).collect()
+}
+
+/// Reads two tensors at once.
+pub(super) fn read_two(tensors: Transaction) -> [TensorData; 2] {
+    let read: Result<[TensorData; 2], _> = tensors.execute().try_into();
+    read.expect("a transaction returns one result per registered tensor")
 }
 
 #[cfg(test)]

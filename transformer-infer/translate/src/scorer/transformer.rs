@@ -10,7 +10,7 @@ use transformer_core::{
 };
 use transformer_search::{NextToken, ScoredToken};
 
-use super::top_k::{DeviceTopK, MAX_TOP_K, read_values};
+use super::top_k::{DeviceTopK, MAX_TOP_K, read_two, read_values};
 use super::top_k::{best_of_rows, top_k_of_rows};
 
 /// The message if a scorer has no state: only `select` takes it, and puts another in its place.
@@ -49,15 +49,9 @@ pub struct Scorer<'a> {
     /// Number of source tokens of each row, EOS included.
     src_lens: Vec<usize>,
     vocab_size: usize,
-    selection: TokenSelection,
-}
-
-/// The device that computes log-probabilities and chooses the likeliest tokens.
-enum TokenSelection {
-    /// On the CPU, because the logits are in its memory.
-    Cpu,
-    /// Chosen on the device, so that it does not copy a whole vocabulary per row.
-    Device(Box<DeviceTopK>),
+    /// Chooses the likeliest tokens on the device, so that it does not copy a whole vocabulary per row; `None` if the
+    /// logits are in CPU memory, where the CPU does it.
+    top_k: Option<DeviceTopK>,
 }
 
 impl<'a> Scorer<'a> {
@@ -74,10 +68,7 @@ impl<'a> Scorer<'a> {
         let (device, [vocab_size, _]) = (weight.device(), weight.dims());
         let ended = super::ended(sources, model.config());
         let state = model.begin(&model.encode(&Padded::new(&ended, &device)));
-        let selection = match is_cpu_memory(&device) {
-            true => TokenSelection::Cpu,
-            false => TokenSelection::Device(Box::new(DeviceTopK::new(vocab_size, &device))),
-        };
+        let top_k = (!is_cpu_memory(&device)).then(|| DeviceTopK::new(vocab_size, &device));
         Self {
             model,
             device,
@@ -85,15 +76,11 @@ impl<'a> Scorer<'a> {
             n_rows: sources.len(),
             src_lens: ended.iter().map(Vec::len).collect(),
             vocab_size,
-            selection,
+            top_k,
         }
     }
 
-    /// Appends one token to each row and returns the logits of the next; records attention into `maps`.
-    ///
-    /// # Shapes
-    ///
-    /// - returns: `[batch, vocab]`
+    /// Appends one token to each row and returns the logits of the next, `[batch, vocab]`; records attention into `maps`.
     fn decode_step(&mut self, last_tokens: &[u32], maps: Option<&mut AttentionMaps>) -> Tensor<2> {
         assert_in_vocabulary("target", last_tokens, self.vocab_size);
         let column: Vec<i64> = last_tokens.iter().copied().map(i64::from).collect();
@@ -103,23 +90,22 @@ impl<'a> Scorer<'a> {
         let state = self.state.as_mut().expect(HAS_STATE);
         let logits = model.decode_with(last_tokens, state, &masks, maps); // [batch, 1, vocab]
         // Sums of many log-probabilities need single precision, even if the model computes in less.
-        logits
-            .reshape([self.n_rows, self.vocab_size])
-            .cast(FloatDType::F32)
+        let logits = logits.reshape([self.n_rows, self.vocab_size]);
+        logits.cast(FloatDType::F32)
     }
 
     /// Returns the tensor to read from the device: log-probabilities, or logits if the CPU computes the softmax.
     fn before_read(&self, logits: Tensor<2>) -> Tensor<2> {
-        match &self.selection {
-            TokenSelection::Cpu => logits,
-            TokenSelection::Device(_) => activation::log_softmax(logits, 1),
+        match &self.top_k {
+            None => logits,
+            Some(_) => activation::log_softmax(logits, 1),
         }
     }
 
     /// Returns the log-probabilities, row by row, from the data of [`before_read`](Self::before_read).
     fn after_read(&self, data: TensorData) -> Vec<f32> {
         let mut values = read_values(data);
-        if let TokenSelection::Cpu = &self.selection {
+        if self.top_k.is_none() {
             kernels::log_softmax(&mut values, self.vocab_size);
         }
         values
@@ -144,42 +130,33 @@ impl NextToken for Scorer<'_> {
     fn log_probs_with_attention(&mut self, last_tokens: &[u32]) -> (Vec<f32>, Vec<Vec<f32>>) {
         let mut maps = AttentionMaps::default();
         let logits = self.decode_step(last_tokens, Some(&mut maps));
-        let last_layer = maps.cross.pop();
-        let last_layer = last_layer.expect("a decoder has at least one layer");
+        let last_layer = maps.cross.pop().expect("a decoder has at least one layer");
         let [batch, _, _, src_len] = last_layer.dims(); // [batch, n_heads, 1, src_len]
         let attention = last_layer.mean_dim(1).reshape([batch, src_len]);
-        let read = Transaction::default()
-            .register(self.before_read(logits))
-            .register(attention)
-            .execute();
-        let Ok([log_probs, attention]) = <[TensorData; 2]>::try_from(read) else {
-            unreachable!("a transaction returns one result per registered tensor");
-        };
+        let tensors = Transaction::default().register(self.before_read(logits));
+        let [log_probs, attention] = read_two(tensors.register(attention));
         let attention = read_values(attention);
         let rows = attention.chunks_exact(src_len).zip(&self.src_lens);
         let rows = rows.map(|(weights, len)| weights[..*len].to_vec());
-        let rows = rows.collect();
-        (self.after_read(log_probs), rows)
+        (self.after_read(log_probs), rows.collect())
     }
 
     fn best(&mut self, last_tokens: &[u32]) -> Vec<ScoredToken> {
         let logits = self.decode_step(last_tokens, None);
-        match &self.selection {
-            TokenSelection::Cpu => best_of_rows(&read_values(logits.into_data()), self.vocab_size),
-            TokenSelection::Device(top_k) => top_k.best(logits),
+        match &self.top_k {
+            None => best_of_rows(&read_values(logits.into_data()), self.vocab_size),
+            Some(top_k) => top_k.best(logits),
         }
     }
 
     fn top_k(&mut self, last_tokens: &[u32], k: usize) -> Option<Vec<Vec<ScoredToken>>> {
-        if matches!(self.selection, TokenSelection::Device(_)) && k > MAX_TOP_K {
+        if self.top_k.is_some() && k > MAX_TOP_K {
             return None;
         }
         let logits = self.decode_step(last_tokens, None);
-        Some(match &self.selection {
-            TokenSelection::Cpu => {
-                top_k_of_rows(&read_values(logits.into_data()), self.vocab_size, k)
-            }
-            TokenSelection::Device(top_k) => top_k.top_k(logits, k),
+        Some(match &self.top_k {
+            None => top_k_of_rows(&read_values(logits.into_data()), self.vocab_size, k),
+            Some(top_k) => top_k.top_k(logits, k),
         })
     }
 
@@ -198,9 +175,7 @@ impl NextToken for Scorer<'_> {
 
 impl fmt::Debug for Scorer<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            n_rows, vocab_size, ..
-        } = self;
+        let (n_rows, vocab_size) = (self.n_rows, self.vocab_size);
         let n_decoded = self.state.as_ref().map_or(0, DecoderState::n_decoded);
         write!(
             f,
@@ -209,8 +184,7 @@ impl fmt::Debug for Scorer<'_> {
     }
 }
 
-/// Returns the model in the form for inference. On a device that records gradients, dropout would be active and the
-/// autodiff graph would grow.
+/// Returns the model for inference: with autodiff, dropout would be active and the graph would grow.
 pub(crate) fn without_autodiff(model: &Transformer) -> Transformer {
     if model.device().is_autodiff() {
         model.valid()
@@ -219,11 +193,7 @@ pub(crate) fn without_autodiff(model: &Transformer) -> Transformer {
     }
 }
 
-/// Checks on the CPU that all ids are in a vocabulary: a GPU would read the memory after the embedding matrix.
-///
-/// # Panics
-///
-/// Panics if an id is not in the vocabulary; `side` is `source` or `target`.
+/// Panics if an id of a `side` is not in its vocabulary: a GPU would read the memory after the embedding matrix.
 pub(crate) fn assert_in_vocabulary(side: &str, ids: &[u32], vocab_size: usize) {
     if let Some(id) = ids.iter().find(|id| **id as usize >= vocab_size) {
         panic!("the {side} has the id {id}, which is not in its vocabulary of {vocab_size} tokens");

@@ -16,8 +16,7 @@ use crate::scorer::without_autodiff;
 /// True where models have only their packed form, so that the compiler leaves out the modules: in the browser.
 pub(crate) const ARE_PACKED: bool = cfg!(target_family = "wasm");
 
-/// A model packed for translation on CPUs, or a Burn module for everything else. Each is made from the weights of the
-/// other on first use.
+/// A model packed for CPUs, or a Burn module for everything else; each is made from the other on first use.
 #[derive(Debug)]
 pub(crate) struct LoadedModel {
     pub(super) config: TransformerConfig,
@@ -25,7 +24,6 @@ pub(crate) struct LoadedModel {
     tensors: OnceLock<Transformer>,
     /// The source of the weights, and the device of the tensors; absent for a model in memory.
     source: Option<(ModelDirectory, Device)>,
-    /// The number format of the packed model.
     precision: ComputePrecision,
     /// The shortlist of a model in memory.
     shortlist: Option<Arc<Shortlist>>,
@@ -75,36 +73,20 @@ impl LoadedModel {
             let device = transformer_core::device::describe(device);
             return Err(TranslatorError::Precision { precision, device });
         }
-        let (packed, tensors) = (OnceLock::new(), OnceLock::new());
-        let load = |directory: &ModelDirectory| -> Result<_, LoadError> {
-            Ok(match ARE_PACKED || is_cpu && !options.as_module {
-                true => {
-                    let packed = directory.load_packed(options.precision)?;
-                    let all = options.without_shortlist;
-                    (
-                        Some(if all {
-                            packed.with_shortlist(None)
-                        } else {
-                            packed
-                        }),
-                        None,
-                    )
-                }
-                false => (None, Some(directory.load(device)?)),
-            })
+        let load = |directory: &ModelDirectory| -> Result<_, TranslatorError> {
+            if !ARE_PACKED && (!is_cpu || options.as_module) {
+                return Ok((OnceLock::new(), OnceLock::from(directory.load(device)?)));
+            }
+            let mut packed = directory.load_packed(options.precision)?;
+            if options.without_shortlist {
+                packed = packed.with_shortlist(None);
+            }
+            Ok((OnceLock::from(packed), OnceLock::new()))
         };
-        let load = |directory: &ModelDirectory| Ok::<_, TranslatorError>(load(directory)?);
-        let (directory, loaded) = ModelDirectory::open_with(files, load)?;
-        if let Some(model) = loaded.0 {
-            let _ = packed.set(model);
-        }
-        if let Some(model) = loaded.1 {
-            let _ = tensors.set(model);
-        }
+        let (directory, (packed, tensors)) = ModelDirectory::open_with(files, load)?;
+        let precision = options.precision;
         let model = Self {
-            precision: options
-                .precision
-                .unwrap_or_else(|| directory.compute_precision()),
+            precision: precision.unwrap_or_else(|| directory.compute_precision()),
             config: directory.config().clone(),
             packed,
             tensors,

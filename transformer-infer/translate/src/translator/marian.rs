@@ -27,24 +27,18 @@ pub fn marian_search(generation: &Generation, tokenizers: &Tokenizers) -> Search
     let is_generated = |id: &u32| !NEVER_GENERATED.contains(id);
     let our_id = |id: &u32| row_of(id).map(|row| row as u32).filter(is_generated);
     let ours = |ids: &Vec<u32>| -> Option<Vec<u32>> { ids.iter().map(our_id).collect() };
+    let limit = |factor, extra| LengthLimit { factor, extra };
+    let alpha = generation.length_penalty;
     Search {
         beam_size: generation.num_beams.unwrap_or(defaults.beam_size),
-        length_penalty: LengthPenalty::Power {
-            alpha: generation.length_penalty,
-        },
+        length_penalty: LengthPenalty::Power { alpha },
         max_len: match (generation.max_len_factor, generation.max_len) {
             // Marian counts the source's EOS.
-            (Some(factor), _) => LengthLimit {
-                factor,
-                extra: factor.ceil() as usize,
-            },
-            (None, Some(extra)) => LengthLimit { factor: 0.0, extra },
+            (Some(factor), _) => limit(factor, factor.ceil() as usize),
+            (None, Some(extra)) => limit(0.0, extra),
             (None, None) => defaults.max_len,
         },
-        min_len: LengthLimit {
-            factor: 0.0,
-            extra: generation.min_len,
-        },
+        min_len: limit(0.0, generation.min_len),
         at_limit: match generation.forces_end {
             true => AtLimit::FreeEnd,
             false => AtLimit::Compete,
@@ -74,15 +68,13 @@ pub fn write_marian(
     out: &Path,
 ) -> Result<(), TranslatorError> {
     let search = marian_search(&marian.generation, &marian.tokenizers);
-    search
-        .validate()
-        .map_err(|source| TranslatorError::Generation {
-            from: from.to_owned(),
-            source,
-        })?;
-    let weights = with_named_ids(marian.model.clone())
-        .into_record()
-        .into_bytes()?;
+    let invalid = |source| TranslatorError::Generation {
+        from: from.to_owned(),
+        source,
+    };
+    search.validate().map_err(invalid)?;
+    let weights = with_named_ids(marian.model.clone());
+    let weights = weights.into_record().into_bytes()?;
     let name = from.file_name().unwrap_or(from.as_os_str());
     let mut training = json!({
         "program": concat!("transformer-infer ", env!("CARGO_PKG_VERSION"), " import"),

@@ -92,12 +92,11 @@ pub fn score_ids<S: AsRef<[u32]>, T: AsRef<[u32]>>(
 ) -> Vec<PairScore> {
     let model = without_autodiff(model);
     let device = model.device();
-    let pairs: Vec<Pair> = pairs
-        .iter()
-        .map(|(src, tgt)| Pair::within(src.as_ref(), tgt.as_ref(), limits, model.config()))
-        .collect();
-    let [src_size, tgt_size] =
-        [model.src_embedding(), model.tgt_embedding()].map(|it| it.dims()[0]);
+    let within =
+        |(src, tgt): &(S, T)| Pair::within(src.as_ref(), tgt.as_ref(), limits, model.config());
+    let pairs: Vec<Pair> = pairs.iter().map(within).collect();
+    let embeddings = [model.src_embedding(), model.tgt_embedding()];
+    let [src_size, tgt_size] = embeddings.map(|it| it.dims()[0]);
     for pair in &pairs {
         assert_in_vocabulary("source", &pair.src, src_size);
         assert_in_vocabulary("target", &pair.score.ids, tgt_size);
@@ -113,7 +112,6 @@ pub fn score_ids<S: AsRef<[u32]>, T: AsRef<[u32]>>(
     scores
 }
 
-/// The input of the model for one pair.
 struct Pair {
     /// The source, and EOS if the model reads it.
     src: Vec<u32>,
@@ -142,7 +140,6 @@ impl Pair {
         }
     }
 
-    /// Returns the number of cells of the longer side.
     fn width(&self) -> usize {
         self.src.len().max(self.tgt.len())
     }
@@ -178,17 +175,14 @@ fn score_batch(model: &Transformer, batch: &[&Pair], device: &Device) -> Vec<Vec
         Tensor::<1, Int>::from_data(TensorData::new(ids.to_vec(), [ids.len()]), device)
     };
     let mut parts = Vec::new();
-    for (positions, labels) in positions
-        .chunks(POSITIONS_AT_ONCE)
-        .zip(labels.chunks(POSITIONS_AT_ONCE))
-    {
+    let labels = labels.chunks(POSITIONS_AT_ONCE);
+    for (positions, labels) in positions.chunks(POSITIONS_AT_ONCE).zip(labels) {
         let n_positions = positions.len();
         let features = features.clone().select(0, to_tensor(positions));
         let logits = model.project(features.reshape([1, n_positions, d_model]));
         let [_, _, vocab_size] = logits.dims();
-        let logits = logits
-            .reshape([n_positions, vocab_size])
-            .cast(FloatDType::F32);
+        let logits = logits.reshape([n_positions, vocab_size]);
+        let logits = logits.cast(FloatDType::F32);
         let max = logits.clone().max_dim(1); // [positions, 1]
         let sum = (logits.clone() - max.clone()).exp().sum_dim(1);
         let of_labels = logits.gather(1, to_tensor(labels).reshape([n_positions, 1]));
@@ -200,9 +194,8 @@ fn score_batch(model: &Transformer, batch: &[&Pair], device: &Device) -> Vec<Vec
     batch.iter().map(of_pair).collect()
 }
 
-/// Returns the log-probability of a label from its logit, the maximum of the logits, and `Σ exp(logit − max)`.
-///
-/// It is computed in double precision: single precision would round the result once more for each token.
+/// Returns the log-probability of a label from its logit, the maximum of the logits, and `Σ exp(logit − max)`. It is
+/// computed in double precision: single precision would round the result once more for each token.
 fn log_prob([logit, max, sum]: &[f64; 3]) -> f64 {
     (logit - max) - sum.ln()
 }
@@ -234,14 +227,9 @@ impl Translator {
         &self,
         pairs: &[(S, T)],
     ) -> Result<Vec<PairScore>, TranslatorError> {
-        let sources: Vec<&str> = pairs
-            .iter()
-            .map(|(src, _)| without_blank(src.as_ref()))
-            .collect();
-        let targets: Vec<&str> = pairs
-            .iter()
-            .map(|(_, tgt)| without_blank(tgt.as_ref()))
-            .collect();
+        let texts = pairs.iter().map(|(src, tgt)| (src.as_ref(), tgt.as_ref()));
+        let texts = texts.map(|(src, tgt)| (without_blank(src), without_blank(tgt)));
+        let (sources, targets): (Vec<&str>, Vec<&str>) = texts.unzip();
         let direction = self.direction_of(None)?;
         let sources = self.tokenizers.src().encode_all(&sources);
         let targets = self.tokenizers.tgt().encode_all(&targets);
@@ -258,10 +246,8 @@ impl Translator {
                 score.log_probs.remove(0);
             }
         }
-        let broken = scores
-            .iter()
-            .position(|score| score.log_probs.iter().any(|it| it.is_nan()));
-        match broken {
+        let is_broken = |score: &PairScore| score.log_probs.iter().any(|it| it.is_nan());
+        match scores.iter().position(is_broken) {
             Some(index) => Err(TranslatorError::NotANumber {
                 line: index + 1,
                 origin: self.origin,

@@ -21,13 +21,11 @@ pub(super) struct TermTokenizer {
 impl TermTokenizer {
     /// Determines for every token whether its text continues a word. It takes about a microsecond per token.
     pub(super) fn new(tokenizer: &Tokenizer) -> Self {
-        Self {
-            edges: edges(tokenizer).into(),
-        }
+        let edges = edges(tokenizer).into();
+        Self { edges }
     }
 
-    /// Returns the phrases of terms, except those that cannot be written with the vocabulary. Only the first
-    /// [`Request::MOST_PHRASES`] terms count, because no more are required.
+    /// Returns the phrases of the first [`Request::MOST_PHRASES`] terms, without those that cannot be written.
     pub(super) fn phrases(&self, tokenizer: &Tokenizer, terms: &[&str]) -> Vec<Phrase> {
         let terms = terms.iter().take(Request::MOST_PHRASES);
         let phrases = terms.map(|term| self.phrase(tokenizer, term));
@@ -37,14 +35,9 @@ impl TermTokenizer {
     /// Returns the spellings of a term: after a space, at the start of a text or after an opening bracket, and with an
     /// initial capital at the start.
     fn phrase(&self, tokenizer: &Tokenizer, term: &str) -> Phrase {
-        let inside = BEFORE
-            .iter()
-            .find_map(|before| ids_after(tokenizer, before, &format!(" {term}")));
-        let anywhere = [
-            inside,
-            Some(tokenizer.encode(term)),
-            ids_after(tokenizer, "(", term),
-        ];
+        let inside = |before: &&str| ids_after(tokenizer, before, &format!(" {term}"));
+        let (inside, at_start) = (BEFORE.iter().find_map(inside), tokenizer.encode(term));
+        let anywhere = [inside, Some(at_start), ids_after(tokenizer, "(", term)];
         let capital = capitalized(term).map(|term| tokenizer.encode(&term));
         let positions = [Position::Anywhere; 3].into_iter().chain([Position::Start]);
         let mut variants: Vec<Variant> = Vec::new();
@@ -93,15 +86,10 @@ fn edges(tokenizer: &Tokenizer) -> Vec<TokenEdges> {
     let before = text_of(&word);
     let edges = ids().map(|id| {
         let both = tokenizer.decode(&[word, id]);
-        match both.strip_prefix(&before) {
-            Some(text) => TokenEdges {
-                continues: text.starts_with(is_letter),
-                continuable: text.ends_with(is_letter),
-            },
-            None => TokenEdges {
-                continues: true,
-                continuable: true,
-            },
+        let text = both.strip_prefix(&before);
+        TokenEdges {
+            continues: text.is_none_or(|text| text.starts_with(is_letter)),
+            continuable: text.is_none_or(|text| text.ends_with(is_letter)),
         }
     });
     edges.collect()

@@ -131,13 +131,12 @@ impl Translator {
         let mut models = models.iter().cloned().map(P::into);
         let first = models.next().expect("an ensemble has at least one model");
         let (directory, model) = LoadedModel::open(first.clone(), device, options)?;
+        let n_threads = options.n_threads;
         let mut ensemble = Self {
             search: Self::search_of(&directory)?,
             languages: directory.languages().clone(),
             origin: ModelOrigin::of(&directory.manifest().training),
-            n_threads: options
-                .n_threads
-                .map_or_else(default_threads, NonZeroUsize::get),
+            n_threads: n_threads.map_or_else(default_threads, NonZeroUsize::get),
             ..Self::of(model, directory.tokenizers().clone())?
         };
         let json = |it: &Tokenizers| (it.src().to_json(), it.tgt().to_json());
@@ -325,14 +324,12 @@ impl Translator {
         lines: &[T],
         search: &Search,
     ) -> Result<Vec<Translation>, TranslatorError> {
-        let inputs: Vec<Input<'_>> = (0..)
-            .zip(lines)
-            .map(|(index, line)| Input {
-                text: line.as_ref(),
-                index,
-                ..Input::default()
-            })
-            .collect();
+        let inputs = (0..).zip(lines).map(|(index, line)| Input {
+            text: line.as_ref(),
+            index,
+            ..Input::default()
+        });
+        let inputs: Vec<Input<'_>> = inputs.collect();
         self.translate_inputs(&inputs, search, &mut |_| ())
     }
 
@@ -354,9 +351,7 @@ impl Translator {
         let prepared = self.prepare(inputs, search)?;
         let prepared: Vec<PreparedLine> = prepared.into_iter().collect::<Result<_, _>>()?;
         let sources = prepared.iter().zip(inputs);
-        let sources: Vec<Source<'_>> = sources
-            .map(|(prepared, input)| prepared.source(input.index))
-            .collect();
+        let sources: Vec<Source<'_>> = sources.map(|(it, input)| it.source(input.index)).collect();
         let found = self.translate_sources(&sources, search, on_progress)?;
         let found = inputs.iter().zip(&prepared).zip(found).enumerate();
         found

@@ -94,9 +94,8 @@ impl Translation {
 
     /// Returns the text of the best translation.
     pub fn text(&self) -> &str {
-        self.candidates
-            .first()
-            .map_or("", |candidate| candidate.text.as_str())
+        let best = self.candidates.first();
+        best.map_or("", |best| best.text.as_str())
     }
 }
 
@@ -142,20 +141,14 @@ impl std::fmt::Display for Warning {
 const MAX_SHOWN_CHARS: usize = 200;
 
 impl Translator {
-    /// Tokenizes lines, their prefixes and their terms. A line with an error has the error as its result.
-    ///
-    /// # Errors
-    ///
-    /// Returns a [`TranslatorError`] if the search is not valid, or cannot require terms.
+    /// Tokenizes lines, prefixes and terms; a line may have an error. Fails if the search is invalid.
     pub(crate) fn prepare(
         &self,
         inputs: &[Input<'_>],
         search: &Search,
     ) -> Result<Vec<Result<PreparedLine, TranslatorError>>, TranslatorError> {
         search.validate()?;
-        let directions = inputs
-            .iter()
-            .map(|input| self.direction_of(input.direction));
+        let directions = inputs.iter().map(|it| self.direction_of(it.direction));
         let directions: Vec<Direction> = directions.collect::<Result<_, _>>()?;
         let texts: Vec<&str> = inputs.iter().map(|input| input.text).collect();
         let most = self.limits.max_src_len;
@@ -222,12 +215,8 @@ impl Translator {
         }
     }
 
-    /// Converts the hypotheses for a line to its translation. `line` is its index among those given, and `n_src_tokens`
-    /// the number of its tokens before it is cut.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`TranslatorError::NotANumber`] if the model computed NaN.
+    /// Converts the hypotheses for a line to its translation, or to an error if the model computed NaN. `line` is its index
+    /// among those given, and `n_src_tokens` the number of its tokens before it is cut.
     pub(crate) fn translation(
         &self,
         line: usize,
@@ -259,9 +248,8 @@ impl Translator {
     fn warning(&self, search: &Search, n_tokens: usize, n_terms: usize) -> Option<Warning> {
         let n_kept = self.limits.max_src_len;
         let n_required = Request::MOST_PHRASES;
-        let Request {
-            min_len, max_len, ..
-        } = self.limits.request(search, n_tokens);
+        let request = self.limits.request(search, n_tokens);
+        let (min_len, max_len) = (request.min_len, request.max_len);
         if n_tokens > n_kept {
             Some(Warning::Cut { n_kept })
         } else if n_tokens == 0 {
@@ -282,9 +270,8 @@ impl Translator {
 /// Tokenizes lines, but of a long line only the first `n_tokens` tokens and at least one more. A blank line has no
 /// tokens, even if the tokenizer has tokens for spaces.
 fn encode(tokenizer: &Tokenizer, lines: &[&str], n_tokens: usize) -> Vec<Vec<u32>> {
-    let starts = lines
-        .iter()
-        .map(|line| tokenizer.start_of_line(line, n_tokens));
+    let starts = lines.iter();
+    let starts = starts.map(|line| tokenizer.start_of_line(line, n_tokens));
     let mut encoded = tokenizer.encode_all(&starts.collect::<Vec<_>>());
     for (ids, line) in encoded.iter_mut().zip(lines) {
         if line.trim().is_empty() {

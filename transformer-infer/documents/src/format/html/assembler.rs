@@ -7,8 +7,7 @@ use crate::Part;
 use crate::format::items::{Item, ItemKind, is_space};
 use crate::format::parts::PartQueue;
 
-/// Number of bytes of text after which a passage ends at the next whitespace outside pairs. At twice as many it ends
-/// anywhere.
+/// Number of bytes of text after which a passage ends at the next whitespace outside pairs; at twice as many, anywhere.
 pub(super) const MAX_TEXT_BYTES: usize = 1 << 16;
 
 /// Number of tags and texts after which a passage ends in the same way.

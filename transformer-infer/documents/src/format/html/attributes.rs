@@ -20,29 +20,20 @@ pub(super) fn translate(tag: &Tag, source: &str) -> Option<bool> {
         _ => {}
     }
     let class = value("class")?;
-    class
-        .split_ascii_whitespace()
-        .any(|class| class == "notranslate")
-        .then_some(false)
+    let mut classes = class.split_ascii_whitespace();
+    classes.any(|it| it == "notranslate").then_some(false)
 }
 
 /// Returns whether to keep the line ends in an element, as in `pre`, if its attributes specify it.
 pub(super) fn keeps_line_ends(tag: &Tag, source: &str) -> Option<bool> {
-    let value = |name| {
-        tag.attribute(name)
-            .map(|found| value(found, source).to_ascii_lowercase())
-    };
+    let value = |name| Some(value(tag.attribute(name)?, source).to_ascii_lowercase());
     let style = value("style").unwrap_or_default();
     let declared = style.split(';').filter_map(|it| it.split_once(':'));
     let mut declared = declared.filter(|(name, _)| name.trim() == "white-space");
     let declared = declared.next_back().map(|(_, spaces)| spaces.trim());
     let inherited = ["inherit", "unset", "revert"];
     match declared.filter(|it| !inherited.iter().any(|word| it.starts_with(word))) {
-        Some(spaces) => Some(
-            ["pre", "break-spaces"]
-                .iter()
-                .any(|it| spaces.starts_with(it)),
-        ),
+        Some(spaces) => Some(spaces.starts_with("pre") || spaces.starts_with("break-spaces")),
         None => value("xml:space").map(|space| space == "preserve"),
     }
 }
@@ -63,11 +54,8 @@ pub(super) fn declared_encoding(tag: &Tag, source: &str) -> Option<Declared> {
         (None, Some(header), Some(content)) if header.eq_ignore_ascii_case("content-type") => {
             let (_, charset) = content.split_once("charset")?;
             let charset = charset.trim_start().strip_prefix('=')?.trim_start();
-            charset
-                .trim_start_matches(['"', '\''])
-                .split([';', ' ', '"', '\''])
-                .next()?
-                .to_owned()
+            let charset = charset.trim_start_matches(['"', '\'']);
+            charset.split([';', ' ', '"', '\'']).next()?.to_owned()
         }
         _ => return None,
     };
@@ -84,22 +72,16 @@ pub(super) fn declared_encoding(tag: &Tag, source: &str) -> Option<Declared> {
 
 /// Divides a tag into copied parts and the text of its attributes.
 pub(super) fn tag_parts(tag: &Tag, source: &str) -> Vec<Part> {
-    let mut found: Vec<&Attribute> = tag
-        .attributes
-        .iter()
-        .filter(|attribute| is_text(tag, attribute, source))
-        .collect();
+    let found = tag.attributes.iter();
+    let mut found: Vec<&Attribute> = found.filter(|it| is_text(tag, it, source)).collect();
     found.sort_by_key(|attribute| attribute.value.start);
     let mut parts = Vec::new();
     let mut at = 0;
     for attribute in found {
         let range = attribute.value.clone();
         let (mut text, position) = (PartQueue::default(), Position::Attribute(attribute.quote));
-        push_inline(
-            vec![Item::text(&source[range.clone()])],
-            position,
-            &mut text,
-        );
+        let items = vec![Item::text(&source[range.clone()])];
+        push_inline(items, position, &mut text);
         let text = text.into_parts();
         if text.iter().any(|part| matches!(part, Part::Passage(_))) {
             parts.push(Part::Verbatim(source[at..range.start].to_owned()));

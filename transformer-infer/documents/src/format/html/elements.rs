@@ -38,9 +38,8 @@ pub(super) enum Role {
     Block,
 }
 
-/// Returns the role of an element in HTML.
-///
-/// Unknown elements are blocks, so that nothing moves them; names with a colon, as Word writes them, are not.
+/// Returns the role of an element in HTML. Unknown elements are blocks, so that nothing moves them; names with a colon,
+/// as Word writes them, are not.
 pub(super) fn role(name: &str) -> Role {
     match name {
         "a" | "abbr" | "acronym" | "b" | "bdi" | "bdo" | "big" | "blink" | "cite" | "data"
@@ -64,20 +63,16 @@ pub(in crate::format) fn is_copied(name: &str) -> bool {
     name != "picture" && matches!(role(name), Role::Atom { .. } | Role::CopiedBlock)
 }
 
-/// Returns whether an element is known and ends a passage.
 pub(in crate::format) fn is_block(name: &str) -> bool {
     matches!(role(name), Role::Block | Role::CopiedBlock) && (is_special(name) || is_void(name))
 }
 
 /// Returns whether the content of an element is never translated, such as text without entities.
 pub(super) fn is_opaque(name: &str) -> bool {
-    is_one_of(
-        name,
-        "iframe math noembed noframes plaintext script style svg textarea xmp",
-    )
+    let names = "iframe math noembed noframes plaintext script style svg textarea xmp";
+    is_one_of(name, names)
 }
 
-/// Returns whether an element has neither content nor an end tag.
 pub(in crate::format) fn is_void(name: &str) -> bool {
     is_one_of(
         name,
@@ -103,10 +98,8 @@ pub(super) fn text_mode(name: &str) -> TextMode {
 
 /// Returns whether browsers close these elements wherever their end tag is, even with others open inside.
 pub(super) fn is_formatting(name: &str) -> bool {
-    is_one_of(
-        name,
-        "a b big code em font i nobr s small strike strong tt u",
-    )
+    let names = "a b big code em font i nobr s small strike strong tt u";
+    is_one_of(name, names)
 }
 
 /// Returns whether this element stops the search for an end tag's element of another name ("special" in the standard).
@@ -116,19 +109,8 @@ pub(super) fn is_special(name: &str) -> bool {
 
 /// Returns whether an element limits the search for an end tag's element among ancestors ("scope" in the standard).
 pub(super) fn is_scope(name: &str) -> bool {
-    matches!(
-        name,
-        "applet"
-            | "caption"
-            | "html"
-            | "marquee"
-            | "object"
-            | "select"
-            | "table"
-            | "td"
-            | "template"
-            | "th"
-    )
+    let names = "applet caption html marquee object select table td template th";
+    is_one_of(name, names)
 }
 
 pub(super) fn ends_paragraph(name: &str) -> bool {

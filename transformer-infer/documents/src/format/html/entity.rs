@@ -37,10 +37,9 @@ pub(super) fn pieces(source: &str, context: Context) -> impl Iterator<Item = Pie
 
 /// Returns the index of the first entity after the first character, or the end.
 fn next_entity(text: &str, context: Context) -> usize {
-    text.match_indices('&')
-        .map(|(at, _)| at)
-        .find(|&at| at > 0 && entity(&text[at..], context).is_some())
-        .unwrap_or(text.len())
+    let mut starts = text.match_indices('&').map(|(at, _)| at);
+    let entity = starts.find(|&at| at > 0 && entity(&text[at..], context).is_some());
+    entity.unwrap_or(text.len())
 }
 
 /// Resolves the entity at the start of the text, if there is one, and returns its length.
@@ -52,11 +51,8 @@ pub(in crate::format) fn entity(
     if bytes.get(1) == Some(&b'#') {
         return numeric_entity(text);
     }
-    let name_len = bytes[1..]
-        .iter()
-        .take(MAX_NAME_BYTES)
-        .take_while(|byte| byte.is_ascii_alphanumeric())
-        .count();
+    let name = bytes[1..].iter().take(MAX_NAME_BYTES);
+    let name_len = name.take_while(|byte| byte.is_ascii_alphanumeric()).count();
     let has_semicolon = bytes.get(1 + name_len) == Some(&b';');
     let longest = 1 + name_len + usize::from(has_semicolon);
     for len in (3..=longest).rev() {
@@ -79,16 +75,9 @@ fn numeric_entity(text: &str) -> Option<(usize, Cow<'static, str>)> {
     let bytes = text.as_bytes();
     let is_hex = matches!(bytes.get(2), Some(b'x' | b'X'));
     let start = 2 + usize::from(is_hex);
-    let n_digits = bytes[start..]
-        .iter()
-        .take_while(|byte| {
-            if is_hex {
-                byte.is_ascii_hexdigit()
-            } else {
-                byte.is_ascii_digit()
-            }
-        })
-        .count();
+    let radix = if is_hex { 16 } else { 10 };
+    let digits = bytes[start..].iter().map(|byte| char::from(*byte));
+    let n_digits = digits.take_while(|c| c.is_digit(radix)).count();
     if n_digits == 0 {
         return None;
     }

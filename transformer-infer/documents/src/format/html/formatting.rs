@@ -4,16 +4,14 @@
 //! which text is inside which element.
 
 use super::elements::is_special;
-use super::tree::{Active, Open, Tree};
+use super::tree::{Active, Open, Space, Tree};
 
 /// Maximum number of reopened elements with equal tags, as in the standard.
 const MAX_EQUAL: usize = 3;
 
-/// Maximum number of remembered formatting elements.
 const MAX_ACTIVE: usize = 256;
 
 impl Tree {
-    /// Remembers an element that is about to be opened.
     pub(super) fn activate(&mut self, active: Active) {
         let start = self.first_active();
         let is_equal =
@@ -30,18 +28,14 @@ impl Tree {
         self.active.push(active);
     }
 
-    /// Reopens the formatting elements that are not open.
     pub(super) fn reopen(&mut self) {
         let start = self.first_active();
-        let n_closed = self.active[start..]
-            .iter()
-            .rev()
-            .take_while(|active| !self.is_open(active.id))
-            .count();
+        let last = self.active[start..].iter().rev();
+        let n_closed = last.take_while(|it| !self.is_open(it.id)).count();
         for index in self.active.len() - n_closed..self.active.len() {
             let Active { name, own, .. } = &self.active[index];
             let (name, own) = (name.clone(), *own);
-            self.push_again(&name, own);
+            self.push(&name, Space::Html, own);
             self.active[index].id = self.n_opened;
         }
     }
@@ -49,10 +43,8 @@ impl Tree {
     /// Ends a formatting element. Blocks opened in it stay open, but elements open in these blocks end.
     pub(super) fn end_formatting(&mut self, name: &str) {
         let start = self.first_active();
-        let found = self.active[start..]
-            .iter()
-            .rposition(|active| active.name == name);
-        let Some(found) = found else {
+        let mut active = self.active[start..].iter();
+        let Some(found) = active.rposition(|it| it.name == name) else {
             self.close(name, is_special);
             return;
         };

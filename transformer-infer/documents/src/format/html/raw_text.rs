@@ -31,52 +31,42 @@ pub(super) fn scan_script(text: &str, is_at_end: bool, script: &mut Script) -> O
         at += found;
         let rest = &text[at..];
         match script_step(rest, is_at_end, state) {
-            Some(Step::Text { len, next }) => {
+            Some((len @ 1.., next)) => {
                 at += len;
                 state = next;
             }
-            Some(Step::EndTag) => {
+            end_tag => {
                 *script = state;
-                return Some(at);
-            }
-            None => {
-                *script = state;
-                return (at > 0).then_some(at);
+                return (at > 0 || end_tag.is_some()).then_some(at);
             }
         }
     }
 }
 
-/// The meaning of text in a script that begins with `<` or `-`.
-enum Step {
-    Text { len: usize, next: Script },
-    EndTag,
-}
-
-fn script_step(rest: &str, is_at_end: bool, state: Script) -> Option<Step> {
-    let text = |len: usize, next: Script| Some(Step::Text { len, next });
+/// Returns the length of text that begins with `<` or `-`, and the state after it; the length of an end tag is 0.
+fn script_step(rest: &str, is_at_end: bool, state: Script) -> Option<(usize, Script)> {
     if rest.starts_with('-') {
         let ends_comment = state != Script::Code && starts_with(rest, "-->", is_at_end)?;
-        return if ends_comment {
-            text(3, Script::Code)
+        return Some(if ends_comment {
+            (3, Script::Code)
         } else {
-            text(1, state)
-        };
+            (1, state)
+        });
     }
     let (prefix, next) = match state {
         // The hyphens may belong to `-->`.
-        Script::Code if starts_with(rest, "<!--", is_at_end)? => return text(2, Script::Escaped),
+        Script::Code if starts_with(rest, "<!--", is_at_end)? => return Some((2, Script::Escaped)),
         Script::Code => ("", state),
         Script::Escaped => ("<script", Script::DoubleEscaped),
         Script::DoubleEscaped => ("</script", Script::Escaped),
     };
     if state != Script::Code && is_delimited(rest, is_at_end, prefix)? {
-        return text(prefix.len() + 1, next);
+        return Some((prefix.len() + 1, next));
     }
     if state != Script::DoubleEscaped && is_end_tag(rest, is_at_end, "script")? {
-        return Some(Step::EndTag);
+        return Some((0, state));
     }
-    text(1, state)
+    Some((1, state))
 }
 
 /// Returns whether the text begins with `</name` and the end of a name; `None` if more text is needed.
@@ -86,28 +76,15 @@ fn is_end_tag(text: &str, is_at_end: bool, name: &str) -> Option<bool> {
 
 /// Returns whether the text begins with `prefix` and the end of a name; `None` if more text is needed.
 fn is_delimited(text: &str, is_at_end: bool, prefix: &str) -> Option<bool> {
-    let end = || is_name_end(text.as_bytes().get(prefix.len()), is_at_end);
-    Some(starts_with(text, prefix, is_at_end)? && end()?)
-}
-
-fn is_name_end(byte: Option<&u8>, is_at_end: bool) -> Option<bool> {
-    match byte {
-        Some(&byte) => Some(is_space(byte) || matches!(byte, b'/' | b'>')),
-        None if is_at_end => Some(false),
-        None => None,
-    }
+    let next = text.as_bytes().get(prefix.len());
+    let ends = next.map(|byte| is_space(*byte) || matches!(byte, b'/' | b'>'));
+    Some(starts_with(text, prefix, is_at_end)? && ends.or(is_at_end.then_some(false))?)
 }
 
 /// Returns whether the text begins with `start`, in any case; `None` if more text is needed.
 pub(super) fn starts_with(text: &str, start: &str, is_at_end: bool) -> Option<bool> {
     let head = &text.as_bytes()[..text.len().min(start.len())];
-    if !head.eq_ignore_ascii_case(&start.as_bytes()[..head.len()]) {
-        Some(false)
-    } else if head.len() == start.len() {
-        Some(true)
-    } else if is_at_end {
-        Some(false)
-    } else {
-        None
-    }
+    let may_start = head.eq_ignore_ascii_case(&start.as_bytes()[..head.len()]);
+    let is_whole = head.len() == start.len();
+    (!may_start || is_whole || is_at_end).then_some(may_start && is_whole)
 }

@@ -62,11 +62,10 @@ pub(in crate::format) fn xhtml_parts(name: String, text: String) -> Result<Vec<P
     PartReader::new(source, Box::new(html), Charset::UTF_8).collect()
 }
 
-/// A reader of HTML that follows browsers: any input is HTML.
-///
-/// A block such as a paragraph is a passage. Inline elements with both tags inside it are its pairs; images, comments
-/// and elements that are not translated, such as `code`, are its points. Everything else is copied. Memory is bounded:
-/// a passage has at most about 128 KiB of text, and a tag or comment 16 MiB.
+/// A reader of HTML that follows browsers: any input is HTML. A block such as a paragraph is a passage. Inline elements
+/// with both tags inside it are its pairs; images, comments and elements that are not translated, such as `code`, are
+/// its points. Everything else is copied. Memory is bounded: a passage has at most about 128 KiB of text, and a tag or
+/// comment 16 MiB.
 #[derive(Debug)]
 pub(in crate::format) struct Html {
     options: HtmlOptions,
@@ -148,11 +147,8 @@ impl Html {
             TokenKind::Comment => self.comment(source),
             TokenKind::Nothing => self.copy(source),
         }
-        if self
-            .atom
-            .as_ref()
-            .is_some_and(|atom| atom.n_bytes > MAX_MARKUP_BYTES)
-        {
+        let atom = self.atom.as_ref();
+        if atom.is_some_and(|atom| atom.n_bytes > MAX_MARKUP_BYTES) {
             self.give_up_atom();
         }
         Ok(true)

@@ -7,16 +7,16 @@ use crate::format::items::is_space;
 const ATTRIBUTES: &str = "alt aria-label charset class color content encoding face http-equiv label name placeholder \
      size style title translate xml:space";
 
-/// Reads a tag from its name, which begins at `at`.
-///
-/// Returns the tag and the index after its `>`, or `None` if the text ends before.
+/// Reads a tag from its name, which begins at `at`; returns it and the index after its `>`, if the text has it.
 pub(super) fn scan_tag(text: &str, mut at: usize) -> Option<(Tag, usize)> {
     let bytes = text.as_bytes();
     let name_end = find(bytes, at, |byte| {
         is_space(byte) || matches!(byte, b'/' | b'>')
     })?;
+    let name = &text[at..name_end];
+    let name = &name[..name.floor_char_boundary(MAX_NAME_BYTES)];
     let mut tag = Tag {
-        name: lower_name(&text[at..name_end]),
+        name: name.to_ascii_lowercase().replace('\0', "\u{FFFD}"),
         ..Tag::default()
     };
     at = name_end;
@@ -74,13 +74,6 @@ fn scan_attribute(text: &str, start: usize, tag: &mut Tag) -> Option<usize> {
     Some(at)
 }
 
-fn lower_name(name: &str) -> String {
-    name[..name.floor_char_boundary(MAX_NAME_BYTES)]
-        .to_ascii_lowercase()
-        .replace('\0', "\u{FFFD}")
-}
-
-/// Returns the index of the first matching byte at or after `from`.
 fn find(bytes: &[u8], from: usize, matches: impl Fn(u8) -> bool) -> Option<usize> {
     let found = bytes.get(from..)?.iter().position(|&byte| matches(byte))?;
     Some(from + found)

@@ -32,9 +32,8 @@ impl PassageRules for HtmlPassages {
         // Not before: images at the edges are copied, but not between words of code.
         let mut items = join_points(items.iter().cloned(), Item::is_spelled_blank);
         let mut notation = HtmlNotation::new(self.position);
-        let texts = items
-            .iter()
-            .filter(|item| matches!(item.kind, ItemKind::Text(_)));
+        let is_text = |item: &&Item| matches!(item.kind, ItemKind::Text(_));
+        let texts = items.iter().filter(is_text);
         for piece in texts.flat_map(|item| pieces(&item.source, self.context)) {
             match piece.is_entity {
                 true => notation.learn_entity(piece.source, &piece.text),
@@ -46,9 +45,8 @@ impl PassageRules for HtmlPassages {
     }
 }
 
-/// Adds text, given as in the file, and markup as passages and copied text.
-///
-/// Whitespace, comments and images at the edges, pairs around everything, and unpaired tags are copied.
+/// Adds text, given as in the file, and markup as passages and copied text. Whitespace, comments and images at the
+/// edges, pairs around everything, and unpaired tags are copied.
 pub(super) fn push_inline(mut items: Vec<Item>, position: Position, parts: &mut PartQueue) {
     let context = match position {
         Position::Content | Position::Preformatted => Context::General,
@@ -56,9 +54,8 @@ pub(super) fn push_inline(mut items: Vec<Item>, position: Position, parts: &mut 
     };
     for item in &mut items {
         if let ItemKind::Text(text) = &mut item.kind {
-            *text = pieces(&item.source, context)
-                .map(|piece| piece.text)
-                .collect();
+            let pieces = pieces(&item.source, context);
+            *text = pieces.map(|piece| piece.text).collect();
         }
     }
     let rules = HtmlPassages { position, context };
@@ -103,11 +100,8 @@ fn joined_pair(content: Vec<Item>, close: Item) -> Item {
     for item in content.into_iter().chain([close]) {
         pair.append(item);
     }
-    Item {
-        is_visible,
-        is_word,
-        ..pair
-    }
+    (pair.is_visible, pair.is_word) = (is_visible, is_word);
+    pair
 }
 
 /// Moves whitespace between the tags at both edges into these tags, so that pairs begin and end with words.
@@ -124,11 +118,8 @@ fn with_trimmed_edges(mut passage: Passage) -> Passage {
         start = text.bytes().take_while(|byte| is_space(*byte)).count();
     }
     if end > 0 && is_in_pair(end - 1) {
-        end -= text
-            .bytes()
-            .rev()
-            .take_while(|byte| is_space(*byte))
-            .count();
+        let last = text.bytes().rev();
+        end -= last.take_while(|byte| is_space(*byte)).count();
     }
     let is_at_edge = |mark: &Mark| mark.range.start < start || mark.range.end > end;
     if marks.iter().any(|mark| is_at_edge(mark) && is_point(mark)) {
@@ -170,7 +161,6 @@ pub(in crate::format) struct HtmlNotation {
 pub(super) enum Position {
     #[default]
     Content,
-    /// In an element that keeps line ends, such as `pre`.
     Preformatted,
     Attribute(Quote),
 }

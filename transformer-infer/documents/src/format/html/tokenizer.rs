@@ -9,10 +9,8 @@ use std::ops::Range;
 use super::raw_text::{scan_raw_text, scan_script, starts_with};
 use super::scan_tag::scan_tag;
 
-/// A token that begins at the next byte of the source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Token {
-    /// Number of bytes.
     pub(super) len: usize,
     pub(super) kind: TokenKind,
 }
@@ -38,7 +36,6 @@ pub(super) struct Tag {
     pub(super) is_self_closing: bool,
 }
 
-/// Maximum length of a name that is distinguished from others.
 pub(super) const MAX_NAME_BYTES: usize = 64;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,16 +56,13 @@ pub(super) enum Quote {
 /// The way to read text up to the end tag of an element.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) enum TextMode {
-    /// With markup and entities.
     #[default]
     Data,
     /// Up to this end tag, with entities: `textarea`, `title`.
     Escapable(&'static str),
     /// Up to this end tag: `style` and others.
     Raw(&'static str),
-    /// `script`.
     Script(Script),
-    /// Up to the end of the file.
     Plain,
 }
 
@@ -163,13 +157,11 @@ fn text_token(text: &str, len: usize, is_at_end: bool) -> Option<Token> {
     (cut > 0).then(|| Token::text(cut))
 }
 
-/// Returns whether more characters may continue the entity after `&`.
 fn is_entity_start(text: &str) -> bool {
     text.bytes()
         .all(|byte| byte.is_ascii_alphanumeric() || byte == b'#')
 }
 
-/// Reads markup that begins with `<` and another character.
 fn markup_token(text: &str, is_at_end: bool, is_foreign: bool) -> Option<Token> {
     let bytes = text.as_bytes();
     let (len, kind) = match bytes.get(1)? {
@@ -205,7 +197,6 @@ fn tag_token(text: &str, is_at_end: bool) -> Option<Token> {
     }
 }
 
-/// Reads markup that begins with `<!`.
 fn declaration_token(text: &str, is_at_end: bool, is_foreign: bool) -> Option<Token> {
     let rest = &text[2..];
     let (len, kind) = if rest.starts_with("--") {
@@ -227,7 +218,6 @@ fn declaration_token(text: &str, is_at_end: bool, is_foreign: bool) -> Option<To
     Some(Token { len, kind })
 }
 
-/// Returns the length of the comment that begins with `<!--`.
 fn comment_len(text: &str, is_at_end: bool) -> Option<usize> {
     let rest = &text[4..];
     if rest.starts_with('>') {

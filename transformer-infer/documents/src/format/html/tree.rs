@@ -3,7 +3,7 @@
 //! It follows the standard's tree construction where that affects which text is inside which element: omitted end tags,
 //! misnested tags, SVG and MathML. It does not move content out of tables.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
 use super::attributes::keeps_line_ends;
 use super::elements::{
@@ -21,8 +21,7 @@ pub(super) const MAX_DEPTH: usize = 1 << 20;
 #[derive(Debug, Default)]
 pub(super) struct Tree {
     pub(super) open: Vec<Open>,
-    /// The formatting elements that browsers reopen after another element's end tag ended them, and the cells and
-    /// objects that limit this, in the order of the file.
+    /// The formatting elements that browsers reopen, and the cells and objects that limit this, in the order of the file.
     pub(super) active: Vec<Active>,
     pub(super) n_opened: u64,
     /// True if any element may end in its start tag, as in XHTML.
@@ -55,7 +54,7 @@ pub(super) struct Active {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Space {
+pub(super) enum Space {
     Html,
     Svg,
     Math,
@@ -84,9 +83,8 @@ impl Tree {
 
     /// Returns whether text at this point is directly inside SVG or MathML.
     pub(super) fn is_foreign(&self) -> bool {
-        self.open
-            .last()
-            .is_some_and(|open| open.space != Space::Html && !open.has_html)
+        let is_foreign = |open: &Open| open.space != Space::Html && !open.has_html;
+        self.open.last().is_some_and(is_foreign)
     }
 
     /// Returns whether `translate="yes"` has no effect at this point.
@@ -95,17 +93,14 @@ impl Tree {
     }
 
     pub(super) fn position(&self) -> Position {
-        self.open
-            .last()
-            .map_or(Position::Content, |open| open.position)
+        let position = self.open.last().map(|open| open.position);
+        position.unwrap_or_default()
     }
 
-    /// Returns whether the innermost element has this name.
     pub(super) fn is_in(&self, name: &str) -> bool {
         self.open.last().is_some_and(|open| open.name == name)
     }
 
-    /// Ends the elements that this start tag ends.
     pub(super) fn close_before(&mut self, tag: &Tag) {
         let name = tag.name.as_str();
         if self.is_foreign() {
@@ -175,16 +170,13 @@ impl Tree {
         }
     }
 
-    /// Ends a cell, caption or group of columns of the innermost table.
     fn close_cell(&mut self) {
         for cell in ["td", "th", "caption", "colgroup"] {
             self.close(cell, is_table);
         }
     }
 
-    /// Opens an element, and returns the way to read its text.
-    ///
-    /// `source` is its tag, and `translate` is its attributes' choice about translation, if any.
+    /// Opens an element, given its attributes' choice about translation, and returns the way to read its text.
     pub(super) fn start(&mut self, tag: &Tag, source: &str, translate: Option<bool>) -> TextMode {
         let name = tag.name.as_str();
         if name == "select" && !self.is_foreign() && self.has_in_scope(name) {
@@ -222,7 +214,7 @@ impl Tree {
                 id: self.n_opened + 1,
                 name: name.to_owned(),
                 own,
-                tag_hash: hash(source),
+                tag_hash: BuildHasherDefault::<DefaultHasher>::default().hash_one(source),
                 is_limit,
             });
         }
@@ -242,7 +234,6 @@ impl Tree {
         }
     }
 
-    /// Ends the elements that this end tag ends.
     pub(super) fn end(&mut self, name: &str) {
         let is_in_foreign = |open: &Open| open.space != Space::Html;
         if self.open.last().is_some_and(is_in_foreign) {
@@ -277,7 +268,7 @@ impl Tree {
         }
     }
 
-    fn push(&mut self, name: &str, space: Space, own: Option<bool>) {
+    pub(super) fn push(&mut self, name: &str, space: Space, own: Option<bool>) {
         let is_opaque = self.is_opaque() || is_opaque(name);
         let position = match name {
             "listing" | "pre" => Position::Preformatted,
@@ -294,10 +285,6 @@ impl Tree {
             is_opaque,
             position,
         });
-    }
-
-    pub(super) fn push_again(&mut self, name: &str, own: Option<bool>) {
-        self.push(name, Space::Html, own);
     }
 
     /// Determines again whether text is translated, from this element inward.
@@ -329,15 +316,9 @@ impl Tree {
         matches: impl Fn(&Open) -> bool,
         is_wall: impl Fn(&Open) -> bool,
     ) -> Option<usize> {
-        for (index, open) in self.open.iter().enumerate().rev().take(SEARCH_LIMIT) {
-            if matches(open) {
-                return Some(index);
-            }
-            if is_wall(open) {
-                return None;
-            }
-        }
-        None
+        let mut open = self.open.iter().enumerate().rev().take(SEARCH_LIMIT);
+        let (index, open) = open.find(|(_, open)| matches(open) || is_wall(open))?;
+        matches(open).then_some(index)
     }
 
     fn has_in_scope(&self, name: &str) -> bool {
@@ -351,7 +332,6 @@ impl Tree {
         }
     }
 
-    /// Returns whether an element with this name is open, among the outermost.
     fn has(&self, name: &str) -> bool {
         self.open.iter().take(4).any(|open| open.name == name)
     }
@@ -361,27 +341,17 @@ fn is_heading(name: &str) -> bool {
     matches!(name, "h1" | "h2" | "h3" | "h4" | "h5" | "h6")
 }
 
-/// Returns whether an element stops the search for parts of a table.
 fn is_table(name: &str) -> bool {
     matches!(name, "table" | "template" | "html")
 }
 
-fn hash(source: &str) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    source.hash(&mut hasher);
-    hasher.finish()
-}
-
-/// Returns whether the end tag of an element may be omitted before the end of its parent.
 fn may_lack_end_tag(name: &str) -> bool {
     is_one_of(name, "dd dt li optgroup option p rb rp rt rtc")
 }
 
-/// Returns whether a `font` start tag ends SVG or MathML.
 fn has_font_attribute(tag: &Tag) -> bool {
-    ["color", "face", "size"]
-        .iter()
-        .any(|name| tag.attribute(name).is_some())
+    let names = ["color", "face", "size"];
+    names.iter().any(|name| tag.attribute(name).is_some())
 }
 
 fn is_in_head(name: &str) -> bool {

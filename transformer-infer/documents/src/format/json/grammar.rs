@@ -68,7 +68,6 @@ fn matches(pattern: &str, key: &str) -> bool {
     key.ends_with(end)
 }
 
-/// Maximum nesting of objects and arrays.
 pub(super) const MAX_DEPTH: usize = 512;
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -79,17 +78,9 @@ pub(super) enum Expected {
     Key,
     /// A key, or `}` after `{`.
     KeyOrEnd,
-    /// `:` after a key.
     Colon,
     /// `,`, or the end of the object, array or document.
     CommaOrEnd,
-}
-
-/// An open object or array.
-#[derive(Clone, Copy, Debug)]
-struct Container {
-    is_object: bool,
-    selection: Selection,
 }
 
 #[derive(Debug)]
@@ -97,7 +88,8 @@ pub(super) struct Grammar {
     pub(super) expected: Expected,
     /// The strings to translate at this position.
     pub(super) selection: Selection,
-    open: Vec<Container>,
+    /// For each open object or array, true for an object, and the strings to translate in it.
+    open: Vec<(bool, Selection)>,
 }
 
 impl Grammar {
@@ -109,7 +101,6 @@ impl Grammar {
         }
     }
 
-    /// Returns whether the document may end here.
     pub(super) fn is_complete(&self) -> bool {
         self.open.is_empty() && self.expected == Expected::CommaOrEnd
     }
@@ -119,9 +110,7 @@ impl Grammar {
     }
 
     pub(super) fn outer_selection(&self) -> Selection {
-        self.open
-            .last()
-            .map_or(self.selection, |last| last.selection)
+        self.open.last().map_or(self.selection, |last| last.1)
     }
 
     pub(super) fn end_value(&mut self) {
@@ -132,32 +121,20 @@ impl Grammar {
     /// Moves past one of `{}[],:`; returns whether it may come here. [`MAX_DEPTH`] limits opening braces and brackets;
     /// [`is_too_deep`](Self::is_too_deep) tells whether it is exceeded.
     pub(super) fn punctuate(&mut self, byte: u8) -> bool {
-        let in_object = self.open.last().map(|last| last.is_object);
+        let outer = self.open.last().map(|last| last.0);
+        let (object, array) = (outer == Some(true), outer == Some(false));
         match (byte, self.expected) {
             (b'{' | b'[', Expected::Value | Expected::ValueOrEnd) => {
-                let is_object = byte == b'{';
-                self.open.push(Container {
-                    is_object,
-                    selection: self.selection,
-                });
-                self.expected = if is_object {
-                    Expected::KeyOrEnd
-                } else {
-                    Expected::ValueOrEnd
+                self.open.push((byte == b'{', self.selection));
+                self.expected = match byte {
+                    b'{' => Expected::KeyOrEnd,
+                    _ => Expected::ValueOrEnd,
                 };
             }
-            (b'}', Expected::KeyOrEnd | Expected::CommaOrEnd) if in_object == Some(true) => {
-                self.close();
-            }
-            (b']', Expected::ValueOrEnd | Expected::CommaOrEnd) if in_object == Some(false) => {
-                self.close();
-            }
-            (b',', Expected::CommaOrEnd) if in_object == Some(true) => {
-                self.expected = Expected::Key;
-            }
-            (b',', Expected::CommaOrEnd) if in_object == Some(false) => {
-                self.expected = Expected::Value;
-            }
+            (b'}', Expected::KeyOrEnd | Expected::CommaOrEnd) if object => self.close(),
+            (b']', Expected::ValueOrEnd | Expected::CommaOrEnd) if array => self.close(),
+            (b',', Expected::CommaOrEnd) if object => self.expected = Expected::Key,
+            (b',', Expected::CommaOrEnd) if array => self.expected = Expected::Value,
             (b':', Expected::Colon) => self.expected = Expected::Value,
             _ => return false,
         }
@@ -169,7 +146,7 @@ impl Grammar {
     }
 
     pub(super) fn description(&self) -> &'static str {
-        let in_object = self.open.last().map(|last| last.is_object);
+        let in_object = self.open.last().map(|last| last.0);
         match self.expected {
             Expected::Value => "a value",
             Expected::ValueOrEnd => "a value or `]`",

@@ -14,7 +14,6 @@ use transformer_protection::kinds::pattern;
 
 const REMEDY: &str = "correct the file; any JSON checker shows the same position";
 
-/// Maximum length of a number, in bytes.
 const MAX_NUMBER_BYTES: usize = 4096;
 
 /// Numbers and literals of RFC 8259.
@@ -22,10 +21,8 @@ static WORD: LazyLock<Regex> = LazyLock::new(|| {
     pattern(r"^(?-u:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)$")
 });
 
-/// A reader of JSON (RFC 8259).
-///
-/// String values are passages; keys, numbers, spaces and the rest are verbatim. Line ends inside a string are breaks,
-/// and blank lines end a passage. A string with half a surrogate pair is verbatim.
+/// A reader of JSON (RFC 8259). String values are passages; keys, numbers, spaces and the rest are verbatim. Line ends
+/// inside a string are breaks, and blank lines end a passage. A string with half a surrogate pair is verbatim.
 #[derive(Debug)]
 pub(in crate::format) struct Json {
     options: JsonOptions,
@@ -103,11 +100,8 @@ impl Json {
 
     fn unexpected(&self, source: &Source, found: &str) -> ReadError {
         let expected = self.grammar.description();
-        source.error_at(
-            0,
-            format_args!("expected {expected}, found {found}"),
-            REMEDY,
-        )
+        let problem = format!("expected {expected}, found {found}");
+        source.error_at(0, problem, REMEDY)
     }
 }
 
@@ -155,7 +149,6 @@ fn byte_of_string(source: &mut Source, at: usize) -> Result<u8, ReadError> {
     byte.ok_or_else(|| source.error_at(at, "the file ends inside of a string", REMEDY))
 }
 
-/// Takes a number, `true`, `false` or `null`.
 fn read_word(source: &mut Source) -> Result<String, ReadError> {
     let invalid =
         |word: &str| format!("expected a number, `true`, `false` or `null`, found `{word}`");

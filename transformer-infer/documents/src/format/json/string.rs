@@ -49,8 +49,7 @@ impl Notation for JsonText {
     }
 }
 
-/// Decodes the text between the quotation marks of a valid string; returns `None` if it has half a surrogate pair,
-/// which a text cannot contain.
+/// Decodes the text between the quotation marks of a valid string; `None` if it has half a surrogate pair.
 pub(super) fn decode(source: &str) -> Option<Value> {
     let mut value = Value::default();
     let mut rest = source;
@@ -73,13 +72,9 @@ fn decode_escape(text: &str) -> Option<(char, usize)> {
         b'u' => {
             let first = code_unit(text)?;
             let second = text.get(6..).and_then(code_unit);
-            let units = [
-                Some(first),
-                second.filter(|_| (0xd800..0xdc00).contains(&first)),
-            ];
-            let char = char::decode_utf16(units.into_iter().flatten())
-                .next()?
-                .ok()?;
+            let second = second.filter(|_| (0xd800..0xdc00).contains(&first));
+            let units = [Some(first), second].into_iter().flatten();
+            let char = char::decode_utf16(units).next()?.ok()?;
             return Some((char, 6 * char.len_utf16()));
         }
         byte => escaped_by(char::from(*byte)).unwrap_or(char::from(*byte)),
@@ -87,7 +82,6 @@ fn decode_escape(text: &str) -> Option<(char, usize)> {
     Some((char, 2))
 }
 
-/// Returns the number in `\uXXXX` at the start of the text.
 fn code_unit(text: &str) -> Option<u16> {
     let digits = text.strip_prefix("\\u")?.get(..4)?;
     u16::from_str_radix(digits, 16).ok()

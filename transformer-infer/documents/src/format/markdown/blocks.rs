@@ -10,15 +10,12 @@ use crate::ReadError;
 use crate::format::parts::{PartQueue, ReadParts};
 use crate::format::source::{MAX_RECORD_BYTES, Source};
 
-/// Maximum size of a document, in bytes: 4 MiB. A reference may be defined anywhere, so the whole document is in
-/// memory, and takes up to about 150 times its size.
+/// Maximum size in bytes. A document is read as a whole, for its references, and takes up to about 150 times its size.
 const MAX_BYTES: usize = 1 << 22;
 
-/// A reader of Markdown.
-///
-/// Paragraphs, headings and cells of tables are passages. Code blocks, HTML blocks, definitions of references and front
-/// matter are verbatim. Emphasis, links, and balanced HTML tags are pairs; inline code, images, other HTML and
-/// footnotes are points; line ends are breaks, including the indentation of the next line.
+/// A reader of Markdown. Paragraphs, headings and cells of tables are passages. Code blocks, HTML blocks, definitions
+/// of references and front matter are verbatim. Emphasis, links, and balanced HTML tags are pairs; inline code, images,
+/// other HTML and footnotes are points; line ends are breaks, including the indentation of the next line.
 #[derive(Debug)]
 pub(in crate::format) struct Markdown;
 
@@ -32,23 +29,16 @@ impl ReadParts for Markdown {
                 return Err(source.syntax(source.n_read(), problem, "divide the file"));
             }
         }
-        match push_blocks(&text, parts) {
-            Ok(()) => Ok(false),
-            Err(TooLong { at }) => {
-                let line = 1 + text[..at].matches('\n').count() as u64;
-                Err(source.too_large(line, "the paragraph"))
-            }
-        }
+        push_blocks(&text, parts).map_err(|at| {
+            let line = 1 + text[..at].matches('\n').count() as u64;
+            source.too_large(line, "the paragraph")
+        })?;
+        Ok(false)
     }
 }
 
-#[derive(Debug)]
-pub(super) struct TooLong {
-    /// The start, in bytes.
-    pub(super) at: usize,
-}
-
-pub(super) fn push_blocks(text: &str, parts: &mut PartQueue) -> Result<(), TooLong> {
+/// Adds a document to the queue; the error is the start, in bytes, of a paragraph that is too long.
+fn push_blocks(text: &str, parts: &mut PartQueue) -> Result<(), usize> {
     let masked = Masked::new(text);
     let mut blocks = Blocks {
         text,
@@ -109,7 +99,7 @@ struct Blocks<'a> {
 }
 
 impl<'a> Blocks<'a> {
-    fn push_inline(&mut self, event: Event<'_>, range: Range<usize>) -> Result<(), TooLong> {
+    fn push_inline(&mut self, event: Event<'_>, range: Range<usize>) -> Result<(), usize> {
         let (text, points, at) = (self.text, self.points, self.at);
         let inline = self
             .inline
@@ -117,7 +107,7 @@ impl<'a> Blocks<'a> {
         inline.push(event, range);
         let at = inline.start();
         if inline.end() - at > MAX_RECORD_BYTES {
-            return Err(TooLong { at });
+            return Err(at);
         }
         Ok(())
     }

@@ -22,7 +22,6 @@ pub(super) struct Inline<'a> {
     /// Number of bytes of the text that are in items, or before them.
     at: usize,
     items: Vec<Item>,
-    /// The open pairs, the outermost first.
     open: Vec<OpenPair>,
 }
 
@@ -132,7 +131,6 @@ impl<'a> Inline<'a> {
         }
     }
 
-    /// Adds an item that ends at `end`.
     fn push_item(&mut self, kind: ItemKind, end: usize) {
         let end = end.max(self.at);
         self.items.push(Item::new(kind, &self.text[self.at..end]));
@@ -184,10 +182,8 @@ impl<'a> Inline<'a> {
     }
 
     fn begin_tag(&mut self, tag: &Tag<'_>, range: Range<usize>) {
-        let delimiter = self.text[range.start..]
-            .bytes()
-            .take_while(|byte| *byte == b'~')
-            .count();
+        let bytes = self.text[range.start..].bytes();
+        let delimiter = bytes.take_while(|byte| *byte == b'~').count();
         let (kind, len) = match tag {
             Tag::Strong => (OpenKind::Plain, 2),
             Tag::Strikethrough => (OpenKind::Plain, delimiter.clamp(1, 2)),
@@ -225,9 +221,8 @@ impl<'a> Inline<'a> {
             OpenKind::Plain | OpenKind::Point => range.end,
         };
         self.push_item(ItemKind::Close(pair.kind.name()), end);
-        let has_walls = self.items[pair.item..]
-            .iter()
-            .any(|item| item.kind == ItemKind::Wall);
+        let mut inside = self.items[pair.item..].iter();
+        let has_walls = inside.any(|item| item.kind == ItemKind::Wall);
         if !pair.has_text || has_walls && pair.kind == OpenKind::NamedByText {
             let items = self.items.drain(pair.item..);
             let source: String = items.map(|item| item.source).collect();
@@ -249,11 +244,8 @@ impl<'a> Inline<'a> {
     /// Ends an image, unless it is inside another.
     fn end_point(&mut self, range: Range<usize>) {
         self.open.pop();
-        if self
-            .open
-            .last()
-            .is_none_or(|pair| pair.kind != OpenKind::Point)
-        {
+        let around = self.open.last();
+        if around.is_none_or(|pair| pair.kind != OpenKind::Point) {
             let end = self.skip_empty_brackets(range.end);
             self.push_item(ItemKind::Point, end);
         }
@@ -311,9 +303,7 @@ pub(super) fn html_kind(html: &str) -> ItemKind {
 }
 
 /// Turns tags into points unless they form a pair that is properly nested, both in other pairs and in emphasis or
-/// links.
-///
-/// The pairs of Markdown itself have no name or are [`NAMED`], and are balanced.
+/// links. The pairs of Markdown itself have no name or are [`NAMED`], and are balanced.
 pub(super) fn pair_html(items: &mut [Item]) {
     // The open starts, the outermost first.
     let mut open: Vec<usize> = Vec::new();
@@ -324,17 +314,10 @@ pub(super) fn pair_html(items: &mut [Item]) {
                 let name = name.clone();
                 // Open emphasis hides the tags before it.
                 let is_own = |name: &str| name.is_empty() || name == NAMED;
-                let own = |start: &usize| match &items[*start].kind {
-                    ItemKind::Open(name) => is_own(name),
-                    _ => false,
-                };
-                let first = match is_own(&name) {
-                    true => 0,
-                    false => open
-                        .iter()
-                        .rposition(own)
-                        .map_or(0, |position| position + 1),
-                };
+                let own =
+                    |start: &usize| matches!(&items[*start].kind, ItemKind::Open(it) if is_own(it));
+                let last = open.iter().rposition(own).filter(|_| !is_own(&name));
+                let first = last.map_or(0, |position| position + 1);
                 let start = ItemKind::Open(name);
                 let starts = &open[first..];
                 let found = starts.iter().rposition(|at| items[*at].kind == start);

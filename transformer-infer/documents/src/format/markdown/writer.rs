@@ -5,14 +5,12 @@ use std::borrow::Cow;
 use crate::Notation;
 use crate::format::items::{Item, ItemKind};
 
-/// The rules for writing text in Markdown: with a backslash before characters that would be markup.
-///
-/// Until a passage is complete, its text is as a person reads it, and special characters separate marks from the text.
+/// The rules for writing text in Markdown: with a backslash before characters that would be markup. Until a passage is
+/// complete, its text is as a person reads it, and special characters separate marks from the text.
 #[derive(Debug)]
 pub(super) struct MarkdownText {
     /// True if the text is in a cell of a table, where `|` is markup.
     pub(super) is_cell: bool,
-    /// The links of the passage.
     pub(super) links: Vec<Link>,
 }
 
@@ -20,7 +18,6 @@ pub(super) struct MarkdownText {
 pub(super) struct Link {
     /// The source after its text.
     pub(super) end: String,
-    /// Its text in the document.
     pub(super) source: String,
 }
 
@@ -105,7 +102,6 @@ const END: char = '\u{5}';
 
 const LINE_ENDS: [char; 2] = ['\n', '\r'];
 
-/// The characters around marks.
 const EDGES: [char; 5] = [OPEN, CLOSE, POINT, PREFIX, END];
 
 #[derive(Clone, Copy, Debug)]
@@ -163,10 +159,7 @@ fn tokens(written: &str) -> Vec<Token<'_>> {
 impl Notation for MarkdownText {
     fn escape<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let is_mark = |c: char| EDGES.contains(&c) || matches!(c, '\n' | '\r');
-        match text.contains(is_mark) {
-            true => Cow::Owned(text.replace(is_mark, " ")),
-            false => Cow::Borrowed(text),
-        }
+        Cow::Owned(text.replace(is_mark, " "))
     }
 
     fn complete(&self, written: String) -> String {
@@ -197,7 +190,6 @@ fn write(text: &MarkdownText, written: &str) -> String {
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Last {
-    /// Nothing in this line.
     LineStart,
     Text,
     Point,
@@ -207,7 +199,6 @@ enum Last {
     Emphasis {
         is_fragile: bool,
     },
-    /// Another tag.
     Tag,
 }
 

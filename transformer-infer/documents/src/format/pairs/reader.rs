@@ -2,10 +2,11 @@
 
 use std::sync::{Arc, LazyLock};
 
-use regex::Regex;
+use regex::{Match, Regex};
 
 use super::text::{PairText, PlainYaml, Quotes, is_plain};
 use crate::format::encoding::{Charset, HEAD_BYTES};
+use crate::format::escapes::len_until_single_quote;
 use crate::format::parts::{PartQueue, ReadParts};
 use crate::format::source::{MAX_RECORD_BYTES, Source, split_line_end};
 use crate::{Notation, Part, ReadError};
@@ -74,9 +75,10 @@ impl Pairs {
             PairKind::Properties => {
                 self.goes_on(line) && !line.trim_start().starts_with(['#', '!'])
             }
-            PairKind::Strings => STRING
-                .find(line)
-                .is_some_and(|it| self.goes_on(&line[it.end()..])),
+            PairKind::Strings => {
+                let key = STRING.find(line);
+                key.is_some_and(|it| self.goes_on(&line[it.end()..]))
+            }
             PairKind::Yaml => false,
         }
     }
@@ -98,10 +100,8 @@ impl Pairs {
     /// the value, it and the record are copied.
     fn read_next(&mut self, source: &mut Source, record: &str) -> Result<String, ReadError> {
         let mut blank = String::new();
-        let found = YAML
-            .find(record)
-            .filter(|it| it.end() < record.trim_end().len());
-        let Some(key) = found else {
+        let has_value = |key: &Match<'_>| key.end() < record.trim_end().len();
+        let Some(key) = YAML.find(record).filter(has_value) else {
             return Ok(blank);
         };
         while let Some(line) = source.next_line()? {
@@ -247,8 +247,7 @@ impl ReadParts for Pairs {
     }
 }
 
-/// Returns the encoding of properties by their first bytes: UTF-8, or else ISO 8859-1, which Java prescribed up to
-/// version 8.
+/// Returns the encoding of properties by their first bytes: UTF-8, or else ISO 8859-1, as in Java up to version 8.
 pub(in crate::format) fn encoding_of_properties(head: &[u8]) -> Option<Charset> {
     let error = std::str::from_utf8(head).err()?;
     // The first bytes may end within a character.
@@ -284,16 +283,7 @@ fn quoted(value: &str) -> Option<usize> {
     let inside = &value[1..];
     let len = match value.starts_with('"') {
         true => len_until_quote(inside)?,
-        false => {
-            let mut at = 0;
-            loop {
-                at += inside[at..].find('\'')?;
-                match inside[at + 1..].starts_with('\'') {
-                    true => at += 2,
-                    false => break at,
-                }
-            }
-        }
+        false => len_until_single_quote(inside)?,
     };
     let after = inside[len + 1..].trim();
     (after.is_empty() || after.starts_with('#')).then_some(len)

@@ -114,7 +114,6 @@ fn escape(text: &str) -> Option<(Option<char>, usize)> {
     }
 }
 
-/// Returns the character of an escape of YAML, and its length.
 fn yaml_escape(text: &str) -> Option<(char, usize)> {
     let letter = text[1..].chars().next()?;
     let code = |n_digits: usize| {

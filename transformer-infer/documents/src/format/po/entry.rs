@@ -10,7 +10,6 @@ use crate::Notation;
 use crate::format::parts::PartQueue;
 use crate::format::source::split_line_end;
 
-/// A message of a catalog, or the beginning of one.
 #[derive(Debug, Default)]
 pub(super) struct Entry {
     pub(super) lines: Vec<Line>,
@@ -47,10 +46,8 @@ impl Entry {
                 });
             }
             LineKind::More(quoted) => {
-                let field = self
-                    .fields
-                    .last_mut()
-                    .ok_or("expected a keyword before the string")?;
+                let field = self.fields.last_mut();
+                let field = field.ok_or("expected a keyword before the string")?;
                 field.text.push_str(&quoted.text);
                 field.last = index;
             }
@@ -60,7 +57,6 @@ impl Entry {
         Ok(())
     }
 
-    /// Returns whether a line begins another entry.
     pub(super) fn ends_before(&self, line: &Line) -> bool {
         let goes_on = matches!(
             line.kind,
@@ -73,7 +69,6 @@ impl Entry {
         !self.fields.is_empty()
     }
 
-    /// Returns whether there is a `msgstr`.
     pub(super) fn has_translation(&self) -> bool {
         self.has(Keyword::Singular) || self.has(Keyword::Other)
     }
@@ -93,11 +88,8 @@ impl Entry {
     }
 
     pub(super) fn push_parts(&self, header: Header, options: PoOptions, parts: &mut PartQueue) {
-        let sources: Vec<Option<&str>> = self
-            .fields
-            .iter()
-            .map(|field| self.source_of(field, header, options))
-            .collect();
+        let source = |field| self.source_of(field, header, options);
+        let sources: Vec<Option<&str>> = self.fields.iter().map(source).collect();
         let mut fuzzy_at =
             (options.fuzzy && sources.iter().any(Option::is_some)).then(|| self.fuzzy_line());
         let mut fields = self.fields.iter().zip(&sources).peekable();
@@ -130,11 +122,7 @@ impl Entry {
         if !is_form(field.keyword) {
             return None;
         }
-        let n_forms = self
-            .fields
-            .iter()
-            .filter(|field| is_form(field.keyword))
-            .count();
+        let n_forms = self.fields.iter().filter(|it| is_form(it.keyword)).count();
         let plural = self.text_of(header.source_of(field.keyword, n_forms));
         let source = plural.or_else(|| self.text_of(Keyword::Id))?;
         let is_kept = options.filled == Filled::Keep && !field.text.is_empty();
@@ -142,7 +130,6 @@ impl Entry {
         (!self.is_header() && !is_kept && has_letters).then_some(source)
     }
 
-    /// Writes a keyword with a passage in place of its string.
     fn push_translation(&self, field: &Field, source: &str, parts: &mut PartQueue) {
         let (first, last) = (&self.lines[field.first], &self.lines[field.last]);
         let (LineKind::Field(_, opening), LineKind::Field(_, closing) | LineKind::More(closing)) =
@@ -171,11 +158,8 @@ impl Entry {
         let first_field = self.fields.first().map_or(0, |field| field.first);
         let comments = &self.lines[..first_field];
         let flags = comments.iter().position(Line::is_flags);
-        let previous = || {
-            comments
-                .iter()
-                .position(|line| line.source.trim_start().starts_with("#|"))
-        };
+        let is_previous = |line: &Line| line.source.trim_start().starts_with("#|");
+        let previous = || comments.iter().position(is_previous);
         flags.or_else(previous).unwrap_or(first_field)
     }
 
@@ -192,12 +176,8 @@ impl Entry {
             return false;
         };
         let is_fuzzy = flags.split(',').any(|flag| flag.trim() == "fuzzy");
-        let flags = if is_fuzzy {
-            flags.to_owned()
-        } else {
-            format!(" fuzzy,{flags}")
-        };
-        parts.push_verbatim(&format!("{before}#,{flags}{line_end}"));
+        let added = if is_fuzzy { "" } else { " fuzzy," };
+        parts.push_verbatim(&format!("{before}#,{added}{flags}{line_end}"));
         true
     }
 }

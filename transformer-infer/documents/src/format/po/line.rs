@@ -9,7 +9,6 @@ use crate::format::value::Value;
 
 #[derive(Debug)]
 pub(super) struct Line {
-    /// The line, including its line end.
     pub(super) source: String,
     pub(super) kind: LineKind,
 }
@@ -76,29 +75,24 @@ impl Line {
         self.source = self.source.replace(&declared, "charset=UTF-8");
     }
 
-    /// Returns whether the line is a comment with flags.
     pub(super) fn is_flags(&self) -> bool {
         self.source.trim_start().starts_with("#,")
     }
 }
 
 fn parse_keyword(keyword: &str) -> Result<Keyword, String> {
+    let number = keyword
+        .strip_prefix("msgstr[")
+        .and_then(|it| it.strip_suffix(']'));
     match keyword {
         "msgctxt" => Ok(Keyword::Context),
         "msgid" => Ok(Keyword::Id),
         "msgid_plural" => Ok(Keyword::Plural),
         "msgstr" | "msgstr[0]" => Ok(Keyword::Singular),
-        _ => {
-            let number = keyword
-                .strip_prefix("msgstr[")
-                .and_then(|rest| rest.strip_suffix(']'));
-            match number {
-                Some(number) if number.bytes().all(|byte| byte.is_ascii_digit()) => {
-                    Ok(Keyword::Other)
-                }
-                _ => Err("expected `msgctxt`, `msgid`, `msgid_plural` or `msgstr`".to_owned()),
-            }
+        _ if number.is_some_and(|it| it.bytes().all(|byte| byte.is_ascii_digit())) => {
+            Ok(Keyword::Other)
         }
+        _ => Err("expected `msgctxt`, `msgid`, `msgid_plural` or `msgstr`".to_owned()),
     }
 }
 
@@ -167,9 +161,7 @@ pub(super) fn decode(source: &str) -> Result<(String, usize), String> {
                 let rest = &source[at + 1..];
                 let (byte, len) = decode_escape(rest)?;
                 text.push(byte);
-                for _ in 0..len {
-                    chars.next();
-                }
+                chars.by_ref().take(len).for_each(drop);
             }
             _ => text.extend_from_slice(char.encode_utf8(&mut [0; 4]).as_bytes()),
         }
@@ -183,13 +175,12 @@ fn decode_escape(rest: &str) -> Result<(u8, usize), String> {
         let shown: String = rest.chars().take(1).filter(|c| !c.is_control()).collect();
         format!("the escape `\\{shown}` is unknown")
     };
-    let digits_of = |text: &str, radix: u32, most: usize| -> String {
-        text.chars()
-            .take(most)
-            .take_while(|c| c.is_digit(radix))
-            .collect()
+    let number = |start: usize, radix, most| {
+        let digits = rest[start..].chars().take(most);
+        let digits: String = digits.take_while(|c| c.is_digit(radix)).collect();
+        let number = u8::from_str_radix(&digits, radix).map_err(|_| invalid())?;
+        Ok((number, start + digits.len()))
     };
-    let number = |digits: &str, radix| u8::from_str_radix(digits, radix).map_err(|_| invalid());
     let letter = rest.chars().next().ok_or_else(invalid)?;
     if let Some(char) = escaped_by(letter) {
         return Ok((char as u8, 1));
@@ -198,14 +189,8 @@ fn decode_escape(rest: &str) -> Result<(u8, usize), String> {
         'a' => 7,
         'v' => 11,
         '\'' | '?' => letter as u8,
-        'x' => {
-            let digits = digits_of(&rest[1..], 16, 2);
-            return Ok((number(&digits, 16)?, 1 + digits.len()));
-        }
-        _ => {
-            let digits = digits_of(rest, 8, 3);
-            return Ok((number(&digits, 8)?, digits.len()));
-        }
+        'x' => return number(1, 16, 2),
+        _ => return number(0, 8, 3),
     };
     Ok((byte, 1))
 }

@@ -92,16 +92,12 @@ impl Po {
             return Err(source.syntax(self.first_line, problem, REMEDY));
         }
         if entry.is_header() {
-            let text = entry
-                .text_of(Keyword::Singular)
-                .unwrap_or_default()
-                .to_owned();
-            self.header = Header::read(&text, &mut entry.lines).map_err(|charset| {
-                let name = charset.name;
+            let text = entry.text_of(Keyword::Singular);
+            let text = text.unwrap_or_default().to_owned();
+            self.header = Header::read(&text, &mut entry.lines).map_err(|(charset, line)| {
                 let problem =
-                    format!("the catalog declares its charset as `{name}`, expected UTF-8");
-                let line = self.first_line + charset.line as u64;
-                source.syntax(line, problem, RECODE)
+                    format!("the catalog declares its charset as `{charset}`, expected UTF-8");
+                source.syntax(self.first_line + line as u64, problem, RECODE)
             })?;
         }
         entry.push_parts(self.header, self.options, parts);
@@ -116,18 +112,9 @@ pub(super) struct Header {
     has_many_in_first_form: bool,
 }
 
-/// A catalog in a charset other than UTF-8.
-#[derive(Debug)]
-pub(super) struct ForeignCharset {
-    pub(super) name: String,
-    /// Index of the header's line that names the charset.
-    pub(super) line: usize,
-}
-
 impl Header {
-    /// Reads a header, given its text and its lines. Replaces a template's charset, and ASCII, by UTF-8, since
-    /// translations need more characters.
-    pub(super) fn read(text: &str, lines: &mut [Line]) -> Result<Self, ForeignCharset> {
+    /// Reads a header, given its text and lines. A template's charset, and ASCII, become UTF-8.
+    pub(super) fn read(text: &str, lines: &mut [Line]) -> Result<Self, (String, usize)> {
         let plural = field(text, "plural-forms").and_then(|forms| forms.split_once("plural="));
         let has_many_in_first_form = plural.is_some_and(|(_, formula)| {
             let formula = formula.replace([' ', '(', ')', ';'], "");
@@ -146,7 +133,7 @@ impl Header {
                         line.recode(&name);
                     }
                 }
-                _ => return Err(ForeignCharset { name, line }),
+                _ => return Err((name, line)),
             }
         }
         Ok(Self {

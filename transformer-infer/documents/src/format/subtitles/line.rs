@@ -6,10 +6,9 @@ use crate::format::items::{Item, ItemKind};
 
 const SPACES: [char; 2] = [' ', '\t'];
 
-/// Reads a line without its line end. `is_first` is true for the first line of a cue.
-///
-/// A dash before the words of a speaker, the name of a voice or speaker, and the brackets around a sound are walls,
-/// since another speaker begins another sentence.
+/// Reads a line without its line end. `is_first` is true for the first line of a cue. A dash before the words of a
+/// speaker, the name of a voice or speaker, and the brackets around a sound are walls, since another speaker begins
+/// another sentence.
 pub(super) fn read_line(kind: SubtitleKind, line: &str, is_first: bool) -> Vec<Item> {
     let mut items: Vec<Item> = Vec::new();
     let mut rest = line;
@@ -51,9 +50,8 @@ pub(super) fn read_line(kind: SubtitleKind, line: &str, is_first: bool) -> Vec<I
             continue;
         }
         let first = rest.chars().next().map_or(0, char::len_utf8);
-        let len = rest[first..]
-            .find(|c| matches!(c, '<' | '{' | '&' | '\r' | ' ') || Some(c) == bracket)
-            .map_or(rest.len(), |at| at + first);
+        let ends = |c| matches!(c, '<' | '{' | '&' | '\r' | ' ') || Some(c) == bracket;
+        let len = rest[first..].find(ends).map_or(rest.len(), |at| at + first);
         let (text, after) = rest.split_at(len);
         is_start &= text.trim_matches(SPACES).is_empty();
         push(&mut items, Item::text(text));
@@ -62,7 +60,6 @@ pub(super) fn read_line(kind: SubtitleKind, line: &str, is_first: bool) -> Vec<I
     items
 }
 
-/// Adds an item; joins text to text before it.
 fn push(items: &mut Vec<Item>, item: Item) {
     if let ItemKind::Text(text) = &item.kind
         && let Some(last) = items.last_mut()
@@ -95,10 +92,8 @@ fn speaker_len(line: &str) -> Option<usize> {
     let (name, rest) = (&line[..end], &line[end + 1..]);
     let words = rest.trim_start_matches(SPACES);
     let n_letters = name.chars().filter(|c| c.is_uppercase()).count();
-    let is_name = n_letters > 1
-        && name
-            .chars()
-            .all(|c| c.is_uppercase() || c.is_ascii_digit() || " .'’#-".contains(c));
+    let is_in_name = |c: char| c.is_uppercase() || c.is_ascii_digit() || " .'’#-".contains(c);
+    let is_name = n_letters > 1 && name.chars().all(is_in_name);
     (is_name && (words.is_empty() || words.len() < rest.len())).then(|| line.len() - words.len())
 }
 

@@ -50,7 +50,6 @@ impl CuePassages {
         }
     }
 
-    /// Adds copied source between texts: blank lines, numbers.
     pub(super) fn push_gap(&mut self, text: &str, parts: &mut PartQueue) {
         self.gap.push_str(text);
         if self.gap.len() > MAX_PASSAGE_BYTES {
@@ -64,7 +63,6 @@ impl CuePassages {
         self.is_cue_start = true;
     }
 
-    /// Adds a line of the text of a cue, with its line end.
     pub(super) fn push_line(&mut self, line: &str, parts: &mut PartQueue) {
         let (content, line_end) = split_line_end(line);
         let is_cue_start = std::mem::take(&mut self.is_cue_start);
@@ -158,14 +156,10 @@ impl CuePassages {
         let is_open = |at: &&usize| !ends_sentence(&self.items[..**at]);
         let n_open = starts.iter().rev().take_while(is_open).count();
         let titles = &starts[starts.len() - n_open..];
-        let first = starts
-            .len()
-            .checked_sub(n_open + 1)
-            .map_or(0, |index| starts[index]);
-        let mut begins = [&first]
-            .into_iter()
-            .chain(titles)
-            .map(|at| &self.items[*at..]);
+        let before = starts.len().checked_sub(n_open + 1);
+        let first = before.map_or(0, |index| starts[index]);
+        let begins = [&first].into_iter().chain(titles);
+        let mut begins = begins.map(|at| &self.items[*at..]);
         if !ends_sentence(&self.items) && begins.all(|items| starts_with(items, char::is_uppercase))
         {
             for at in titles {
@@ -181,13 +175,11 @@ fn ends_sentence(items: &[Item]) -> bool {
         _ => None,
     });
     let is_quote = |c| "\"'”’»)]♪".contains(c) || char::is_whitespace(c);
-    texts
-        .map(|text| text.trim_end_matches(is_quote))
-        .find(|text| !text.is_empty())
-        .is_some_and(|text| text.ends_with(['.', '!', '?', '…', '。', '！', '？']))
+    let mut texts = texts.map(|text| text.trim_end_matches(is_quote));
+    let last = texts.find(|text| !text.is_empty());
+    last.is_some_and(|text| text.ends_with(['.', '!', '?', '…', '。', '！', '？']))
 }
 
-/// Returns whether the first letter or digit of the text is of a kind.
 fn starts_with(items: &[Item], is_kind: impl Fn(char) -> bool) -> bool {
     let mut texts = items.iter().filter_map(|item| match &item.kind {
         ItemKind::Text(text) => text.chars().find(|c| c.is_alphanumeric()),

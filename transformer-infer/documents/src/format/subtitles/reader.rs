@@ -38,10 +38,8 @@ impl Default for SubtitleOptions {
     }
 }
 
-/// A reader of SubRip and WebVTT.
-///
-/// Numbers, times, settings, headers, notes and styles are verbatim. A passage is the text of several cues; line ends
-/// and the ends of cues are breaks.
+/// A reader of SubRip and WebVTT. Numbers, times, settings, headers, notes and styles are verbatim. A passage is the
+/// text of several cues; line ends and the ends of cues are breaks.
 #[derive(Debug)]
 pub(in crate::format) struct Subtitles {
     kind: SubtitleKind,
@@ -81,11 +79,7 @@ impl Subtitles {
         source: &Source,
         parts: &mut PartQueue,
     ) -> Result<(), ReadError> {
-        let times: Vec<Option<CueTime>> = block
-            .lines
-            .iter()
-            .map(|line| CueTime::parse(line))
-            .collect();
+        let times: Vec<Option<CueTime>> = block.lines.iter().map(|it| CueTime::parse(it)).collect();
         let mut at = 0;
         if !self.has_begun {
             at = self.begin(block, source, times.iter().any(Option::is_some))?;
@@ -159,7 +153,6 @@ impl Subtitles {
         }
     }
 
-    /// Ends the passage and copies lines.
     fn copy(&mut self, lines: &[String], parts: &mut PartQueue) {
         if lines.is_empty() {
             return;
@@ -176,7 +169,6 @@ impl Subtitles {
 pub(super) struct Block {
     pub(super) lines: Vec<String>,
     pub(super) blank: String,
-    /// Number of the first line.
     pub(super) number: u64,
 }
 

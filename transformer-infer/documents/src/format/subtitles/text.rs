@@ -20,9 +20,6 @@ impl Notation for CueText {
             '&' | '<' | '>' => self.0 == SubtitleKind::WebVtt,
             _ => matches!(c, '\n' | '\r'),
         };
-        if !text.contains(is_markup) {
-            return Cow::Borrowed(text);
-        }
         let mut escaped = String::with_capacity(text.len() + 16);
         for char in text.chars() {
             match char {
@@ -55,8 +52,7 @@ impl Notation for CueText {
     }
 }
 
-/// Returns the index of the first line after a cue: a blank line, the next cue's number, or else `times`, the line of
-/// the next cue's times.
+/// Returns the index of the first line after a cue: a blank one, the next cue's number, or else `times`, its times.
 fn end_of_cue(lines: &[&str], start: usize, times: usize) -> usize {
     let is_blank = |at: usize| lines[at].trim().is_empty();
     let mut end = times;
@@ -173,10 +169,8 @@ impl Tag {
                 let (is_end, name) = split_name(&text[1..len - 1]);
                 let name = name.to_ascii_lowercase();
                 let is_known = SUBRIP_TAGS.contains(&name.as_str());
-                is_known.then(|| Self {
-                    kind: pair(is_end, name),
-                    len,
-                })
+                let kind = pair(is_end, name);
+                is_known.then_some(Self { kind, len })
             }
             (SubtitleKind::WebVtt, b'<') => {
                 let len = find_end(text, '>')?;
@@ -207,13 +201,11 @@ fn pair(is_end: bool, name: String) -> ItemKind {
     }
 }
 
-/// Returns the length of the text up to the first `end`, inclusive.
 fn find_end(text: &str, end: char) -> Option<usize> {
     let within = &text[..text.floor_char_boundary(MAX_TAG_BYTES)];
     within.find(end).map(|at| at + 1)
 }
 
-/// Returns whether a tag is an end tag, and its name.
 fn split_name(tag: &str) -> (bool, &str) {
     let (is_end, tag) = match tag.strip_prefix('/') {
         Some(tag) => (true, tag),

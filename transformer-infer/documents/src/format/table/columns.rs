@@ -33,7 +33,6 @@ pub enum FirstRow {
 }
 
 impl From<&str> for Column {
-    /// Converts digits to a number, and other text to a name.
     fn from(text: &str) -> Self {
         match text.parse() {
             Ok(number) => Self::Number(number),
@@ -42,7 +41,6 @@ impl From<&str> for Column {
     }
 }
 
-/// Maximum number of columns to list in messages.
 const MAX_LISTED: usize = 40;
 
 /// Returns for each column of the first row whether to translate it.
@@ -51,11 +49,8 @@ pub(super) fn find_columns(
     first: &Row,
     options: &TableOptions,
 ) -> Result<Vec<bool>, ReadError> {
-    let names: Vec<String> = first
-        .cells
-        .iter()
-        .map(|cell| first.cell_text(cell).trim().to_owned())
-        .collect();
+    let text = |cell| first.cell_text(cell).trim().to_owned();
+    let names: Vec<String> = first.cells.iter().map(text).collect();
     let refuse = |problem: String, remedy| {
         let problem = format!("{problem}; the columns are {}", list(&names));
         Err(source.syntax(first.number, problem, remedy))
@@ -64,16 +59,12 @@ pub(super) fn find_columns(
     for column in &options.columns {
         match column {
             Column::Number(number) => {
-                match number
-                    .checked_sub(1)
-                    .and_then(|index| is_translated.get_mut(index))
-                {
-                    Some(column) => *column = true,
-                    None => {
-                        let problem = format!("there is no column {number}");
-                        return refuse(problem, "count columns from 1, or name another separator");
-                    }
-                }
+                let index = number.checked_sub(1);
+                let Some(column) = index.and_then(|index| is_translated.get_mut(index)) else {
+                    let problem = format!("there is no column {number}");
+                    return refuse(problem, "count columns from 1, or name another separator");
+                };
+                *column = true;
             }
             Column::Name(name) if options.first_row == FirstRow::Data => {
                 let problem =

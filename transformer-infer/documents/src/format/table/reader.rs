@@ -11,14 +11,11 @@ use crate::format::spelling::with_source;
 use crate::format::value::Value;
 use crate::{Mark, MarkKind, Notation, Part, Passage, Plain, Raw, ReadError};
 
-/// A reader of tables.
-///
-/// A cell of a translated column is a passage; line ends inside it are breaks, and blank lines end a passage.
-/// Everything else is verbatim. All rows need as many cells as the first, except for empty lines.
+/// A reader of tables. A cell of a translated column is a passage; line ends inside it are breaks, and blank lines end
+/// a passage. Everything else is verbatim. All rows need as many cells as the first, except for empty lines.
 #[derive(Debug)]
 pub(in crate::format) struct Table {
-    /// The separator of the cells of CSV (RFC 4180); `None` for TSV: tabs, without tabs or line ends inside cells, and
-    /// quotation marks are text.
+    /// The separator of the cells of CSV (RFC 4180); `None` for TSV, in which quotation marks are text.
     separator: Option<char>,
     options: TableOptions,
     /// For each column, true if it is translated; `None` before the first row.
@@ -54,11 +51,8 @@ impl ReadParts for Table {
             None => find_columns(source, &row, &self.options)?,
         };
         if row.cells.len() != columns.len() {
-            let problem = format!(
-                "the row has {} cells, and the first row has {}",
-                row.cells.len(),
-                columns.len()
-            );
+            let (n_cells, n_columns) = (row.cells.len(), columns.len());
+            let problem = format!("the row has {n_cells} cells, and the first row has {n_columns}");
             let remedy = "correct the row, or name another separator";
             return Err(source.syntax(row.number, problem, remedy));
         }
@@ -163,11 +157,7 @@ pub(super) struct TsvText;
 
 impl Notation for QuotedText {
     fn escape<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        if text.contains('"') {
-            Cow::Owned(text.replace('"', "\"\""))
-        } else {
-            Cow::Borrowed(text)
-        }
+        Cow::Owned(text.replace('"', "\"\""))
     }
 }
 
@@ -189,10 +179,6 @@ impl Notation for UnquotedCell {
 
 impl Notation for TsvText {
     fn escape<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        if text.contains(['\t', '\n', '\r']) {
-            Cow::Owned(text.replace(['\t', '\n', '\r'], " "))
-        } else {
-            Cow::Borrowed(text)
-        }
+        Cow::Owned(text.replace(['\t', '\n', '\r'], " "))
     }
 }

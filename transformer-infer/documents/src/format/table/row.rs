@@ -5,12 +5,10 @@ use std::ops::Range;
 use crate::ReadError;
 use crate::format::source::{MAX_RECORD_BYTES, Source, split_line_end};
 
-/// A row as written in the file, including its line end.
 #[derive(Debug)]
 pub(super) struct Row {
     pub(super) text: String,
     pub(super) cells: Vec<Cell>,
-    /// Number of its first line.
     pub(super) number: u64,
 }
 
@@ -22,17 +20,15 @@ pub(super) struct Cell {
 }
 
 impl Row {
-    /// Returns whether the row is an empty line.
     pub(super) fn is_empty(&self) -> bool {
         matches!(&self.cells[..], [cell] if cell.range.is_empty() && !cell.is_quoted)
     }
 
     pub(super) fn cell_text(&self, cell: &Cell) -> String {
         let text = &self.text[cell.range.clone()];
-        if cell.is_quoted {
-            text.replace("\"\"", "\"")
-        } else {
-            text.to_owned()
+        match cell.is_quoted {
+            true => text.replace("\"\"", "\""),
+            false => text.to_owned(),
         }
     }
 }
@@ -69,11 +65,9 @@ fn read_csv(source: &mut Source, row: &mut Row, separator: char) -> Result<(), R
             at..at + line.find(separator).unwrap_or(line.len())
         };
         if !is_quoted && row.text[range.clone()].contains('\r') {
-            return Err(source.syntax(
-                source.n_read(),
-                "there is a carriage return without a line feed",
-                "end lines with a line feed, or put the cell in quotation marks",
-            ));
+            let problem = "there is a carriage return without a line feed";
+            let remedy = "end lines with a line feed, or put the cell in quotation marks";
+            return Err(source.syntax(source.n_read(), problem, remedy));
         }
         at = range.end + usize::from(is_quoted);
         row.cells.push(Cell { range, is_quoted });
@@ -87,11 +81,8 @@ fn read_csv(source: &mut Source, row: &mut Row, separator: char) -> Result<(), R
                 "expected `{separator}` or the end of the row after the quotation mark that closes cell {}",
                 row.cells.len()
             );
-            return Err(source.syntax(
-                source.n_read(),
-                problem,
-                "double the quotation marks inside cells, or give another separator",
-            ));
+            let remedy = "double the quotation marks inside cells, or give another separator";
+            return Err(source.syntax(source.n_read(), problem, remedy));
         }
     }
 }

@@ -15,14 +15,12 @@ const LANGUAGES: &str = "set `srclang` of the `header`, and use a model that nam
 /// Maximum size of an XML document, in bytes; it is read as a whole.
 pub(in crate::format) const MAX_XML_BYTES: usize = 1 << 26;
 
-/// A reader of an XML document.
 #[derive(Debug)]
 pub(in crate::format) struct XmlFile {
     /// The rules, if they are not those of the format that the outermost element belongs to.
     pub(in crate::format) rules: Option<XmlRules>,
     /// The language of the translation, for files with several.
     pub(in crate::format) tgt_lang: Option<String>,
-    /// True if the translation is translated again.
     pub(in crate::format) is_step: bool,
 }
 
@@ -47,13 +45,14 @@ impl ReadParts for XmlFile {
         let known = ROOTS.iter().find(|(name, _)| *name == root);
         let rules = match (&self.rules, known) {
             (Some(rules), _) => rules.clone(),
-            (None, Some((_, XmlKind::Tmx))) => XmlRules {
-                filled: Some(
-                    self.languages(&text)
-                        .map_err(|it| source.syntax(1, it, LANGUAGES))?,
-                ),
-                ..XmlKind::Tmx.rules()
-            },
+            (None, Some((_, XmlKind::Tmx))) => {
+                let languages = self.languages(&text);
+                let filled = languages.map_err(|it| source.syntax(1, it, LANGUAGES))?;
+                XmlRules {
+                    filled: Some(filled),
+                    ..XmlKind::Tmx.rules()
+                }
+            }
             (None, Some((_, kind))) => kind.rules(),
             (None, None) => {
                 let problem = format!(
@@ -65,9 +64,9 @@ impl ReadParts for XmlFile {
         if self.is_step && rules.filled.is_some() {
             return Err(source.bilingual());
         }
-        let found = table_parts(&text, &rules);
-        parts
-            .extend(found.map_err(|it| source.syntax(it.line, it.problem, "divide the document"))?);
+        let found = table_parts(&text, &rules)
+            .map_err(|it| source.syntax(it.line, it.problem, "divide the document"))?;
+        parts.extend(found);
         Ok(false)
     }
 }
@@ -124,9 +123,7 @@ fn charset(label: &str) -> Option<Charset> {
 fn label(text: &str) -> Option<&str> {
     let first = each_token(text).next()?;
     let is_declaration = first.kind == TokenKind::Declaration && first.source.starts_with("<?xml");
-    let (_, after) = first
-        .source
-        .split_once("encoding")
-        .filter(|_| is_declaration)?;
+    let declared = first.source.split_once("encoding");
+    let (_, after) = declared.filter(|_| is_declaration)?;
     after.split(['"', '\'']).nth(1)
 }

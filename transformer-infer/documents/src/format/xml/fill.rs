@@ -8,8 +8,7 @@ use super::token::TokenKind;
 use crate::Part;
 use crate::format::parts::PartQueue;
 
-/// Maximum number of tokens back from an element with source text to the first of its siblings; it is copied if there
-/// are more.
+/// Maximum number of tokens from an element with source text back to its first sibling; with more, it is copied.
 const MAX_TOKENS_BACK: usize = 10_000;
 
 impl Document<'_> {
@@ -72,21 +71,17 @@ impl Document<'_> {
         let (before, open, close) = match &slot {
             None => {
                 let [open, close] = tags(target);
-                let [inner, end] = self
-                    .rules
-                    .filled_text
-                    .as_deref()
-                    .map(tags)
-                    .unwrap_or_default();
+                let inner = self.rules.filled_text.as_deref();
+                let [inner, end] = inner.map(tags).unwrap_or_default();
                 (source.end..source_end, open + &inner, end + &close)
             }
             Some(slot) => {
                 let tag = self.tokens[slot.start].source;
-                let tag = tag
-                    .strip_suffix("/>")
-                    .map(|it| format!("{}>", it.trim_end()));
                 let name = Element::of(&self.tokens[slot.start], "").map_or("", |it| it.name);
-                let open = tag.unwrap_or_else(|| self.tokens[slot.start].source.to_owned());
+                let open = match tag.strip_suffix("/>") {
+                    Some(start) => format!("{}>", start.trim_end()),
+                    None => tag.to_owned(),
+                };
                 (source.end..slot.start, open, format!("</{name}>"))
             }
         };

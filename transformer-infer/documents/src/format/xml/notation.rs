@@ -10,7 +10,6 @@ use crate::format::items::{Item, ItemKind};
 
 #[derive(Debug, Default)]
 pub(super) struct XmlText {
-    /// True if line ends are not equal to spaces.
     pub(super) has_hard_line_ends: bool,
 }
 
@@ -22,9 +21,6 @@ impl Notation for XmlText {
     fn escape<'a>(&self, text: &'a str) -> Cow<'a, str> {
         // XML has no other control characters.
         let is_control = |c: char| c.is_ascii_control() && !matches!(c, '\t' | '\n' | '\r');
-        if !text.contains(['&', '<', '>']) && !text.contains(is_control) {
-            return Cow::Borrowed(text);
-        }
         let text = text.replace(is_control, "");
         let escaped = text.replace('&', "&amp;");
         Cow::Owned(escaped.replace('<', "&lt;").replace('>', "&gt;"))
@@ -36,13 +32,11 @@ pub(super) fn resolved(source: &str) -> Cow<'_, str> {
     unescape(source)
 }
 
-/// Makes text of its source.
 pub(super) fn words(source: &str) -> Item {
     Item::new(ItemKind::Text(resolved(source).into_owned()), source)
 }
 
-/// Divides text at the entities that the document declares, which are copied. Returns the text between them and the
-/// entities, in turn.
+/// Divides text at the entities that the document declares; returns the text between them and the entities, in turn.
 pub(super) fn split_at_entities(source: &str) -> Vec<&str> {
     let mut pieces = Vec::new();
     let (mut start, mut search) = (0, 0);
@@ -95,7 +89,6 @@ pub(super) fn is_android_text(content: &[Token<'_>]) -> bool {
     !first.starts_with(['@', '?']) && (n_quotes == 0 || n_quotes == 2 && is_quoted)
 }
 
-/// Returns the number of quotation marks that are not escaped.
 fn n_quotes(source: &str) -> usize {
     let mut is_escaped = false;
     let is_quote = |c: char| {
@@ -106,8 +99,7 @@ fn n_quotes(source: &str) -> usize {
     source.chars().map(is_quote).filter(|it| *it).count()
 }
 
-/// Adds text with its escapes: `\n` and quotation marks end a passage, and escapes that stand for no character are
-/// points.
+/// Adds text: `\n` and quotation marks end a passage, and escapes that stand for no character are points.
 pub(super) fn push_android(source: &str, items: &mut Vec<Item>) {
     let mut rest = source;
     while let Some(at) = rest.find(['\\', '"']) {
@@ -125,9 +117,8 @@ pub(super) fn push_android(source: &str, items: &mut Vec<Item>) {
             Some('u') if escape.len() >= 6 && escape.is_char_boundary(6) => 6,
             letter => 1 + letter.map_or(0, char::len_utf8),
         };
-        let code = escape
-            .get(2..len)
-            .and_then(|it| u32::from_str_radix(it, 16).ok());
+        let digits = escape.get(2..len);
+        let code = digits.and_then(|it| u32::from_str_radix(it, 16).ok());
         let kind = match letter {
             Some('n') => ItemKind::Wall,
             Some(c @ ('\'' | '"' | '\\' | '@' | '?')) => ItemKind::Text(c.to_string()),

@@ -28,7 +28,6 @@ impl Default for XmlOptions {
 }
 
 impl XmlOptions {
-    /// Returns whether the tags of an element end a sentence.
     pub(super) fn is_wall(&self, name: &str, in_outline: bool) -> bool {
         let is_in = |names: &[String]| names.iter().any(|it| it == name);
         !is_in(&self.non_splitting_tags) && (in_outline || is_in(&self.splitting_tags))
@@ -46,11 +45,10 @@ struct Content {
     has_elements: bool,
 }
 
-/// Returns, for each token, whether a sentence ends there.
-///
-/// Sentences end at the tags of [splitting elements](XmlOptions::splitting_tags) and of the outline: the only element
-/// of the input, and all children of elements of the outline that have elements but no text. The text of a document is
-/// in its inner elements; their children are markup inside sentences.
+/// Returns, for each token, whether a sentence ends there. Sentences end at the tags of [splitting
+/// elements](XmlOptions::splitting_tags) and of the outline: the only element of the input, and all children of
+/// elements of the outline that have elements but no text. The text of a document is in its inner elements; their
+/// children are markup inside sentences.
 pub(super) fn walls(
     tokens: &[Token<'_>],
     partners: &[Option<usize>],
@@ -108,28 +106,21 @@ fn contents(tokens: &[Token<'_>], partners: &[Option<usize>]) -> Vec<Content> {
     let mut contents = vec![Content::default(); tokens.len()];
     let mut open: Vec<usize> = Vec::new();
     for (index, token) in tokens.iter().enumerate() {
-        let parent = open.last().map(|parent| &mut contents[*parent]);
+        let is_paired = partners[index].is_some();
+        let (is_element, is_text) = match token.kind {
+            TokenKind::Start(_) => (is_paired, false),
+            TokenKind::Empty(_) => (true, false),
+            TokenKind::Text => (false, !token.source.trim_ascii().is_empty()),
+            TokenKind::CharacterData(_) => (false, true),
+            _ => (false, false),
+        };
+        if let Some(parent) = open.last() {
+            contents[*parent].has_elements |= is_element;
+            contents[*parent].has_text |= is_text;
+        }
         match token.kind {
-            TokenKind::Start(_) if partners[index].is_some() => {
-                if let Some(parent) = parent {
-                    parent.has_elements = true;
-                }
-                open.push(index);
-            }
-            TokenKind::End(_) if partners[index].is_some() => {
-                open.pop();
-            }
-            TokenKind::Empty(_) => {
-                if let Some(parent) = parent {
-                    parent.has_elements = true;
-                }
-            }
-            TokenKind::Text if token.source.trim_ascii().is_empty() => {}
-            TokenKind::Text | TokenKind::CharacterData(_) => {
-                if let Some(parent) = parent {
-                    parent.has_text = true;
-                }
-            }
+            TokenKind::Start(_) if is_paired => open.push(index),
+            TokenKind::End(_) if is_paired => drop(open.pop()),
             _ => {}
         }
     }

@@ -67,7 +67,6 @@ impl<'d, 'a> Paragraph<'d, 'a> {
         push_items(self.with_formats(&format), &InRuns(notation), parts);
     }
 
-    /// Reads elements between runs.
     fn read(&mut self, content: Range<usize>, parent: &str) {
         let mut at = content.start;
         while at < content.end {
@@ -86,9 +85,10 @@ impl<'d, 'a> Paragraph<'d, 'a> {
                 });
             } else if element.is_in(&rules.inline) && whole.len() > 2 {
                 let body = self.body(&whole, element.name);
-                self.open(element.name, whole.start..body.start);
+                let name = element.name.to_owned();
+                self.pair(ItemKind::Open(name.clone()), whole.start..body.start);
                 self.read(body.clone(), element.name);
-                self.close(element.name, body.end..whole.end);
+                self.pair(ItemKind::Close(name), body.end..whole.end);
             } else if element.is_in(&rules.dropped) || is_head(element.name) {
                 self.junk(whole);
             } else {
@@ -101,8 +101,7 @@ impl<'d, 'a> Paragraph<'d, 'a> {
         }
     }
 
-    /// Returns the content of an element around runs without its properties, such as `w:smartTagPr`, or that of its
-    /// child for it, such as `w:sdtContent` in `w:sdt`.
+    /// Returns the content of an element around runs: without its properties, or that of its child such as `w:sdtContent`.
     fn body(&self, whole: &Range<usize>, name: &str) -> Range<usize> {
         let child = format!("{name}Content");
         let content = self.document.content(whole);
@@ -153,8 +152,7 @@ impl<'d, 'a> Paragraph<'d, 'a> {
         content.all(|it| it.kind == TokenKind::Text && split_at_entities(it.source).len() == 1)
     }
 
-    /// Reads a field from its first run, and returns the index after it. The text of a link is translated; other fields
-    /// are computed, and copied.
+    /// Reads a field from its first run, and returns the index after it. Only the text of links is translated.
     fn field(&mut self, first: &Range<usize>, end: usize, parent: &str) -> Option<usize> {
         let n_of = |range: &Range<usize>, kind: &str| {
             let source = self.document.source(range.clone());
@@ -181,14 +179,13 @@ impl<'d, 'a> Paragraph<'d, 'a> {
                 return None;
             }
         };
-        let code = self
-            .document
-            .source(first.start..result.unwrap_or(last.end));
+        let code = first.start..result.unwrap_or(last.end);
+        let code = self.document.source(code);
         match result.filter(|_| code.contains("HYPERLINK")) {
             Some(result) => {
-                self.open(FIELD, first.start..result);
+                self.pair(ItemKind::Open(FIELD.to_owned()), first.start..result);
                 self.read(result..last.start, parent);
-                self.close(FIELD, last.clone());
+                self.pair(ItemKind::Close(FIELD.to_owned()), last.clone());
             }
             None => {
                 let source = self.document.source(first.start..last.end);
@@ -210,22 +207,20 @@ impl<'d, 'a> Paragraph<'d, 'a> {
         while let Some(token) = tokens.get(at) {
             let end = partners[at].filter(|end| *end > at).unwrap_or(at);
             match Element::of(token, "") {
-                Some(it) if it.is_in(&names.ignored) => at = end + 1,
+                Some(it) if it.is_in(&names.ignored) => at = end,
                 Some(_) => {
                     kept.push_str(&without_attributes(token.source, &names.ignored_attributes));
-                    at += 1;
                 }
-                None => {
-                    kept.push_str(token.source);
-                    at += 1;
-                }
+                None => kept.push_str(token.source),
             }
+            at += 1;
         }
         let name = &names.format;
         let empty = [format!("<{name}></{name}>"), format!("<{name}/>")];
-        match empty.contains(&kept) {
-            true => String::new(),
-            false => kept,
+        if empty.contains(&kept) {
+            String::new()
+        } else {
+            kept
         }
     }
 
@@ -234,14 +229,6 @@ impl<'d, 'a> Paragraph<'d, 'a> {
         let source = self.document.source(range);
         self.items
             .push(Item::new(ItemKind::Text(String::new()), source));
-    }
-
-    fn open(&mut self, name: &str, range: Range<usize>) {
-        self.pair(ItemKind::Open(name.to_owned()), range);
-    }
-
-    fn close(&mut self, name: &str, range: Range<usize>) {
-        self.pair(ItemKind::Close(name.to_owned()), range);
     }
 
     fn pair(&mut self, kind: ItemKind, range: Range<usize>) {
@@ -369,14 +356,11 @@ fn apart(mut item: Item) -> [Option<Item>; 3] {
 
 fn is_balanced(source: &str) -> bool {
     let tokens = tokens(source);
-    let partners = partners(&tokens);
-    tokens
-        .iter()
-        .zip(partners)
-        .all(|(token, partner)| match token.kind {
-            TokenKind::Start(_) | TokenKind::End(_) => partner.is_some(),
-            _ => true,
-        })
+    let mut with_partners = tokens.iter().zip(partners(&tokens));
+    with_partners.all(|(token, partner)| match token.kind {
+        TokenKind::Start(_) | TokenKind::End(_) => partner.is_some(),
+        _ => true,
+    })
 }
 
 /// Returns whether an element holds the properties of the paragraph, and is its first or its last.

@@ -4,7 +4,6 @@ use serde::Deserialize;
 
 use super::token::{Token, TokenKind};
 
-/// The attribute with the language of an element.
 pub(super) const LANGUAGE: &str = "xml:lang";
 
 /// The rules of an XML format. An element that no rule names is copied.
@@ -69,11 +68,9 @@ pub(in crate::format) enum XmlKind {
     Sheet,
     /// OpenDocument: texts, spreadsheets and slides.
     OpenDocument,
-    /// String resources of Android.
     Android,
     /// Resources of .NET.
     Resx,
-    /// Qt Linguist.
     QtLinguist,
     /// XLIFF 1.2 and 2.
     Xliff,
@@ -218,7 +215,6 @@ pub(super) struct Element<'a> {
 }
 
 impl<'a> Element<'a> {
-    /// Returns the element of a start tag, or of an element in one tag.
     pub(super) fn of(token: &Token<'a>, parent: &'a str) -> Option<Self> {
         match token.kind {
             TokenKind::Start(name) | TokenKind::Empty(name) => Some(Self {
@@ -288,9 +284,8 @@ pub(super) fn has_subtags(code: &str, start: &str) -> bool {
     let mut parts = code.split(['-', '_']);
     let mut starts = start.split(['-', '_']);
     starts.all(|it| {
-        parts
-            .next()
-            .is_some_and(|part| part.eq_ignore_ascii_case(it))
+        let part = parts.next();
+        part.is_some_and(|part| part.eq_ignore_ascii_case(it))
     })
 }
 

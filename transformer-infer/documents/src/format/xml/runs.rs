@@ -17,11 +17,9 @@ const FORMAT_END: char = '\u{3}';
 pub(super) enum Markup<'a> {
     /// The start of text with another formatting.
     Format(&'a str),
-    /// Its end.
     EndOfFormat,
     /// Something in a run of this formatting.
     InRun(&'a str),
-    /// Something between runs.
     BetweenRuns,
 }
 
@@ -83,7 +81,6 @@ struct RunWriter<'a> {
     out: String,
     /// The formatting of the open run.
     run: Option<&'a str>,
-    /// The text that has not been written, in the innermost formatting.
     text: String,
     formats: Vec<&'a str>,
 }

@@ -26,13 +26,8 @@ const MAX_PASSAGE_DEPTH: usize = 8;
 /// Maximum number of items back to the start of a pair that goes on.
 const MAX_ITEMS_BACK: usize = 1000;
 
-/// Reads an XML document by the rules of its format: the content of elements with text is passages, and everything else
-/// is copied.
-///
-/// # Errors
-///
-/// Returns an error if elements are nested more than [`MAX_DEPTH`] deep, or if a passage with its markup has more than
-/// [`MAX_RECORD_BYTES`].
+/// Reads an XML document by the rules of its format: the content of elements with text is passages, the rest is copied.
+/// Fails if elements are nested too deep, or if a passage with its markup has more than [`MAX_RECORD_BYTES`].
 pub(in crate::format) fn table_parts(
     text: &str,
     rules: &XmlRules,
@@ -53,18 +48,11 @@ pub(in crate::format) fn table_parts(
             });
         }
     }
+    let source_rule = rules.filled.iter().flatten().next();
     let document = Document {
         partners,
         tokens,
-        source_rule: RefCell::new(
-            rules
-                .filled
-                .iter()
-                .flatten()
-                .next()
-                .cloned()
-                .unwrap_or_default(),
-        ),
+        source_rule: RefCell::new(source_rule.cloned().unwrap_or_default()),
         rules,
         passage_depth: Cell::default(),
         error: RefCell::default(),
@@ -114,7 +102,6 @@ impl<'a> Document<'a> {
         index..end.unwrap_or(index) + 1
     }
 
-    /// Returns the tokens of the content of an element.
     pub(super) fn content(&self, element: &Range<usize>) -> Range<usize> {
         element.start + 1..(element.end - 1).max(element.start + 1)
     }
@@ -123,7 +110,6 @@ impl<'a> Document<'a> {
         self.tokens[range].iter().map(|it| it.source).collect()
     }
 
-    /// Returns the first element of this name between the tags of another one.
     pub(super) fn child(&self, content: &Range<usize>, name: &str) -> Option<Range<usize>> {
         let mut at = content.start;
         while at < content.end {
@@ -182,10 +168,8 @@ impl<'a> Document<'a> {
         if error.is_some() || self.passage_depth.get() == MAX_PASSAGE_DEPTH {
             return true;
         }
-        let n_bytes: usize = self.tokens[whole.clone()]
-            .iter()
-            .map(|it| it.source.len())
-            .sum();
+        let tokens = self.tokens[whole.clone()].iter();
+        let n_bytes: usize = tokens.map(|it| it.source.len()).sum();
         if n_bytes > MAX_RECORD_BYTES {
             let before = self.tokens[..whole.start].iter();
             let n_lines: usize = before.map(|it| it.source.matches('\n').count()).sum();
@@ -253,11 +237,8 @@ impl<'a> Document<'a> {
             } else if let Some(element) = Element::of(token, parent) {
                 self.markup(element, whole.clone(), items);
             } else {
-                items.push(markup_item(
-                    ItemKind::Point,
-                    vec![self.verbatim(at..at + 1)],
-                    false,
-                ));
+                let parts = vec![self.verbatim(at..at + 1)];
+                items.push(markup_item(ItemKind::Point, parts, false));
             }
             at = whole.end;
         }
@@ -272,9 +253,8 @@ impl<'a> Document<'a> {
             let last = &self.tokens[whole.end - 1];
             let name = element.name.to_owned();
             // Formatting that ends and begins again is one.
-            let again = items
-                .last()
-                .is_some_and(|it| it.kind == ItemKind::Close(name.clone()))
+            let close = ItemKind::Close(name.clone());
+            let again = items.last().is_some_and(|it| it.kind == close)
                 && opened(items) == Some(element.tag);
             match items.last_mut().filter(|_| again) {
                 Some(close) => {
@@ -287,11 +267,8 @@ impl<'a> Document<'a> {
             self.mixed(self.content(&whole), element.name, items);
             items.push(Item::new(ItemKind::Close(name), last.source));
         } else if element.is_in(&rules.ordered) {
-            items.push(markup_item(
-                ItemKind::Break,
-                vec![self.verbatim(whole)],
-                false,
-            ));
+            let parts = vec![self.verbatim(whole)];
+            items.push(markup_item(ItemKind::Break, parts, false));
         } else {
             let parts = self.inner(element, whole);
             let is_visible = element.is_in(&rules.visible);

@@ -8,13 +8,11 @@ pub(super) struct Token<'a> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TokenKind<'a> {
-    /// Text with entities.
     Text,
     /// The text of a CDATA section, which has no entities.
     CharacterData(&'a str),
     /// A start tag with this name.
     Start(&'a str),
-    /// An end tag with this name.
     End(&'a str),
     /// An element in one tag, such as `<x/>`, with this name.
     Empty(&'a str),
@@ -28,7 +26,6 @@ pub(super) fn tokens(input: &str) -> Vec<Token<'_>> {
     each_token(input).collect()
 }
 
-/// Returns the tokens of the input, one after the other.
 pub(super) fn each_token(input: &str) -> impl Iterator<Item = Token<'_>> {
     let mut rest = input;
     // The markup after the last text.
@@ -54,7 +51,6 @@ pub(super) fn each_token(input: &str) -> impl Iterator<Item = Token<'_>> {
     })
 }
 
-/// Reads the markup at the start of a text, if any, and returns its length.
 fn markup(text: &str) -> Option<(TokenKind<'_>, usize)> {
     // Markup without an end takes the rest of the input, so that no end is searched for twice.
     let until =

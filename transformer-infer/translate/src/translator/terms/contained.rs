@@ -82,7 +82,6 @@ pub(crate) fn capitalized(text: &str) -> Option<String> {
     Some(first.to_uppercase().chain(rest).collect())
 }
 
-/// A part of a text that is compared as a whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Piece<'a> {
     /// Its characters; one space for whitespace of any length.
@@ -118,10 +117,9 @@ pub(super) fn pieces(text: &str) -> Vec<Piece<'_>> {
     pieces
 }
 
-/// Returns whether a character continues the word of the character before it, if that is part of one.
-///
-/// Letters, digits and marks do, except in writing systems that do not separate words, such as Chinese, where every
-/// character counts as a word.
+/// Returns whether a character continues the word of the character before it, if that is part of one. Letters, digits
+/// and marks do, except in writing systems that do not separate words, such as Chinese, where every character counts as
+/// a word.
 pub(crate) fn continues_word(c: char) -> bool {
     (c.is_alphanumeric() || is_mark(c)) && !is_without_spaces(c)
 }

@@ -109,13 +109,11 @@ impl Glossary {
         for (pair, number) in pairs.into_iter().zip(1..) {
             let n_pair_bytes = pair.0.len() + pair.1.len();
             n_bytes += n_pair_bytes;
-            for (n, most) in [
-                (n_pair_bytes, Self::MOST_LINE_BYTES),
-                (n_bytes, Self::MOST_BYTES),
-            ] {
-                if n > most {
-                    return Err(too_large(name, number, most, "bytes"));
-                }
+            if n_pair_bytes > Self::MOST_LINE_BYTES {
+                return Err(too_large(name, number, Self::MOST_LINE_BYTES, "bytes"));
+            }
+            if n_bytes > Self::MOST_BYTES {
+                return Err(too_large(name, number, Self::MOST_BYTES, "bytes"));
             }
             glossary.add(pair, number, name)?;
         }
@@ -158,7 +156,6 @@ impl Glossary {
         Ok(glossary)
     }
 
-    /// Adds a term and its translation, from a line of a file.
     fn add(&mut self, pair: (&str, &str), line: u64, name: &str) -> Result<(), TranslatorError> {
         if self.entries.len() == Self::MOST_TERMS {
             return Err(too_large(name, line, Self::MOST_TERMS, "terms"));
@@ -224,9 +221,8 @@ impl Glossary {
             let rest = &pieces[start..];
             let as_written = self.longest(rest, rest[0].text, |_| true);
             let lower = (Some(start) == first_word).then(|| uncapitalized(rest[0].text));
-            let lower = lower
-                .flatten()
-                .and_then(|first| self.longest(rest, &first, |entry| entry.is_lower));
+            let lower = lower.flatten();
+            let lower = lower.and_then(|it| self.longest(rest, &it, |entry| entry.is_lower));
             // If the lengths are equal, the term as it is written.
             let longest = match (as_written, lower) {
                 (Some(a), Some(b)) => Some(if b.1 > a.1 { b } else { a }),
@@ -257,8 +253,7 @@ impl Glossary {
         terms
     }
 
-    /// Returns the longest term at the start of some pieces, and its number of pieces; `first` is the spelling of the
-    /// first piece.
+    /// Returns the longest term at the start of some pieces, the first one spelled `first`, and its number of pieces.
     fn longest(
         &self,
         rest: &[Piece<'_>],
