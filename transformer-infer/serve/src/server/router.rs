@@ -67,6 +67,7 @@ pub(super) fn router(shared: &Arc<Shared>) -> Result<Router, ServeError> {
 #[utoipa::path(
     get,
     path = "/health",
+    tag = "Operation",
     responses(
         (status = 200, description = "The server is ready", body = HealthReply),
         (status = 503, description = "The models are still loading, or the server is shutting down", body = HealthReply),
@@ -87,6 +88,7 @@ async fn health(State(shared): State<Arc<Shared>>) -> Response {
 #[utoipa::path(
     get,
     path = "/health/live",
+    tag = "Operation",
     responses((status = 200, description = "The server runs", body = HealthReply))
 )]
 async fn live() -> Json<HealthReply> {
@@ -152,5 +154,32 @@ fn add_refusals(description: &mut utoipa::openapi::OpenApi) {
                 reply.or_insert_with(|| Described::new(text).into());
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn every_operation_has_the_name_of_a_group() {
+        let Json(description) = openapi().await;
+        let description = serde_json::to_value(description).expect("it is JSON");
+        let paths = description["paths"].as_object().expect("there are paths");
+        let operations = paths.values().filter_map(|path| path.as_object());
+        let mut n_operations = 0;
+        for operation in operations.flat_map(|path| path.values()) {
+            let tags = operation["tags"].as_array().map(Vec::as_slice);
+            let [tag] = tags.unwrap_or_default() else {
+                panic!("{operation} has not one group");
+            };
+            let tag = tag.as_str().unwrap_or_default();
+            assert!(
+                tag.starts_with(char::is_uppercase) && !tag.contains(':'),
+                "{tag}"
+            );
+            n_operations += 1;
+        }
+        assert!(n_operations > 20, "{n_operations}");
     }
 }
