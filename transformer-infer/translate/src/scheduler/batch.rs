@@ -14,6 +14,12 @@ use crate::TranslatorError;
 use crate::batch::Source;
 use crate::translator::Translator;
 
+/// The time of light groups, as a multiple of that of the others, while there are both.
+const LIGHT_SHARE: usize = 3;
+
+/// Number of rows that take as long as what a step costs without any.
+const STEP_ROWS: usize = 8;
+
 pub(super) trait Batch: Send {
     fn add(&mut self, lines: Vec<Line>, workspaces: &mut Workspaces);
 
@@ -31,16 +37,19 @@ pub(super) trait Batch: Send {
 
     fn load(&self) -> Load;
 
+    /// Returns the number of rows of the next step.
     fn n_rows(&self) -> usize {
         self.load().n_rows
     }
 }
 
-/// Makes a model without rows for a search.
 pub(super) type NewModel<'m> = dyn Fn(&Search) -> Box<dyn BatchModel + 'm> + Sync + 'm;
 
 /// Lines that are translated together, in groups of equal searches: a step decodes one token of each group. It starts
 /// no threads.
+///
+/// [Light](Line::is_light) lines have groups of their own, which take most steps without the others, so that a caller with
+/// a few lines need not wait for the rows of one with many.
 ///
 /// If the model panics, the lines of its group start over, each alone, and only the faulty one ends with an error.
 pub(super) struct RunningBatch<'m> {
@@ -49,6 +58,8 @@ pub(super) struct RunningBatch<'m> {
     /// Lines of a group that panicked, waiting to be translated alone.
     retries: VecDeque<Line>,
     ended: Vec<Ended>,
+    /// Cost of the steps of light groups since the last one of the others.
+    light_cost: usize,
 }
 
 impl<'m> RunningBatch<'m> {
@@ -58,7 +69,23 @@ impl<'m> RunningBatch<'m> {
             groups: Vec::new(),
             retries: VecDeque::new(),
             ended: Vec::new(),
+            light_cost: 0,
         }
+    }
+
+    /// Returns whether only light groups take the next step, until they have had [`LIGHT_SHARE`] times as much as a step
+    /// of the others costs.
+    fn is_for_light(&self) -> bool {
+        let (light, others) = (self.n_rows_of(true), self.n_rows_of(false));
+        light > 0 && others > 0 && self.light_cost < LIGHT_SHARE * (STEP_ROWS + others)
+    }
+
+    fn n_rows_of(&self, is_light: bool) -> usize {
+        let groups = self
+            .groups
+            .iter()
+            .filter(|group| group.is_light == is_light);
+        groups.map(Group::n_rows).sum()
     }
 
     fn new_group(&self, line: &Line, is_retry: bool) -> Result<Group<'m>, String> {
@@ -146,12 +173,20 @@ impl Batch for RunningBatch<'_> {
         }
     }
 
-    /// Decodes one token of each row.
     fn step(&mut self, workspaces: &mut Workspaces) -> Vec<Ended> {
         self.remove_cancelled();
         self.begin_retry(workspaces);
+        let is_for_light = self.is_for_light();
+        self.light_cost = match is_for_light {
+            true => self.light_cost + STEP_ROWS + self.n_rows_of(true),
+            false => 0,
+        };
         let mut group = 0;
         while group < self.groups.len() {
+            if is_for_light && !self.groups[group].is_light {
+                group += 1;
+                continue;
+            }
             match catching(|| self.groups[group].step(workspaces)) {
                 Ok(ended) => {
                     self.ended.extend(ended);
@@ -173,21 +208,26 @@ impl Batch for RunningBatch<'_> {
     }
 
     fn n_rows(&self) -> usize {
-        self.groups.iter().map(Group::n_rows).sum()
+        match self.is_for_light() {
+            true => self.n_rows_of(true),
+            false => self.groups.iter().map(Group::n_rows).sum(),
+        }
     }
 
     fn load(&self) -> Load {
         let lines = self.groups.iter().flat_map(|group| group.lines.values());
-        let (mut n_lines, mut n_rows) = (0, 0);
+        let (mut n_lines, mut n_rows, mut light_cost) = (0, 0, 0);
         for line in lines.chain(&self.retries) {
             n_lines += 1;
             n_rows += line.n_rows();
+            light_cost += if line.is_light { line.cost() } else { 0 };
         }
         let longest = self.groups.iter().map(Group::longest).max();
         Load {
             n_lines,
             n_rows,
             longest: longest.unwrap_or(0),
+            light_cost,
         }
     }
 }
@@ -282,6 +322,7 @@ impl Batch for WholeBatch<'_> {
             n_lines: self.lines.len(),
             n_rows: self.lines.iter().map(Line::n_rows).sum(),
             longest: self.lines.iter().map(Line::n_tokens).max().unwrap_or(0),
+            light_cost: 0,
         }
     }
 }

@@ -24,7 +24,6 @@ pub(super) trait BatchModel: Send {
     /// the output of those for which `is_limited` is true.
     fn join(&mut self, sources: &[&[u32]], is_limited: &[bool], workspaces: &mut Workspaces);
 
-    /// Takes a step of the search that these rows belong to.
     fn step(&mut self, search: &mut RunningSearch, workspaces: &mut Workspaces) -> Vec<Found>;
 
     /// Returns the number of steps with stored keys and values.
@@ -34,7 +33,6 @@ pub(super) trait BatchModel: Send {
 #[derive(Debug)]
 pub(super) struct PackedModels<'m> {
     models: Vec<&'m PackedTransformer>,
-    /// One state for each model.
     states: Vec<PackedState>,
     mean: EnsembleMean,
 }
@@ -95,6 +93,7 @@ pub(super) struct Group<'m> {
     has_phrases: bool,
     /// True for a line that is translated again because its batch panicked.
     pub(super) is_retry: bool,
+    pub(super) is_light: bool,
     running: RunningSearch,
     model: Box<dyn BatchModel + 'm>,
     /// The lines by their keys in the search.
@@ -111,6 +110,7 @@ impl<'m> Group<'m> {
             search,
             has_phrases,
             is_retry,
+            is_light: line.is_light,
             model,
             lines: BTreeMap::new(),
             next_key: 0,
@@ -119,6 +119,7 @@ impl<'m> Group<'m> {
 
     pub(super) fn takes(&self, line: &Line) -> bool {
         !self.is_retry
+            && self.is_light == line.is_light
             && self.has_phrases != line.request.phrases.is_empty()
             && self.search == line.job.shared_search
     }
@@ -194,14 +195,12 @@ impl<'m> Group<'m> {
     }
 }
 
-/// The hypotheses of a line, or the error.
 pub(super) type LineResult = Result<Vec<Hypothesis>, TranslatorError>;
 
 #[derive(Debug)]
 pub(super) struct Line {
     pub(super) job: Arc<JobState>,
     pub(super) index: usize,
-    /// The source tokens to translate, without EOS.
     pub(super) ids: Vec<u32>,
     pub(super) request: Request,
     /// Number of tokens of the source before it was cut.
@@ -212,6 +211,8 @@ pub(super) struct Line {
     pub(super) n_rows: usize,
     /// The result, if known without a search.
     pub(super) known: Option<LineResult>,
+    /// True if its caller had few lines when it was taken from the queue.
+    pub(super) is_light: bool,
     /// The number of tokens reported last. If its batch panics, it starts over, and they are not reported again.
     pub(super) n_reported: usize,
 }

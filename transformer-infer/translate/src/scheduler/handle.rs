@@ -172,8 +172,7 @@ impl Scheduler {
         .is_ok()
     }
 
-    /// Accepts a job. Without a `limit` of waiting tokens, it does not count towards the limit of other jobs. Each token
-    /// is an event if `is_streamed`.
+    /// Accepts a job. Without a `limit`, that of waiting tokens does not count it; if `is_streamed`, each token is an event.
     fn accept(
         &self,
         job: Job,
@@ -182,7 +181,11 @@ impl Scheduler {
         is_streamed: bool,
     ) -> Result<Ticket, TranslatorError> {
         // Before the work of tokenizing.
-        check_room(&self.shared.lock(), job.caller, job.lines.len(), limit)?;
+        let caller_lines = {
+            let mut state = self.shared.lock();
+            check_room(&state, job.caller, job.lines.len(), limit)?;
+            state.lines_of(job.caller)
+        };
         let Job {
             caller,
             lines,
@@ -191,6 +194,7 @@ impl Scheduler {
         let prepared = self.prepare(&lines, &search)?;
         let mut state = JobState::new(caller, search, lines.len(), callback);
         (state.is_limited, state.is_streamed) = (limit.is_some(), is_streamed);
+        state.count(lines.len(), caller_lines);
         let job = Arc::new(state);
         let lines = lines.into_iter().zip(prepared).enumerate();
         let lines = lines.map(|(index, (line, prepared))| self.line(&job, index, line, prepared));
@@ -261,6 +265,7 @@ impl Scheduler {
             direction: prepared.direction,
             terms: line.terms,
             known,
+            is_light: false,
             n_reported: 0,
         }
     }

@@ -42,7 +42,6 @@ pub struct JobLine {
 
 pub(super) type Callback = Box<dyn FnMut(JobEvent) + Send>;
 
-/// Returns a callback for the index and the result of each line.
 pub(super) fn for_results(
     mut on_done: impl FnMut(usize, Result<Translation, TranslatorError>) + Send + 'static,
 ) -> Callback {
@@ -53,6 +52,24 @@ pub(super) fn for_results(
     })
 }
 
+/// Maximum number of lines in the unfinished jobs of a caller that has [few](JobState::is_light).
+const FEW_LINES: usize = 8;
+
+/// The number of lines in the unfinished jobs of a caller.
+pub(super) type CallerLines = AtomicUsize;
+
+/// The lines of a job in the number of its caller's, until dropped.
+struct Counted {
+    lines: Arc<CallerLines>,
+    n_lines: usize,
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.lines.fetch_sub(self.n_lines, Ordering::Relaxed);
+    }
+}
+
 /// The state that the lines of a job share. Its callback is dropped with the last line, however that ends.
 pub(super) struct JobState {
     pub(super) caller: u64,
@@ -60,12 +77,11 @@ pub(super) struct JobState {
     /// The settings that lines of a batch must share: all except the number of hypotheses.
     pub(super) shared_search: Search,
     pub(super) progress: Arc<Progress>,
-    /// True if the job reports each token.
     pub(super) is_streamed: bool,
     /// True if its tokens count towards the limit of waiting tokens.
     pub(super) is_limited: bool,
+    counted: Option<Counted>,
     submitted: Instant,
-    /// True once a thread has taken a line.
     has_begun: AtomicBool,
     /// Empty when all lines are done, or the job is cancelled.
     callback: Mutex<Option<Callback>>,
@@ -108,10 +124,23 @@ impl JobState {
             }),
             is_streamed: false,
             is_limited: true,
+            counted: None,
             submitted: Instant::now(),
             has_begun: AtomicBool::new(false),
             callback: Mutex::new(Some(callback)),
         }
+    }
+
+    /// Counts the lines of a new job among those of its caller.
+    pub(super) fn count(&mut self, n_lines: usize, lines: Arc<CallerLines>) {
+        lines.fetch_add(n_lines, Ordering::Relaxed);
+        self.counted = Some(Counted { lines, n_lines });
+    }
+
+    /// Returns whether its caller has few lines, which need not share steps with the many of others.
+    pub(super) fn is_light(&self) -> bool {
+        let counted = self.counted.as_ref();
+        counted.is_some_and(|it| it.lines.load(Ordering::Relaxed) <= FEW_LINES)
     }
 
     /// Returns the time that the job waited, when its first line is taken; `None` for its other lines.

@@ -78,13 +78,28 @@ impl FairQueue {
     /// Takes the next line, if it passes the test. Otherwise it stays the next one.
     pub(super) fn pop_if(&mut self, test: impl FnOnce(&Line) -> bool) -> Option<Line> {
         let caller = self.next_caller()?;
+        self.pop_of(caller, test)
+    }
+
+    /// Takes the next line of the first caller that has only a few, if it passes the test.
+    pub(super) fn pop_light_if(&mut self, test: impl FnOnce(&Line) -> bool) -> Option<Line> {
+        let is_light = |caller: &&u64| {
+            let waiting = self.callers.get(caller);
+            waiting.is_some_and(|it| it.lines.front().is_some_and(|line| line.job.is_light()))
+        };
+        let caller = *self.turns.iter().find(is_light)?;
+        self.pop_of(caller, test)
+    }
+
+    fn pop_of(&mut self, caller: u64, test: impl FnOnce(&Line) -> bool) -> Option<Line> {
         let waiting = self.callers.get_mut(&caller)?;
-        let line = waiting.lines.pop_front_if(|line| test(line))?;
+        let mut line = waiting.lines.pop_front_if(|line| test(line))?;
+        line.is_light = line.job.is_light();
         waiting.credit = waiting.credit.saturating_sub(charge(&line));
         waiting.sums.remove(&line);
         if waiting.lines.is_empty() {
             self.callers.remove(&caller);
-            self.turns.pop_front();
+            self.turns.retain(|other| *other != caller);
         }
         self.sums.remove(&line);
         Some(line)
@@ -132,8 +147,7 @@ impl FairQueue {
         self.sums.n_lines == 0
     }
 
-    /// Returns whether a caller has no more than an equal part of a limit for all callers, if it adds a number of tokens
-    /// that the limit applies to.
+    /// Returns whether a caller with `n_tokens` more limited tokens has at most an equal part of a limit for all callers.
     pub(super) fn is_within_share(&self, caller: u64, n_tokens: usize, limit: usize) -> bool {
         let waiting = self.callers.get(&caller);
         let n_callers = self.callers.len() + usize::from(waiting.is_none());
@@ -152,7 +166,6 @@ impl FairQueue {
     }
 }
 
-/// Returns the number of tokens that a line takes from its caller's credit.
 fn charge(line: &Line) -> usize {
     line.cost().min(MOST_TURNS * TOKENS_PER_TURN)
 }

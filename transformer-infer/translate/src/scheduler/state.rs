@@ -1,15 +1,21 @@
 //! [`State`]: the waiting lines, the load of each thread, and the lines that a thread takes next; [`SchedulerOptions`]; and
 //! [`SchedulerStats`]: the numbers of running and waiting lines, and the totals so far.
 
+use std::collections::HashMap;
 use std::num::NonZeroUsize;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use super::group::Line;
+use super::job::CallerLines;
 use super::queue::FairQueue;
 use crate::batch::FEWEST_ROWS;
 
 /// A batch is refilled when `1/REFILL` of its rows are free: encoding sentences together costs less.
 const REFILL: usize = 8;
+
+/// The part of a batch's tokens that [light](Line::is_light) lines may take beyond them.
+const LIGHT_PART: usize = 8;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Load {
@@ -18,6 +24,19 @@ pub(super) struct Load {
     pub(super) n_rows: usize,
     /// Number of tokens of the longest row: source and translation so far.
     pub(super) longest: usize,
+    /// Sum of the costs of the light lines.
+    pub(super) light_cost: usize,
+}
+
+impl Load {
+    fn add(&mut self, line: &Line) {
+        self.n_lines += 1;
+        self.n_rows += line.n_rows();
+        self.longest = self.longest.max(line.n_tokens());
+        if line.is_light {
+            self.light_cost += line.cost();
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -32,6 +51,8 @@ pub(super) struct Capacity {
 pub(super) struct State {
     pub(super) queue: FairQueue,
     loads: Vec<Load>,
+    /// The counts of the callers with jobs.
+    callers: HashMap<u64, Weak<CallerLines>>,
     capacity: Capacity,
     /// True if new jobs are refused.
     pub(super) is_closed: bool,
@@ -44,6 +65,7 @@ impl State {
         Self {
             queue: FairQueue::default(),
             loads: vec![Load::default(); n_threads],
+            callers: HashMap::new(),
             capacity,
             is_closed: false,
             is_cancelled: false,
@@ -55,31 +77,51 @@ impl State {
         self.loads.truncate(n_threads);
     }
 
+    /// Returns the count of a caller's lines, which all its jobs share.
+    pub(super) fn lines_of(&mut self, caller: u64) -> Arc<CallerLines> {
+        if let Some(lines) = self.callers.get(&caller).and_then(Weak::upgrade) {
+            return lines;
+        }
+        if self.callers.len() == self.callers.capacity() {
+            self.callers.retain(|_, lines| lines.strong_count() > 0);
+        }
+        let lines = Arc::default();
+        self.callers.insert(caller, Arc::downgrade(&lines));
+        lines
+    }
+
     /// Takes the lines that a thread translates next, besides those that it runs already.
     ///
     /// Few rows go to one thread; more are shared evenly, until each thread has as many as a batch may have. A thread
-    /// with a nearly full batch waits for more room.
+    /// with a nearly full batch waits for more room. Light lines need none.
     pub(super) fn take(&mut self, thread: usize, load: Load) -> Vec<Line> {
         self.loads[thread] = load;
+        let mut taken = Vec::new();
+        let most = self.capacity.n_tokens / LIGHT_PART;
+        while load.n_rows > 0
+            && let light_cost = self.loads[thread].light_cost
+            && let fits = (|line: &Line| light_cost + line.cost() <= most)
+            && let Some(line) = self.queue.pop_light_if(fits)
+        {
+            self.loads[thread].add(&line);
+            taken.push(line);
+        }
+        let load = self.loads[thread];
         let n_rows =
             self.queue.sums.n_rows + self.loads.iter().map(|load| load.n_rows).sum::<usize>();
         let n_threads = (n_rows / FEWEST_ROWS).clamp(1, self.loads.len());
         let n_active = self.loads.iter().filter(|load| load.n_rows > 0).count();
         if load.n_rows == 0 && n_active >= n_threads {
-            return Vec::new();
+            return taken;
         }
         let share = n_rows.div_ceil(n_threads);
         let share = share.clamp(FEWEST_ROWS.min(self.capacity.n_rows), self.capacity.n_rows);
         let room = share.saturating_sub(load.n_rows);
         if load.n_rows > 0 && room < self.queue.sums.n_rows.min(share / REFILL) {
-            return Vec::new();
+            return taken;
         }
-        let mut taken = Vec::new();
         while let Some(line) = self.take_one(self.loads[thread], share) {
-            let load = &mut self.loads[thread];
-            load.n_lines += 1;
-            load.n_rows += line.n_rows();
-            load.longest = load.longest.max(line.n_tokens());
+            self.loads[thread].add(&line);
             taken.push(line);
         }
         taken
@@ -113,7 +155,8 @@ pub struct SchedulerOptions {
     /// a device other than a CPU there is always one.
     pub n_threads: Option<NonZeroUsize>,
     /// Maximum number of tokens that one thread translates at once, which bounds its memory: the rows of its batch
-    /// times the longest of them, source with EOS and translation so far. Default 8192. A single line may exceed it.
+    /// times the longest of them, source with EOS and translation so far. Default 8192. A single line may exceed it, and
+    /// the lines of callers with few lines may take an eighth more.
     pub batch_tokens: usize,
     /// Maximum number of waiting source tokens, including an EOS for each line. Default 1,000,000.
     pub max_queue_tokens: usize,

@@ -64,7 +64,6 @@ struct Unread {
     growing: BTreeMap<usize, JobEvent>,
     /// The lines of `growing`; the first has waited longest.
     turns: VecDeque<usize>,
-    /// True if there will be no more events.
     is_closed: bool,
 }
 

@@ -22,7 +22,6 @@ pub(super) struct Shared {
     pub(super) translator: Arc<Translator>,
     pub(super) n_threads: usize,
     state: Mutex<State>,
-    /// Wakes idle threads.
     work: Condvar,
     totals: Mutex<SchedulerTotals>,
     /// The threads that the scheduler waits for when it ends: its own, and those of pools that compute its steps.
@@ -89,7 +88,6 @@ impl Shared {
         self.workers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Records that the calling thread works for the scheduler.
     fn enter(&self) -> Worker<'_> {
         self.workers().push(thread::current().id());
         Worker(self)
@@ -119,7 +117,6 @@ impl Shared {
         lines
     }
 
-    /// Waits until there is work for an idle thread.
     fn next(&self, thread: usize) -> Next {
         let mut state = self.lock();
         loop {
@@ -150,7 +147,6 @@ impl Shared {
         }
     }
 
-    /// Returns the translation of an ended line to its caller.
     fn deliver(&self, ended: Ended) {
         let Ended { line, result } = ended;
         let (index, search) = (line.index, &line.job.search);

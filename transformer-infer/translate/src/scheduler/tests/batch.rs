@@ -34,14 +34,21 @@ fn jobs() -> Vec<Arc<JobState>> {
 proptest! {
     #[test]
     fn a_line_that_joins_others_gets_the_result_it_gets_alone(
-        // The job, the first token, the limit of the length, and the steps before the next arrival.
-        arrivals in proptest::collection::vec((0_usize..5, 5_u32..40, 0_usize..9, 0_usize..4), 1..30),
+        // The job, the first token, the limit of the length, whether its caller has few lines, and the steps before the
+        // next arrival.
+        arrivals in proptest::collection::vec(
+            (0_usize..5, 5_u32..40, 0_usize..9, any::<bool>(), 0_usize..4),
+            1..30,
+        ),
     ) {
         let jobs = jobs();
         let mut ended = Vec::new();
         let new: Vec<Line> = arrivals
             .iter()
-            .map(|(job, first, max_len, _)| line(&jobs[*job], *first, 2, *max_len))
+            .map(|(job, first, max_len, is_light, _)| Line {
+                is_light: *is_light,
+                ..line(&jobs[*job], *first, 2, *max_len)
+            })
             .collect();
         let expected: Vec<Vec<Hypothesis>> = new.iter().map(alone).collect();
         with_batch(|batch| {

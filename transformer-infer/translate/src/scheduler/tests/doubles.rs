@@ -135,6 +135,7 @@ pub(super) fn line(job: &Arc<JobState>, first: u32, len: usize, max_len: usize) 
         terms: Vec::new(),
         n_rows: job.search.n_rows(),
         known: None,
+        is_light: false,
         n_reported: 0,
     }
 }

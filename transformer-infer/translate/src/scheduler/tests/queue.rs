@@ -1,6 +1,7 @@
 //! Tests of [`FairQueue`]: the order of turns.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use proptest::prelude::*;
 
@@ -8,6 +9,7 @@ use super::doubles::{job, line, line_of_length, search, with_batch};
 use crate::scheduler::batch::Batch;
 use crate::scheduler::group::Line;
 use crate::scheduler::group::Workspaces;
+use crate::scheduler::job::{JobState, for_results};
 use crate::scheduler::queue::FairQueue;
 use crate::scheduler::state::{Capacity, Load, State};
 
@@ -144,4 +146,100 @@ fn a_single_line_beside_ten_thousand_is_done_within_the_time_of_five() {
         // Lines of the first caller leave, one turn of it goes first, and then its own steps.
         assert!(n_steps.is_some_and(|n| n <= 5 * LEN), "{n_steps:?}");
     });
+}
+
+/// Translates lines of one caller, and from step 20 on `n_light` single lines of others, one after the other. Returns
+/// the steps that these took, and the number of lines of the first caller that ended meanwhile.
+fn beside_many(n_light: usize, len: usize) -> (Vec<usize>, usize) {
+    let capacity = Capacity {
+        n_rows: 16,
+        n_tokens: 1000,
+    };
+    let mut state = State::new(1, capacity);
+    let many = counted(&mut state, 0, 10_000);
+    (0..10_000).for_each(|_| state.queue.push(line_of_length(&many, 5, len)));
+    let (mut steps, mut n_others) = (Vec::new(), 0);
+    with_batch(|batch| {
+        let (mut load, mut begin) = (Load::default(), None);
+        for step in 0.. {
+            let caller = 1 + steps.len() as u64;
+            if step >= 20 && begin.is_none() {
+                begin = Some(step);
+                let few = counted(&mut state, caller, 1);
+                state.queue.push(line_of_length(&few, 6, len));
+            }
+            batch.add(state.take(0, load), &mut Workspaces::new());
+            let ended = batch.step(&mut Workspaces::new());
+            load = batch.load();
+            n_others += match begin {
+                Some(_) => ended.iter().filter(|it| it.line.job.caller == 0).count(),
+                None => 0,
+            };
+            if ended.iter().any(|it| it.line.job.caller == caller) {
+                steps.extend(begin.take().map(|begin| step + 1 - begin));
+            }
+            if steps.len() == n_light {
+                break;
+            }
+        }
+    });
+    (steps, n_others)
+}
+
+#[test]
+fn a_line_of_a_caller_with_few_need_not_share_steps_with_many() {
+    const LEN: usize = 12;
+    let (steps, n_others) = beside_many(1, LEN);
+    // It needs no room. The others, of four lines, take one or two of its steps.
+    assert!(steps == [LEN] && n_others <= 4, "{steps:?}, {n_others}");
+}
+
+#[test]
+fn callers_with_few_lines_leave_a_quarter_of_the_time_to_one_with_many() {
+    const LEN: usize = 12;
+    let (steps, n_others) = beside_many(70, LEN);
+    let n_steps: usize = steps.iter().sum();
+    // A step of four rows costs 12, and one of 16 others 24: they take one step after six.
+    let n_expected = n_steps / 7 / LEN * 4;
+    assert!(
+        n_others.abs_diff(n_expected) <= 8,
+        "{n_others}, not {n_expected}"
+    );
+}
+
+#[test]
+fn lines_of_callers_with_few_take_a_part_of_a_full_batch_beyond_it() {
+    let mut state = State::new(
+        1,
+        Capacity {
+            n_rows: 16,
+            n_tokens: 800,
+        },
+    );
+    let full = Load {
+        n_lines: 4,
+        n_rows: 16,
+        longest: 50,
+        ..Load::default()
+    };
+    let many = counted(&mut state, 1, 100);
+    (0..100).for_each(|_| state.queue.push(line(&many, 5, 9, 9)));
+    assert!(state.take(0, full).is_empty());
+    for caller in 2..10 {
+        let few = counted(&mut state, caller, 1);
+        state.queue.push(line(&few, 5, 9, 9));
+    }
+    let taken = state.take(0, full);
+    // Each costs 40 tokens, and an eighth of 800 is 100.
+    let callers: Vec<u64> = taken.iter().map(|line| line.job.caller).collect();
+    assert_eq!(callers, [2, 3]);
+    assert!(taken.iter().all(|line| line.is_light));
+}
+
+/// Returns a job of a number of lines, counted among those of its caller.
+fn counted(state: &mut State, caller: u64, n_lines: usize) -> Arc<JobState> {
+    let callback = for_results(|_, _| ());
+    let mut job = JobState::new(caller, search(4), n_lines, callback);
+    job.count(n_lines, state.lines_of(caller));
+    Arc::new(job)
 }

@@ -59,6 +59,7 @@ fn a_long_line_leaves_less_room_for_others() {
         n_lines: 1,
         n_rows: 4,
         longest: 1024,
+        ..Load::default()
     };
     // 8192 tokens are 8 rows of 1024.
     assert_eq!(n_rows(&state.take(0, load)), 4);
@@ -79,6 +80,7 @@ fn a_full_batch_is_refilled_when_an_eighth_of_its_rows_is_free() {
         n_lines: n_rows / 4,
         n_rows,
         longest: 30,
+        ..Load::default()
     };
     assert_eq!(n_rows(&state.take(0, load(60))), 0);
     assert_eq!(n_rows(&state.take(0, load(56))), 8);
@@ -92,6 +94,7 @@ fn the_last_lines_are_taken_without_waiting_for_room() {
         n_lines: 15,
         n_rows: 60,
         longest: 30,
+        ..Load::default()
     };
     assert_eq!(n_rows(&state.take(0, load)), 4);
 }
@@ -106,6 +109,7 @@ fn a_line_with_a_known_result_needs_no_room() {
         n_lines: 16,
         n_rows: 64,
         longest: 500,
+        ..Load::default()
     };
     assert_eq!(state.take(0, load).len(), 1);
 }
