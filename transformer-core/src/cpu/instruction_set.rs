@@ -51,6 +51,9 @@ mod tests {
     }
 
     /// Returns the instruction sets of vectors that this processor has.
+    ///
+    /// Names `Arch::V3` and `Arch::V4`: without pulp's feature `x86-v3`, a processor with AVX2 but
+    /// without AVX-512 would run the scalar code.
     #[cfg(target_arch = "x86_64")]
     fn vectors() -> impl Iterator<Item = Arch> {
         use pulp::x86::{V3, V4};
