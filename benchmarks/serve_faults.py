@@ -9,14 +9,16 @@ half_open (connections that send nothing), idle (10,000 connections), vanish (cl
 garbage (what is not HTTP), terminate (SIGTERM under load: every request that was accepted is answered), reload (SIGHUP
 with a model that is replaced, and with a broken one), hang (512 requests of one address that send a byte of their
 bodies, and then 64 bodies of 4 MiB that lack their last byte), keys (the same without a key, by many addresses), turns
-(250 requests of 40 sentences as HTML and 64 documents of one address, while another asks for one sentence). While they
-last, another client must be served. Prints one line for each; the exit status is 1 if one failed. Linux only.
+(250 requests of 40 sentences as HTML and 64 documents of one address, while another asks for one sentence), siege (700
+connections of one address with all of these, again and again, for --minutes). While they last, another client must be
+served. Prints one line for each; the exit status is 1 if one failed. Linux only.
 """
 
 import argparse
 import asyncio
 import contextlib
 import json
+import multiprocessing
 import os
 import random
 import resource
@@ -28,10 +30,11 @@ import time
 import traceback
 import urllib.request
 from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 from serving import (
-    HOST, Client, copy_model, read_lines, serve, translate, translate_all, with_languages,
+    HOST, Client, copy_model, quantile, read_lines, serve, translate, translate_all, with_languages,
 )
 
 MOST_SECONDS = 20
@@ -43,6 +46,7 @@ def main():
     parser.add_argument("--model", type=Path, required=True)
     parser.add_argument("--text", type=Path, required=True)
     parser.add_argument("--connections", type=int, default=10_000)
+    parser.add_argument("--minutes", type=float, default=1, help="how long `siege` lasts")
     parser.add_argument("attacks", nargs="*", choices=[*ATTACKS, []])
     arguments = parser.parse_args()
     arguments.program = arguments.program.resolve()
@@ -380,6 +384,75 @@ async def turns(attack):
         return f"another client waited {' and '.join(said)}, as text and as HTML; its document was accepted"
 
 
+async def siege(attack):
+    seconds = 60 * attack.arguments.minutes
+    with attack.serve() as server:
+        alone, statuses = await ask_for(server.port, attack.lines, min(seconds, 60))
+        assert set(statuses) == {200}, statuses
+        html = "".join(f"<p>{line}</p>" for line in (attack.lines * 40)[:40])
+        text = {"text": (attack.lines * 10)[:10]}
+
+        async def hang(one):
+            await one.begin("/v1/translate", 1000, b"{")
+            await closed_within(one.reader, 60)
+
+        kinds = [
+            (256, hang),
+            (250, lambda one: one.post("/v1/translate", {"text": html, "format": "html"})),
+            (64, lambda one: upload(one, attack.lines)),
+            (130, lambda one: one.post("/v1/translate", text)),
+        ]
+        besiegers = [
+            asyncio.create_task(repeat(lambda: Stranger(server.port), attempt)) for n, attempt in kinds for _ in range(n)
+        ]
+        await asyncio.sleep(min(seconds, 60) / 4)
+        before = server.memory_mib()
+        besieged, statuses = await ask_for(server.port, attack.lines, seconds)
+        growth = server.memory_mib() - before
+        for one in besiegers:
+            one.cancel()
+    assert set(statuses) == {200}, statuses
+    assert "panicked" not in attack.log(), attack.log()
+    said = ", ".join(
+        f"{name} {1000 * quantile(alone, share):.0f} ms alone and {1000 * quantile(besieged, share):.0f} ms besieged"
+        for name, share in [("median", 0.5), ("99%", 0.99)]
+    )
+    return f"{len(besieged)} requests of another client answered, {said}; memory grew by {growth:.0f} from {before:.0f} MiB"
+
+
+async def ask_for(port, lines, seconds):
+    """Asks for one sentence after the other, from a process of its own, and returns the times and the statuses."""
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        return await asyncio.get_running_loop().run_in_executor(pool, ask_alone, port, lines, seconds)
+
+
+def ask_alone(port, lines, seconds):
+    async def ask():
+        client, times, statuses = Client(port), [], Counter()
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            line = lines[len(times) % len(lines)]
+            started = time.monotonic()
+            status, _ = await client.post("/v1/translate", {"text": line}, MOST_SECONDS)
+            times.append(time.monotonic() - started)
+            statuses[status] += 1
+            await asyncio.sleep(0.05)
+        client.close()
+        return times, statuses
+
+    return asyncio.run(ask())
+
+
+async def repeat(connect, attempt):
+    """Makes attempts until it is cancelled, each with a new connection, whatever becomes of them."""
+    while True:
+        one = connect()
+        with contextlib.suppress(OSError, EOFError, asyncio.TimeoutError):
+            await attempt(one)
+        one.close()
+        await asyncio.sleep(0.1)
+
+
 async def in_flight(server, n):
     """Waits until so many requests are being answered."""
     deadline = time.monotonic() + MOST_SECONDS
@@ -409,6 +482,7 @@ async def upload(client, lines):
 ATTACKS = {
     "slowloris": slowloris, "bodies": bodies, "half_open": half_open, "idle": idle, "vanish": vanish,
     "garbage": garbage, "terminate": terminate, "reload": reload, "hang": hang, "keys": keys, "turns": turns,
+    "siege": siege,
 }
 
 if __name__ == "__main__":
