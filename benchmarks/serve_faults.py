@@ -405,12 +405,15 @@ async def siege(attack):
         besiegers = [
             asyncio.create_task(repeat(lambda: Stranger(server.port), attempt)) for n, attempt in kinds for _ in range(n)
         ]
-        await asyncio.sleep(min(seconds, 60) / 4)
-        before = server.memory_mib()
-        besieged, statuses = await ask_for(server.port, attack.lines, seconds)
-        growth = server.memory_mib() - before
-        for one in besiegers:
-            one.cancel()
+        try:
+            await asyncio.sleep(min(seconds, 60) / 4)
+            before = server.memory_mib()
+            besieged, statuses = await ask_for(server.port, attack.lines, seconds)
+            growth = server.memory_mib() - before
+            assert not any(one.done() for one in besiegers), "a besieger gave up"
+        finally:
+            for one in besiegers:
+                one.cancel()
     assert set(statuses) == {200}, statuses
     assert "panicked" not in attack.log(), attack.log()
     said = ", ".join(
@@ -447,7 +450,7 @@ async def repeat(connect, attempt):
     """Makes attempts until it is cancelled, each with a new connection, whatever becomes of them."""
     while True:
         one = connect()
-        with contextlib.suppress(OSError, EOFError, asyncio.TimeoutError):
+        with contextlib.suppress(OSError, EOFError, ValueError, asyncio.TimeoutError, asyncio.LimitOverrunError):
             await attempt(one)
         one.close()
         await asyncio.sleep(0.1)

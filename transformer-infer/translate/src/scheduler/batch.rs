@@ -216,18 +216,18 @@ impl Batch for RunningBatch<'_> {
 
     fn load(&self) -> Load {
         let lines = self.groups.iter().flat_map(|group| group.lines.values());
-        let (mut n_lines, mut n_rows, mut light_cost) = (0, 0, 0);
+        let (mut n_lines, mut n_rows, mut n_light_rows) = (0, 0, 0);
         for line in lines.chain(&self.retries) {
             n_lines += 1;
             n_rows += line.n_rows();
-            light_cost += if line.is_light { line.cost() } else { 0 };
+            n_light_rows += if line.is_light { line.n_rows() } else { 0 };
         }
         let longest = self.groups.iter().map(Group::longest).max();
         Load {
             n_lines,
             n_rows,
             longest: longest.unwrap_or(0),
-            light_cost,
+            n_light_rows,
         }
     }
 }
@@ -322,7 +322,7 @@ impl Batch for WholeBatch<'_> {
             n_lines: self.lines.len(),
             n_rows: self.lines.iter().map(Line::n_rows).sum(),
             longest: self.lines.iter().map(Line::n_tokens).max().unwrap_or(0),
-            light_cost: 0,
+            n_light_rows: 0,
         }
     }
 }

@@ -77,13 +77,15 @@ impl Scheduler {
         // Once, before the threads ask for it.
         let is_packed = translator.packed_models().is_some();
         let n_workers = if is_packed { n_threads } else { 1 };
+        // Only rows of packed models leave and join between steps.
+        let (n_rows, n_light_rows) = match is_packed {
+            true => (ROWS_PER_BATCH, ROWS_PER_BATCH / 4),
+            false => (usize::MAX, 0),
+        };
         let capacity = Capacity {
-            n_rows: if is_packed {
-                ROWS_PER_BATCH
-            } else {
-                usize::MAX
-            },
+            n_rows,
             n_tokens: options.batch_tokens,
+            n_light_rows,
         };
         let state = State::new(n_workers, capacity);
         let shared = Arc::new(Shared::new(translator, n_threads, state));

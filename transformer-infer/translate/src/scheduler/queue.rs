@@ -13,6 +13,9 @@ const TOKENS_PER_TURN: usize = 256;
 /// Maximum number of turns that a caller waits for an expensive line.
 const MOST_TURNS: usize = 64;
 
+/// Number of callers among whom one with few lines is looked for, between two steps.
+const CALLERS_LOOKED_AT: usize = 64;
+
 /// The waiting lines. Callers take turns by deficit round robin (Shreedhar & Varghese 1995,
 /// <https://doi.org/10.1145/217391.217453>): in every round each gets the same number of tokens, and unused tokens
 /// count for the next round. So the lines of a caller wait for a few lines of each other caller, not for all.
@@ -78,28 +81,43 @@ impl FairQueue {
     /// Takes the next line, if it passes the test. Otherwise it stays the next one.
     pub(super) fn pop_if(&mut self, test: impl FnOnce(&Line) -> bool) -> Option<Line> {
         let caller = self.next_caller()?;
-        self.pop_of(caller, test)
+        let front = self.callers.get(&caller)?.lines.front()?;
+        let is_light = front.job.is_light();
+        self.pop_of(caller, is_light, test)
     }
 
-    /// Takes the next line of the first caller that has only a few, if it passes the test.
-    pub(super) fn pop_light_if(&mut self, test: impl FnOnce(&Line) -> bool) -> Option<Line> {
-        let is_light = |caller: &&u64| {
-            let waiting = self.callers.get(caller);
-            waiting.is_some_and(|it| it.lines.front().is_some_and(|line| line.job.is_light()))
-        };
-        let caller = *self.turns.iter().find(is_light)?;
-        self.pop_of(caller, test)
+    /// Takes the next line of a caller that has only a few, if it passes the test. It is the caller's turn last then. Looks
+    /// at the first callers only.
+    pub(super) fn pop_light_if(&mut self, test: impl Fn(&Line) -> bool) -> Option<Line> {
+        let front = |caller: &u64| self.callers.get(caller)?.lines.front();
+        let is_light = |line: &Line| line.job.is_light() && test(line);
+        let mut callers = self.turns.iter().take(CALLERS_LOOKED_AT);
+        let caller = *callers.find(|caller| front(caller).is_some_and(is_light))?;
+        let line = self.pop_of(caller, true, |_| true);
+        if self.callers.contains_key(&caller) {
+            self.turns.retain(|other| *other != caller);
+            self.turns.push_back(caller);
+        }
+        line
     }
 
-    fn pop_of(&mut self, caller: u64, test: impl FnOnce(&Line) -> bool) -> Option<Line> {
+    fn pop_of(
+        &mut self,
+        caller: u64,
+        is_light: bool,
+        test: impl FnOnce(&Line) -> bool,
+    ) -> Option<Line> {
         let waiting = self.callers.get_mut(&caller)?;
         let mut line = waiting.lines.pop_front_if(|line| test(line))?;
-        line.is_light = line.job.is_light();
+        line.is_light = is_light;
         waiting.credit = waiting.credit.saturating_sub(charge(&line));
         waiting.sums.remove(&line);
         if waiting.lines.is_empty() {
             self.callers.remove(&caller);
-            self.turns.retain(|other| *other != caller);
+            match self.turns.front() == Some(&caller) {
+                true => drop(self.turns.pop_front()),
+                false => self.turns.retain(|other| *other != caller),
+            }
         }
         self.sums.remove(&line);
         Some(line)

@@ -14,7 +14,7 @@ use crate::batch::FEWEST_ROWS;
 /// A batch is refilled when `1/REFILL` of its rows are free: encoding sentences together costs less.
 const REFILL: usize = 8;
 
-/// The part of a batch's tokens that [light](Line::is_light) lines may take beyond them.
+/// The part of a batch's tokens by which [light](Line::is_light) lines may exceed them.
 const LIGHT_PART: usize = 8;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,8 +24,8 @@ pub(super) struct Load {
     pub(super) n_rows: usize,
     /// Number of tokens of the longest row: source and translation so far.
     pub(super) longest: usize,
-    /// Sum of the costs of the light lines.
-    pub(super) light_cost: usize,
+    /// The rows of light lines among them.
+    pub(super) n_light_rows: usize,
 }
 
 impl Load {
@@ -34,7 +34,7 @@ impl Load {
         self.n_rows += line.n_rows();
         self.longest = self.longest.max(line.n_tokens());
         if line.is_light {
-            self.light_cost += line.cost();
+            self.n_light_rows += line.n_rows();
         }
     }
 }
@@ -44,6 +44,15 @@ pub(super) struct Capacity {
     pub(super) n_rows: usize,
     /// Maximum number of tokens: rows times the longest of them.
     pub(super) n_tokens: usize,
+    /// Number of rows of light lines that need no room beside those of others.
+    pub(super) n_light_rows: usize,
+}
+
+impl Capacity {
+    /// Returns the number of rows of a load that take room.
+    fn n_rows_of(&self, load: Load) -> usize {
+        load.n_rows - load.n_light_rows.min(self.n_light_rows)
+    }
 }
 
 /// The waiting lines and the loads. All threads share this, under a mutex that is held only briefly.
@@ -97,11 +106,8 @@ impl State {
     pub(super) fn take(&mut self, thread: usize, load: Load) -> Vec<Line> {
         self.loads[thread] = load;
         let mut taken = Vec::new();
-        let most = self.capacity.n_tokens / LIGHT_PART;
-        while load.n_rows > 0
-            && let light_cost = self.loads[thread].light_cost
-            && let fits = (|line: &Line| light_cost + line.cost() <= most)
-            && let Some(line) = self.queue.pop_light_if(fits)
+        while load.n_rows > load.n_light_rows
+            && let Some(line) = self.take_light(self.loads[thread])
         {
             self.loads[thread].add(&line);
             taken.push(line);
@@ -116,7 +122,7 @@ impl State {
         }
         let share = n_rows.div_ceil(n_threads);
         let share = share.clamp(FEWEST_ROWS.min(self.capacity.n_rows), self.capacity.n_rows);
-        let room = share.saturating_sub(load.n_rows);
+        let room = share.saturating_sub(self.capacity.n_rows_of(load));
         if load.n_rows > 0 && room < self.queue.sums.n_rows.min(share / REFILL) {
             return taken;
         }
@@ -127,13 +133,33 @@ impl State {
         taken
     }
 
-    fn take_one(&mut self, load: Load, share: usize) -> Option<Line> {
-        let Capacity { n_rows, n_tokens } = self.capacity;
-        self.queue.pop_if(|line| {
-            let n_rows_then = load.n_rows.saturating_add(line.n_rows());
+    /// Takes a light line, if there are few of them beside the others.
+    fn take_light(&mut self, load: Load) -> Option<Line> {
+        let capacity = self.capacity;
+        let most = capacity
+            .n_tokens
+            .saturating_add(capacity.n_tokens / LIGHT_PART);
+        self.queue.pop_light_if(|line| {
+            let n_light_rows = load.n_light_rows.saturating_add(line.n_rows());
+            let n_rows = load.n_rows.saturating_add(line.n_rows());
             let longest = load.longest.max(line.n_tokens());
-            let fits = n_rows_then <= n_rows && n_rows_then.saturating_mul(longest) <= n_tokens;
-            load.n_rows == 0 || line.n_rows() == 0 || load.n_rows < share && fits
+            n_light_rows <= capacity.n_light_rows && n_rows.saturating_mul(longest) <= most
+        })
+    }
+
+    fn take_one(&mut self, load: Load, share: usize) -> Option<Line> {
+        let capacity = self.capacity;
+        let (n_rows, n_tokens) = (capacity.n_rows, capacity.n_tokens);
+        let n_rows_now = capacity.n_rows_of(load);
+        self.queue.pop_if(|line| {
+            let has_rows = n_rows_now.saturating_add(line.n_rows()) <= n_rows;
+            let longest = load.longest.max(line.n_tokens());
+            let n_tokens_then = load
+                .n_rows
+                .saturating_add(line.n_rows())
+                .saturating_mul(longest);
+            let fits = has_rows && n_tokens_then <= n_tokens;
+            load.n_rows == 0 || line.n_rows() == 0 || n_rows_now < share && fits
         })
     }
 
@@ -156,7 +182,7 @@ pub struct SchedulerOptions {
     pub n_threads: Option<NonZeroUsize>,
     /// Maximum number of tokens that one thread translates at once, which bounds its memory: the rows of its batch
     /// times the longest of them, source with EOS and translation so far. Default 8192. A single line may exceed it, and
-    /// the lines of callers with few lines may take an eighth more.
+    /// a few rows of callers with few lines may take an eighth more.
     pub batch_tokens: usize,
     /// Maximum number of waiting source tokens, including an EOS for each line. Default 1,000,000.
     pub max_queue_tokens: usize,

@@ -47,6 +47,7 @@ fn assert_bounded(decoder_mixing: Mixing, n_sentences: u32, longest: usize) {
         Capacity {
             n_rows: 64,
             n_tokens: 8192,
+            n_light_rows: 0,
         },
     );
     let job = job(1, search(1));

@@ -124,6 +124,7 @@ fn a_single_line_beside_ten_thousand_is_done_within_the_time_of_five() {
     let capacity = Capacity {
         n_rows: 16,
         n_tokens: 1000,
+        n_light_rows: 4,
     };
     let mut state = State::new(1, capacity);
     let many = job(1, search(4));
@@ -154,6 +155,7 @@ fn beside_many(n_light: usize, len: usize) -> (Vec<usize>, usize) {
     let capacity = Capacity {
         n_rows: 16,
         n_tokens: 1000,
+        n_light_rows: 4,
     };
     let mut state = State::new(1, capacity);
     let many = counted(&mut state, 0, 10_000);
@@ -208,12 +210,46 @@ fn callers_with_few_lines_leave_a_quarter_of_the_time_to_one_with_many() {
 }
 
 #[test]
-fn lines_of_callers_with_few_take_a_part_of_a_full_batch_beyond_it() {
+fn many_callers_with_few_lines_leave_turns_to_one_with_many() {
+    const LEN: usize = 12;
+    let capacity = Capacity {
+        n_rows: 16,
+        n_tokens: 1000,
+        n_light_rows: 4,
+    };
+    let mut state = State::new(1, capacity);
+    let many = counted(&mut state, 0, 10_000);
+    (0..10_000).for_each(|_| state.queue.push(line_of_length(&many, 5, LEN)));
+    let mut waiting: Vec<u64> = (1..=40).collect();
+    let mut n_ended = [0, 0];
+    with_batch(|batch| {
+        let mut load = Load::default();
+        for _ in 0..600 {
+            for caller in waiting.drain(..) {
+                let few = counted(&mut state, caller, 1);
+                state.queue.push(line_of_length(&few, 6, LEN));
+            }
+            batch.add(state.take(0, load), &mut Workspaces::new());
+            for it in batch.step(&mut Workspaces::new()) {
+                let caller = it.line.job.caller;
+                n_ended[usize::from(caller > 0)] += 1;
+                waiting.extend(Some(caller).filter(|caller| *caller > 0));
+            }
+            load = batch.load();
+        }
+    });
+    let [n_many, n_few] = n_ended;
+    assert!(n_many >= 20 && n_few > 2 * n_many, "{n_ended:?}");
+}
+
+#[test]
+fn a_few_rows_of_callers_with_few_lines_need_no_room() {
     let mut state = State::new(
         1,
         Capacity {
             n_rows: 16,
-            n_tokens: 800,
+            n_tokens: 1600,
+            n_light_rows: 8,
         },
     );
     let full = Load {
@@ -225,15 +261,21 @@ fn lines_of_callers_with_few_take_a_part_of_a_full_batch_beyond_it() {
     let many = counted(&mut state, 1, 100);
     (0..100).for_each(|_| state.queue.push(line(&many, 5, 9, 9)));
     assert!(state.take(0, full).is_empty());
-    for caller in 2..10 {
+    // The first is too long, and does not keep others waiting.
+    for (caller, len) in [(2, 99), (3, 9), (4, 9), (5, 9)] {
         let few = counted(&mut state, caller, 1);
-        state.queue.push(line(&few, 5, 9, 9));
+        state.queue.push(line(&few, 5, len, 9));
     }
     let taken = state.take(0, full);
-    // Each costs 40 tokens, and an eighth of 800 is 100.
     let callers: Vec<u64> = taken.iter().map(|line| line.job.caller).collect();
-    assert_eq!(callers, [2, 3]);
+    assert_eq!(callers, [3, 4]);
     assert!(taken.iter().all(|line| line.is_light));
+    let full = Load {
+        n_rows: 24,
+        n_light_rows: 8,
+        ..full
+    };
+    assert!(state.take(0, full).is_empty());
 }
 
 /// Returns a job of a number of lines, counted among those of its caller.

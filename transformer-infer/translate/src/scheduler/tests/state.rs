@@ -10,6 +10,7 @@ fn state(n_threads: usize) -> State {
     let capacity = Capacity {
         n_rows: 64,
         n_tokens: 8192,
+        n_light_rows: 0,
     };
     State::new(n_threads, capacity)
 }
