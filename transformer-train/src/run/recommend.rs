@@ -18,8 +18,9 @@ const TOKENS_FOR_BASE: u64 = 50_000_000;
 const TOKENS_FOR_LITTLE_DROPOUT: u64 = 1_500_000;
 const TOKENS_FOR_USUAL_DROPOUT: u64 = 400_000;
 
-/// The tokens of text below which batches are smaller.
-const TOKENS_FOR_USUAL_BATCHES: u64 = 150_000;
+/// The tokens of text from which batches are larger, and from which the recipe was tuned.
+const TOKENS_FOR_LARGE_BATCHES: u64 = 1_500_000;
+const TOKENS_FOR_LONG_WARMUP: u64 = 150_000;
 
 /// Tokens of text for each entry of the vocabulary, as Multi30k has for the 6000 of `tiny`.
 const TOKENS_PER_ENTRY: u64 = 130;
@@ -154,25 +155,40 @@ fn set_training(recipe: &mut Recommendation, survey: &Survey) {
         _ => (0.3, "little text, which a model soon knows by heart"),
     };
     recipe.set("model", "dropout", dropout, reason);
-    let (budget, reason) = match n_tokens {
-        TOKENS_FOR_USUAL_BATCHES.. => (4096, "the tokens of a side"),
+    let (budget, least, reason) = match n_tokens {
+        TOKENS_FOR_LARGE_BATCHES.. => (4096, 3000.0, "as `tiny` has for much text"),
+        TOKENS_FOR_LONG_WARMUP.. => (
+            1024,
+            12_000.0,
+            "as chosen for Multi30k: more updates learn more from the same passes",
+        ),
         _ => (
             1024,
+            3000.0,
             "smaller batches, so that little text makes enough updates",
         ),
     };
     recipe.set("training", "tokens_per_batch", budget, reason);
     let larger = survey.tokens.iter().max().copied().unwrap_or(0);
     let per_pass = (larger as f64 * (1.0 + PADDING) / budget as f64).max(1.0);
-    let updates = (PASSES * per_pass).max(3000.0).min(MAX_PASSES * per_pass);
+    let updates = (PASSES * per_pass).max(least).min(MAX_PASSES * per_pass);
     let updates = (updates as u64).max(500).next_multiple_of(250);
     let reason = format!(
         "about {:.0} passes over the data",
         updates as f64 / per_pass
     );
     recipe.set("training", "updates", updates as i64, &reason);
-    // The warm-up of `tiny` is for longer trainings.
-    if updates < 2500 {
+    let interval = (updates / 12).next_multiple_of(250);
+    if interval > 250 {
+        let reason = "a twelfth of the updates";
+        recipe.set("training", "validation_interval", interval as i64, reason);
+    }
+    // The warm-up of `tiny` is for batches of 4096, and for longer trainings.
+    if (TOKENS_FOR_LONG_WARMUP..TOKENS_FOR_LARGE_BATCHES).contains(&n_tokens) {
+        let reason =
+            "a sixth of the updates or less; its peak rate is half that of batches of 4096";
+        recipe.set("training", "warmup_steps", 2000, reason);
+    } else if updates < 2500 {
         recipe.set(
             "training",
             "warmup_steps",
@@ -214,6 +230,10 @@ mod tests {
         expected.data = found.data.clone();
         expected.model.overrides = found.model.overrides.clone();
         expected.training.patience = Some(4);
+        expected.training.tokens_per_batch = 1024;
+        expected.training.updates = 12_000;
+        expected.training.validation_interval = 1000;
+        expected.training.warmup_steps = 2000;
         expected.tokenizer.vocab_size = found.tokenizer.vocab_size;
         assert_eq!(found, expected);
         assert_eq!(found.model.overrides, toml::toml! { dropout = 0.2 });
