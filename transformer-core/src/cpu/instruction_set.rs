@@ -59,6 +59,8 @@ mod tests {
         use pulp::x86::{V3, V4};
 
         let found = [V3::try_new().map(Arch::V3), V4::try_new().map(Arch::V4)];
+        let has_avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
+        assert_eq!(found[0].is_some(), has_avx2);
         found.into_iter().flatten()
     }
 

@@ -249,6 +249,7 @@ fn join_columns(matrices: &[(WeightMatrix, usize)], n_rows: usize) -> WeightMatr
     }
 }
 
+/// For matrices with a row for each token.
 impl WeightMatrix {
     /// Packs the transpose, for logits.
     pub(super) fn projection(&self, bias: Vec<f32>, d_model: usize) -> PackedLinear {

@@ -1,4 +1,5 @@
-//! The data loader of training: batches of the plan, one interval at a time.
+//! The data loader of training: batches of the plan, one interval at a time; and [`UpdateGate`], which lets all devices stop
+//! after the same update.
 //!
 //! An epoch of Burn's Learner is an interval here: a fixed number of updates between two validations, independent of
 //! the size of the corpus.

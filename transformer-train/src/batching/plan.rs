@@ -217,6 +217,8 @@ const MIN_WINDOW_BATCHES: u64 = 16;
 /// Lengths of one sentence pair in tokens, source first, without `BOS` and `EOS`.
 pub(super) type Lengths = (u32, u32);
 
+/// One pass over the data: sentences are shuffled, sorted by length within windows, and cut into batches, which are
+/// shuffled.
 #[derive(Clone, Debug)]
 pub(super) struct Pass {
     /// Sentence indices; every batch is a contiguous range of them.

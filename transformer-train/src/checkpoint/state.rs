@@ -1,6 +1,7 @@
 //! The state of a run, `state-N.json`: its progress, and the hashes of the checkpoint's other files.
 //!
-//! `N` is the number of updates done. A run resumes at the newest checkpoint that is complete and intact.
+//! `N` is the number of updates done. A run resumes at the newest checkpoint that is complete and intact;
+//! this module finds it, and deletes others.
 
 use std::path::Path;
 use std::time::Duration;

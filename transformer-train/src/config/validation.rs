@@ -1,4 +1,5 @@
-//! `[validation]`: how a model is measured during training and at its end.
+//! `[validation]`: how a model is measured during training and at its end; and [`ScoreCommand`]: a command line with places for
+//! the names of files.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,6 +1,7 @@
 //! Early end of a run, requested by its program.
 
 use std::io;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::process::{Child, Command, ExitStatus};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -29,6 +30,10 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Interrupt(Arc<Flags>);
+
+// Its lock is released by a panic, and what it holds is valid at any time.
+impl UnwindSafe for Interrupt {}
+impl RefUnwindSafe for Interrupt {}
 
 #[derive(Debug, Default)]
 struct Flags {

@@ -117,6 +117,7 @@ pub(crate) fn publish(
     })
 }
 
+/// Scores models: BLEU, chrF and the score of a command on validation pairs, exact matches on test pairs.
 pub(crate) struct Evaluator<'a> {
     pub(super) prepared: &'a Prepared,
     translator: PairTranslator,

@@ -146,6 +146,7 @@ fn open(
     environment.check_devices(experiment)?;
     let folder = RunFolder::new(&environment.directory);
     folder.check()?;
+    // A dry run must write nothing, and only it keeps what it prepares in memory.
     let is_dry_run = if_missing == IfMissing::UseMemory;
     // A folder without a run is locked later, when it is created.
     let is_locked = !is_dry_run && folder.holds_run();

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+
 /// A limited quantity; clones share it.
 ///
 /// A caller may hold as much as it leaves free: half of the quantity if it is alone. Of the last quarter, it may hold
