@@ -1,4 +1,4 @@
-//! Checks that a translation keeps copied text, and numbers, whose digits are compared in the notation of any language.
+//! Checks that a translation keeps copied text and numbers. Numbers are equal if their digits are, in any notation.
 
 use std::ops::Range;
 use std::sync::LazyLock;

@@ -27,7 +27,7 @@ pub struct Hypothesis {
 }
 
 impl Step {
-    /// Makes a step whose score is its log-probability.
+    /// Makes a step with its log-probability as the score.
     pub(super) fn new(id: u32, log_prob: f32) -> Self {
         Self {
             id,

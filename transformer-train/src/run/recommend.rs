@@ -155,18 +155,15 @@ fn set_training(recipe: &mut Recommendation, survey: &Survey) {
         _ => (0.3, "little text, which a model soon knows by heart"),
     };
     recipe.set("model", "dropout", dropout, reason);
-    let (budget, least, reason) = match n_tokens {
-        TOKENS_FOR_LARGE_BATCHES.. => (4096, 3000.0, "as `tiny` has for much text"),
-        TOKENS_FOR_LONG_WARMUP.. => (
-            1024,
-            12_000.0,
-            "as chosen for Multi30k: more updates learn more from the same passes",
-        ),
-        _ => (
-            1024,
-            3000.0,
-            "smaller batches, so that little text makes enough updates",
-        ),
+    let is_like_multi30k = (TOKENS_FOR_LONG_WARMUP..TOKENS_FOR_LARGE_BATCHES).contains(&n_tokens);
+    let (budget, least, reason) = if is_like_multi30k {
+        let reason = "as chosen for Multi30k: more updates learn more from the same passes";
+        (1024, 12_000.0, reason)
+    } else if n_tokens < TOKENS_FOR_LONG_WARMUP {
+        let reason = "smaller batches, so that little text makes enough updates";
+        (1024, 3000.0, reason)
+    } else {
+        (4096, 3000.0, "as `tiny` has for much text")
     };
     recipe.set("training", "tokens_per_batch", budget, reason);
     let larger = survey.tokens.iter().max().copied().unwrap_or(0);
@@ -184,7 +181,7 @@ fn set_training(recipe: &mut Recommendation, survey: &Survey) {
         recipe.set("training", "validation_interval", interval as i64, reason);
     }
     // The warm-up of `tiny` is for batches of 4096, and for longer trainings.
-    if (TOKENS_FOR_LONG_WARMUP..TOKENS_FOR_LARGE_BATCHES).contains(&n_tokens) {
+    if is_like_multi30k {
         let reason =
             "a sixth of the updates or less; its peak rate is half that of batches of 4096";
         recipe.set("training", "warmup_steps", 2000, reason);

@@ -11,8 +11,7 @@ use transformer_translate::scheduler::{Job, JobLine, Ticket};
 use transformer_translate::{Translation, TranslatorError};
 
 use super::request::TranslateOptions;
-use super::work::prepare;
-use super::work::{of_scheduler, of_translator};
+use super::work::{of_scheduler, of_translator, prepare};
 use crate::http::ApiError;
 use crate::models::Served;
 use crate::state::Caller;

@@ -7,8 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use transformer_search::Search;
 
-use super::group::{BatchModel, Workspaces};
-use super::group::{Ended, Group, Grown, Line, LineResult};
+use super::group::{BatchModel, Ended, Group, Grown, Line, LineResult, Workspaces};
 use super::state::Load;
 use crate::TranslatorError;
 use crate::batch::Source;
@@ -208,10 +207,11 @@ impl Batch for RunningBatch<'_> {
     }
 
     fn n_rows(&self) -> usize {
-        match self.is_for_light() {
-            true => self.n_rows_of(true),
-            false => self.groups.iter().map(Group::n_rows).sum(),
-        }
+        let others = match self.is_for_light() {
+            true => 0,
+            false => self.n_rows_of(false),
+        };
+        self.n_rows_of(true) + others
     }
 
     fn load(&self) -> Load {

@@ -81,9 +81,9 @@ impl FairQueue {
     /// Takes the next line, if it passes the test. Otherwise it stays the next one.
     pub(super) fn pop_if(&mut self, test: impl FnOnce(&Line) -> bool) -> Option<Line> {
         let caller = self.next_caller()?;
-        let front = self.callers.get(&caller)?.lines.front()?;
-        let is_light = front.job.is_light();
-        self.pop_of(caller, is_light, test)
+        let line = self.callers.get(&caller)?.lines.front()?;
+        let is_light = line.job.is_light();
+        test(line).then(|| self.pop_of(caller, is_light)).flatten()
     }
 
     /// Takes the next line of a caller that has only a few, if it passes the test. It is the caller's turn last then. Looks
@@ -93,7 +93,7 @@ impl FairQueue {
         let is_light = |line: &Line| line.job.is_light() && test(line);
         let mut callers = self.turns.iter().take(CALLERS_LOOKED_AT);
         let caller = *callers.find(|caller| front(caller).is_some_and(is_light))?;
-        let line = self.pop_of(caller, true, |_| true);
+        let line = self.pop_of(caller, true);
         if self.callers.contains_key(&caller) {
             self.turns.retain(|other| *other != caller);
             self.turns.push_back(caller);
@@ -101,14 +101,10 @@ impl FairQueue {
         line
     }
 
-    fn pop_of(
-        &mut self,
-        caller: u64,
-        is_light: bool,
-        test: impl FnOnce(&Line) -> bool,
-    ) -> Option<Line> {
+    /// Takes the next line of a caller.
+    fn pop_of(&mut self, caller: u64, is_light: bool) -> Option<Line> {
         let waiting = self.callers.get_mut(&caller)?;
-        let mut line = waiting.lines.pop_front_if(|line| test(line))?;
+        let mut line = waiting.lines.pop_front()?;
         line.is_light = is_light;
         waiting.credit = waiting.credit.saturating_sub(charge(&line));
         waiting.sums.remove(&line);

@@ -29,6 +29,12 @@ pub(super) struct Load {
 }
 
 impl Load {
+    /// Returns the number of its tokens with one more line: rows times the longest of them.
+    fn n_tokens_with(&self, line: &Line) -> usize {
+        let n_rows = self.n_rows.saturating_add(line.n_rows());
+        n_rows.saturating_mul(self.longest.max(line.n_tokens()))
+    }
+
     fn add(&mut self, line: &Line) {
         self.n_lines += 1;
         self.n_rows += line.n_rows();
@@ -141,25 +147,17 @@ impl State {
             .saturating_add(capacity.n_tokens / LIGHT_PART);
         self.queue.pop_light_if(|line| {
             let n_light_rows = load.n_light_rows.saturating_add(line.n_rows());
-            let n_rows = load.n_rows.saturating_add(line.n_rows());
-            let longest = load.longest.max(line.n_tokens());
-            n_light_rows <= capacity.n_light_rows && n_rows.saturating_mul(longest) <= most
+            n_light_rows <= capacity.n_light_rows && load.n_tokens_with(line) <= most
         })
     }
 
     fn take_one(&mut self, load: Load, share: usize) -> Option<Line> {
         let capacity = self.capacity;
-        let (n_rows, n_tokens) = (capacity.n_rows, capacity.n_tokens);
-        let n_rows_now = capacity.n_rows_of(load);
+        let n_rows = capacity.n_rows_of(load);
         self.queue.pop_if(|line| {
-            let has_rows = n_rows_now.saturating_add(line.n_rows()) <= n_rows;
-            let longest = load.longest.max(line.n_tokens());
-            let n_tokens_then = load
-                .n_rows
-                .saturating_add(line.n_rows())
-                .saturating_mul(longest);
-            let fits = has_rows && n_tokens_then <= n_tokens;
-            load.n_rows == 0 || line.n_rows() == 0 || n_rows_now < share && fits
+            let fits = n_rows.saturating_add(line.n_rows()) <= capacity.n_rows
+                && load.n_tokens_with(line) <= capacity.n_tokens;
+            load.n_rows == 0 || line.n_rows() == 0 || n_rows < share && fits
         })
     }
 

@@ -8,8 +8,7 @@ use std::time::Instant;
 use transformer_search::{Hypothesis, Search};
 
 use super::batch::{Batch, RunningBatch, WholeBatch, catching};
-use super::group::{BatchModel, PackedModels, Workspaces};
-use super::group::{Ended, Grown, Line};
+use super::group::{BatchModel, Ended, Grown, Line, PackedModels, Workspaces};
 use super::job::{JobEvent, Progress};
 use super::state::{Load, SchedulerTotals, State};
 use crate::TranslatorError;

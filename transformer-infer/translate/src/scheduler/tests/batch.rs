@@ -12,8 +12,7 @@ use super::doubles::{
 };
 use crate::TranslatorError;
 use crate::scheduler::batch::Batch;
-use crate::scheduler::group::Line;
-use crate::scheduler::group::Workspaces;
+use crate::scheduler::group::{Line, Workspaces};
 use crate::scheduler::job::JobState;
 
 /// Returns jobs of every kind of search.

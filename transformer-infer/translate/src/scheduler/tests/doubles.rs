@@ -4,8 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 
 use crate::scheduler::batch::{Batch, RunningBatch};
-use crate::scheduler::group::{BatchModel, Workspaces};
-use crate::scheduler::group::{Ended, Line};
+use crate::scheduler::group::{BatchModel, Ended, Line, Workspaces};
 use crate::scheduler::job::{Callback, JobState, for_results};
 use transformer_core::text::Direction;
 use transformer_search::{Found, Hypothesis, NextToken, Request, RunningSearch, Search};

@@ -7,8 +7,7 @@ use proptest::prelude::*;
 
 use super::doubles::{job, line, line_of_length, search, with_batch};
 use crate::scheduler::batch::Batch;
-use crate::scheduler::group::Line;
-use crate::scheduler::group::Workspaces;
+use crate::scheduler::group::{Line, Workspaces};
 use crate::scheduler::job::{JobState, for_results};
 use crate::scheduler::queue::FairQueue;
 use crate::scheduler::state::{Capacity, Load, State};
@@ -118,15 +117,20 @@ proptest! {
     }
 }
 
-#[test]
-fn a_single_line_beside_ten_thousand_is_done_within_the_time_of_five() {
-    const LEN: usize = 7;
+/// Returns the state of one thread with room for four lines of a beam, and for another one of a caller with few.
+fn state() -> State {
     let capacity = Capacity {
         n_rows: 16,
         n_tokens: 1000,
         n_light_rows: 4,
     };
-    let mut state = State::new(1, capacity);
+    State::new(1, capacity)
+}
+
+#[test]
+fn a_single_line_beside_ten_thousand_is_done_within_the_time_of_five() {
+    const LEN: usize = 7;
+    let mut state = state();
     let many = job(1, search(4));
     (0..10_000).for_each(|_| state.queue.push(line_of_length(&many, 5, LEN)));
     with_batch(|batch| {
@@ -152,12 +156,7 @@ fn a_single_line_beside_ten_thousand_is_done_within_the_time_of_five() {
 /// Translates lines of one caller, and from step 20 on `n_light` single lines of others, one after the other. Returns
 /// the steps that these took, and the number of lines of the first caller that ended meanwhile.
 fn beside_many(n_light: usize, len: usize) -> (Vec<usize>, usize) {
-    let capacity = Capacity {
-        n_rows: 16,
-        n_tokens: 1000,
-        n_light_rows: 4,
-    };
-    let mut state = State::new(1, capacity);
+    let mut state = state();
     let many = counted(&mut state, 0, 10_000);
     (0..10_000).for_each(|_| state.queue.push(line_of_length(&many, 5, len)));
     let (mut steps, mut n_others) = (Vec::new(), 0);
@@ -212,12 +211,7 @@ fn callers_with_few_lines_leave_a_quarter_of_the_time_to_one_with_many() {
 #[test]
 fn many_callers_with_few_lines_leave_turns_to_one_with_many() {
     const LEN: usize = 12;
-    let capacity = Capacity {
-        n_rows: 16,
-        n_tokens: 1000,
-        n_light_rows: 4,
-    };
-    let mut state = State::new(1, capacity);
+    let mut state = state();
     let many = counted(&mut state, 0, 10_000);
     (0..10_000).for_each(|_| state.queue.push(line_of_length(&many, 5, LEN)));
     let mut waiting: Vec<u64> = (1..=40).collect();
