@@ -7,7 +7,9 @@
 MODEL is a model directory with a joint vocabulary, TEXT a file of lines. Scenarios:
 
 - throughput: 32 clients, each of which keeps its connection and sends one sentence at a time, and `transformer-infer
-  translate` on the same file, in turns; sentences per second. The command's time without sentences is subtracted.
+  translate --check` on the same file, in turns; sentences per second. The command's time without sentences is subtracted.
+- crowd: 512 clients of as many addresses, each of which sends the next sentence when it has the last one; the seconds
+  that 99% of them wait at most, beside 512 sentences at the speed of `translate` on the same lines.
 - single: one client, one sentence at a time, and `translate` with the same lines through a pipe, one at a time, in turns;
   milliseconds.
 - equal: 10,000 sentences from 64 clients in random order; all translations equal those of the command line.
@@ -51,6 +53,7 @@ def main():
     parser.add_argument("--length", type=int, help="tokens of each translation")
     parser.add_argument("--beam", type=int)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--waves", type=int, default=8, help="sentences of each client of `crowd`, at least 2")
     parser.add_argument("--requests", type=int, default=100_000)
     parser.add_argument("--precision", default="f32", choices=["f32", "int8"])
     parser.add_argument("--flags", default="", help="further flags of `serve`")
@@ -80,9 +83,10 @@ class Load:
         return serve(self.arguments.program, [self.model], self.scratch / "log", *precision, *flags)
 
     def flags(self):
+        """Returns the flags of `translate` for the same work: the server checks its translations."""
         beam = ["--beam", str(self.beam)] if self.beam else []
         precision = ["--precision", "int8"] if self.arguments.precision == "int8" else []
-        return [*beam, *precision]
+        return ["--check", *beam, *precision]
 
     def command(self, lines):
         return command_line(self.arguments.program, self.model, lines, *self.flags())
@@ -119,6 +123,25 @@ async def throughput(load):
         show("translate, sentences/s", command)
         print(f"  ratio {statistics.median(ours) / statistics.median(command):.3f}")
         print(f"  memory of the server {server.memory_mib():.0f} MiB")
+
+
+async def crowd(load):
+    n_clients, waits, ideals = 512, [], []
+    addresses = [f"127.0.{1 + n // 256}.{n % 256}" for n in range(n_clients)]
+    n_lines = load.arguments.waves * n_clients
+    lines = (load.lines * (n_lines // len(load.lines) + 1))[:n_lines]
+    with load.serve("--max-in-flight", 4 * n_clients) as server:
+        await load.rate(server)  # warm-up
+        empty = statistics.median(load.command([""])[1] for _ in range(3))
+        for _ in range(load.arguments.rounds):
+            # The first sentences of all arrive at once, the last ones when few others wait.
+            _, statuses, seconds = await translate_all(server.port, lines, n_clients, load.beam, addresses=addresses)
+            assert set(statuses) == {200}, Counter(statuses)
+            waits.append(quantile(seconds[: -n_clients], 0.99))
+            ideals.append(n_clients * (load.command(lines)[1] - empty) / len(lines))
+    show("512 clients, 99% wait at most, ms", [1000 * it for it in waits])
+    show("512 sentences by translate, ms", [1000 * it for it in ideals])
+    print(f"  ratio {statistics.median(waits) / statistics.median(ideals):.3f}, less is better")
 
 
 async def single(load):
@@ -281,7 +304,7 @@ def show(name, values):
 
 
 SCENARIOS = {
-    "throughput": throughput, "single": single, "equal": equal, "overload": overload, "memory": memory,
+    "throughput": throughput, "crowd": crowd, "single": single, "equal": equal, "overload": overload, "memory": memory,
     "ctranslate2": with_ctranslate2,
 }
 

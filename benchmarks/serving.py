@@ -120,14 +120,16 @@ def serve(program, models, log, *flags):
 
 
 class Client:
-    """A connection that is kept alive."""
+    """A connection that is kept alive, from an address of 127.0.0.0/8."""
 
-    def __init__(self, port):
-        self.port = port
+    def __init__(self, port, address=HOST):
+        self.port, self.address = port, address
         self.reader = self.writer = None
 
     async def connect(self):
-        self.reader, self.writer = await asyncio.open_connection(HOST, self.port, limit=1 << 24)
+        self.reader, self.writer = await asyncio.open_connection(
+            HOST, self.port, limit=1 << 24, local_addr=(self.address, 0)
+        )
 
     async def post(self, path, body, timeout=600):
         """Sends JSON, and returns the status and the body of the reply; (0, "") if the connection ended."""
@@ -177,17 +179,16 @@ async def translate(client, line, beam=None):
     return status, json.loads(reply)["translations"][0]["text"] if status == 200 else reply
 
 
-async def translate_all(port, lines, n_clients, beam=None, call=translate):
+async def translate_all(port, lines, n_clients, beam=None, call=translate, addresses=(HOST,)):
     """Translates lines with several clients, each of which has one request at a time.
 
-    Returns the translations, None where the status was not 200, all statuses, and the seconds of each request.
+    The clients take the addresses in turns. Returns the translations, None where the status was not 200, all statuses, and the seconds of each request.
     """
     found, statuses = [None] * len(lines), [0] * len(lines)
     seconds = [0.0] * len(lines)
     indices = iter(range(len(lines)))
 
-    async def work():
-        client = Client(port)
+    async def work(client):
         for index in indices:
             started = time.monotonic()
             status, text = await call(client, lines[index], beam)
@@ -197,7 +198,8 @@ async def translate_all(port, lines, n_clients, beam=None, call=translate):
                 found[index] = text
         client.close()
 
-    await asyncio.gather(*(work() for _ in range(n_clients)))
+    clients = [Client(port, addresses[n % len(addresses)]) for n in range(n_clients)]
+    await asyncio.gather(*map(work, clients))
     return found, statuses, seconds
 
 

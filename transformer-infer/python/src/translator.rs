@@ -122,6 +122,7 @@ impl Translator {
             text,
             index,
             direction: request.direction,
+            ..JobLine::default()
         };
         let lines = (request.options.first_index..).zip(lines);
         let lines = lines.map(line).collect();

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use axum::Router;
 use burn::tensor::Device;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::mpsc::{self, UnboundedReceiver, unbounded_channel};
 use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::sleep;
@@ -21,6 +21,9 @@ use crate::state::Shared;
 
 /// Pause after the operating system refused a connection, for lack of files for example.
 const PAUSE: Duration = Duration::from_millis(50);
+
+/// Maximum number of connections that wait to be accepted. The system may allow fewer.
+const BACKLOG: u32 = 4096;
 
 /// A server that listens, and answers once it [runs](Self::run).
 ///
@@ -41,6 +44,21 @@ enum Event {
     Loaded(Result<Models, ServeError>),
 }
 
+/// Listens on an address. `TcpListener::bind` lets only 128 connections wait to be accepted, and clients beyond them try
+/// again after a second.
+fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = match address {
+        SocketAddr::V4(_) => TcpSocket::new_v4(),
+        SocketAddr::V6(_) => TcpSocket::new_v6(),
+    }?;
+    // As `TcpListener::bind` does: a server starts again while connections of the last one linger. On Windows the option
+    // means something else.
+    #[cfg(unix)]
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}
+
 impl Server {
     /// Listens on the address of the options. The models are loaded later, when the server runs.
     ///
@@ -55,8 +73,7 @@ impl Server {
         let shared = Arc::new(Shared::new(options.clone())?);
         let router = router(&shared)?;
         let address = SocketAddr::from((options.host, options.port));
-        let listener = TcpListener::bind(address).await;
-        let listener = listener.map_err(|source| ServeError::Listen { address, source })?;
+        let listener = listen(address).map_err(|source| ServeError::Listen { address, source })?;
         let wanted = options.limits.max_connections.max(1);
         let max_connections = raise_limit(wanted)?;
         if max_connections < wanted {
@@ -283,4 +300,26 @@ pub fn os_signals() -> io::Result<UnboundedReceiver<ServerSignal>> {
         while tokio::signal::ctrl_c().await.is_ok() && sender.send(ServerSignal::Stop).is_ok() {}
     });
     Ok(signals)
+}
+
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+mod tests {
+    use std::fs::read_to_string;
+    use std::net::{Ipv4Addr, TcpStream};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn clients_that_connect_at_once_need_not_try_again() {
+        let most = read_to_string("/proc/sys/net/core/somaxconn").expect("the system has a limit");
+        let most: usize = most.trim().parse().expect("it is a number");
+        let listener = listen((Ipv4Addr::LOCALHOST, 0).into()).expect("a port is free");
+        let address = listener.local_addr().expect("it listens");
+        // Nobody accepts them. A client that the system's queue has no room for tries again after a second.
+        let at_most = Duration::from_millis(500);
+        let connect = |_| TcpStream::connect_timeout(&address, at_most);
+        let clients: Vec<io::Result<TcpStream>> = (0..most.min(200)).map(connect).collect();
+        assert!(clients.iter().all(Result::is_ok));
+    }
 }

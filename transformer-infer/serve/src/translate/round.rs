@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::oneshot;
-use transformer_documents::{DocumentLine, Protection, Way};
+use transformer_documents::{Attempt, DocumentLine, Protection, Way};
 use transformer_search::Search;
 use transformer_translate::scheduler::{Job, JobLine, Ticket};
 use transformer_translate::{Translation, TranslatorError};
@@ -77,6 +77,7 @@ pub(super) fn job_line(
         terms: required.map(str::to_owned).collect(),
         index: line.index,
         direction: served.direction,
+        is_again: line.attempt != Attempt::default(),
         ..JobLine::default()
     };
     (line.attempt.way, job_line)

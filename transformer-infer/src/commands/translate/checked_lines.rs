@@ -80,7 +80,7 @@ impl CheckedLines {
         }
     }
 
-    /// Replaces faulty translations of lines by better ones, if there are any.
+    /// Replaces faulty translations of lines, unless the further attempts are worse.
     pub(super) fn mend(
         &mut self,
         translator: &Translator,
@@ -129,7 +129,8 @@ impl CheckedLines {
                             .translation(best.attempt, text, &links, &self.protection);
                     written.text.insert_str(0, list_mark(input.text, &it.draft));
                     let faults = self.protection.faults(input.text, &written.text);
-                    if faults.weight() < found[&it.index].weight() {
+                    // As in documents, the first one stays only if it is better.
+                    if faults.weight() <= found[&it.index].weight() {
                         for candidate in translation.candidates.iter_mut().take(1) {
                             candidate.text.clone_from(&written.text);
                         }

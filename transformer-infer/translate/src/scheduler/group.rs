@@ -213,6 +213,8 @@ pub(super) struct Line {
     pub(super) known: Option<LineResult>,
     /// True if its caller had few lines when it was taken from the queue.
     pub(super) is_light: bool,
+    /// True if it waits before the other lines of its caller.
+    pub(super) is_again: bool,
     /// The number of tokens reported last. If its batch panics, it starts over, and they are not reported again.
     pub(super) n_reported: usize,
 }

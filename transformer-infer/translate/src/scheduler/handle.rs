@@ -209,7 +209,8 @@ impl Scheduler {
             drop(state);
             return Err(error);
         }
-        for line in lines {
+        let (again, others): (Vec<Line>, _) = lines.into_iter().partition(|it| it.is_again);
+        for line in others.into_iter().chain(again.into_iter().rev()) {
             state.queue.push(line);
         }
         drop(state);
@@ -266,6 +267,7 @@ impl Scheduler {
             n_src_tokens,
             direction: prepared.direction,
             terms: line.terms,
+            is_again: line.is_again,
             known,
             is_light: false,
             n_reported: 0,

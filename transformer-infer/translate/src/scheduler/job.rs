@@ -38,6 +38,9 @@ pub struct JobLine {
     pub index: u64,
     /// The languages; see [`Input::direction`](crate::Input::direction).
     pub direction: Option<Direction>,
+    /// True if the line waited before, and its translation was not good enough: it waits before the caller's other lines
+    /// then, so that it does not take several times as long as they do.
+    pub is_again: bool,
 }
 
 pub(super) type Callback = Box<dyn FnMut(JobEvent) + Send>;

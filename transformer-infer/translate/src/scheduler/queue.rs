@@ -59,26 +59,39 @@ struct Waiting {
     sums: Sums,
     /// Number of tokens that the caller may still translate in this round.
     credit: usize,
+    /// True if it has its first turn because of a line that waits again.
+    is_again: bool,
 }
 
 impl FairQueue {
+    /// Adds a line after the others of its caller, or before them if it waits again. A caller that has no others then gets
+    /// a turn after those that wait again, too, and before all others: it waited for a turn with the translation that was
+    /// not good enough. A line waits again only as often as there are ways to translate it.
     pub(super) fn push(&mut self, line: Line) {
         self.sums.add(&line);
         let caller = line.job.caller;
-        let turns = &mut self.turns;
-        let waiting = self.callers.entry(caller).or_insert_with(|| {
-            turns.push_back(caller);
-            Waiting {
-                lines: VecDeque::new(),
-                sums: Sums::default(),
-                credit: TOKENS_PER_TURN,
-            }
+        if !self.callers.contains_key(&caller) {
+            let is_again = |other: &&u64| self.callers[*other].is_again;
+            let turn = match line.is_again {
+                true => self.turns.iter().take_while(is_again).count(),
+                false => self.turns.len(),
+            };
+            self.turns.insert(turn, caller);
+        }
+        let waiting = self.callers.entry(caller).or_insert_with(|| Waiting {
+            lines: VecDeque::new(),
+            sums: Sums::default(),
+            credit: TOKENS_PER_TURN.max(if line.is_again { charge(&line) } else { 0 }),
+            is_again: line.is_again,
         });
         waiting.sums.add(&line);
-        waiting.lines.push_back(line);
+        match line.is_again {
+            true => waiting.lines.push_front(line),
+            false => waiting.lines.push_back(line),
+        }
     }
 
-    /// Takes the next line, if it passes the test. Otherwise it stays the next one.
+    /// Takes the next line, if it passes the test. Otherwise it stays the next one, except for lines that wait again.
     pub(super) fn pop_if(&mut self, test: impl FnOnce(&Line) -> bool) -> Option<Line> {
         let caller = self.next_caller()?;
         let line = self.callers.get(&caller)?.lines.front()?;
@@ -94,7 +107,8 @@ impl FairQueue {
         let mut callers = self.turns.iter().take(CALLERS_LOOKED_AT);
         let caller = *callers.find(|caller| front(caller).is_some_and(is_light))?;
         let line = self.pop_of(caller, true);
-        if self.callers.contains_key(&caller) {
+        if let Some(waiting) = self.callers.get_mut(&caller) {
+            waiting.is_again = false;
             self.turns.retain(|other| *other != caller);
             self.turns.push_back(caller);
         }
@@ -128,6 +142,7 @@ impl FairQueue {
                 return Some(caller);
             }
             waiting.credit += TOKENS_PER_TURN;
+            waiting.is_again = false;
             self.turns.rotate_left(1);
         }
     }

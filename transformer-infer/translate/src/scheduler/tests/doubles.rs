@@ -132,6 +132,7 @@ pub(super) fn line(job: &Arc<JobState>, first: u32, len: usize, max_len: usize) 
             ..Request::up_to(max_len)
         },
         terms: Vec::new(),
+        is_again: false,
         n_rows: job.search.n_rows(),
         known: None,
         is_light: false,

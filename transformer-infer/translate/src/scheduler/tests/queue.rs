@@ -69,6 +69,52 @@ fn a_caller_with_one_line_waits_for_one_turn_of_each_other() {
     assert!(n_before.is_some_and(|n| n <= 3 * 3), "{n_before:?}");
 }
 
+/// Adds a line that is translated again.
+fn push_again(queue: &mut FairQueue, job: &Arc<JobState>, first: u32) {
+    queue.push(Line {
+        is_again: true,
+        ..line(job, first, 24, 5)
+    });
+}
+
+#[test]
+fn a_line_that_waits_again_is_taken_before_the_others_of_its_caller() {
+    let mut queue = FairQueue::default();
+    let job = job(1, search(1));
+    (5..8).for_each(|first| queue.push(line(&job, first, 24, 5)));
+    push_again(&mut queue, &job, 8);
+    let next = queue.pop_if(|_| true).map(|line| line.index);
+    assert_eq!(next, Some(8));
+}
+
+#[test]
+fn a_caller_that_waits_again_gets_one_turn_before_others() {
+    let mut queue = FairQueue::default();
+    for caller in 1..4 {
+        let job = job(caller, search(4));
+        (0..100).for_each(|_| queue.push(line(&job, 5, 24, 5)));
+    }
+    let again = job(4, search(4));
+    (0..100).for_each(|_| push_again(&mut queue, &again, 5));
+    let order: Vec<u64> = drain(&mut queue).into_iter().map(|it| it.0).collect();
+    assert!(order[..2].iter().all(|caller| *caller == 4), "{order:?}");
+    for caller in 1..4 {
+        assert!(order[2..12].contains(&caller), "{order:?}");
+    }
+}
+
+#[test]
+fn callers_that_wait_again_get_their_turns_in_order_however_expensive() {
+    let mut queue = FairQueue::default();
+    queue.push(line(&job(1, search(1)), 5, 24, 5));
+    for caller in 2..5 {
+        let expensive = job(caller, search(40));
+        push_again(&mut queue, &expensive, 5);
+    }
+    let order: Vec<u64> = drain(&mut queue).into_iter().map(|it| it.0).collect();
+    assert_eq!(order, [2, 3, 4, 1]);
+}
+
 #[test]
 fn a_line_that_does_not_pass_stays_the_next_one() {
     let mut queue = FairQueue::default();
