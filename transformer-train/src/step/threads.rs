@@ -79,8 +79,8 @@ fn run_all<'a, I: Send, O: Send + 'a>(
 
 /// Returns Burn's strategy for training on `devices`; the first one validates and saves.
 ///
-/// Each device divides the gradient of its own batches by the number of target tokens of the whole update. The sum over
-/// all devices is then the gradient of the update.
+/// The gradient of an update is the sum of the gradients of all devices. Each device divides its own by the number of
+/// target tokens in the whole update.
 ///
 /// With collective operations (DDP) every device has a copy of the weights and updates it with the summed gradients.
 /// Otherwise the first device collects the gradients, updates the weights, and sends them to the others.

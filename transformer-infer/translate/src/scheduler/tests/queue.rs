@@ -54,13 +54,18 @@ fn callers_with_lines_of_unequal_length_get_equal_numbers_of_tokens() {
     );
 }
 
+/// Adds lines of the callers 1 to 3, each of which costs 100 tokens.
+fn push_of_three(queue: &mut FairQueue, n_lines: usize) {
+    for caller in 1..4 {
+        let job = job(caller, search(4));
+        (0..n_lines).for_each(|_| queue.push(line(&job, 5, 24, 5)));
+    }
+}
+
 #[test]
 fn a_caller_with_one_line_waits_for_one_turn_of_each_other() {
     let mut queue = FairQueue::default();
-    for caller in 1..4 {
-        let job = job(caller, search(4));
-        (0..10_000).for_each(|_| queue.push(line(&job, 5, 24, 5)));
-    }
+    push_of_three(&mut queue, 10_000);
     (0..50).for_each(|_| drop(queue.pop_if(|_| true)));
     queue.push(line(&job(4, search(4)), 5, 24, 5));
     let order = drain(&mut queue);
@@ -90,10 +95,7 @@ fn a_line_that_waits_again_is_taken_before_the_others_of_its_caller() {
 #[test]
 fn a_caller_that_waits_again_gets_one_turn_before_others() {
     let mut queue = FairQueue::default();
-    for caller in 1..4 {
-        let job = job(caller, search(4));
-        (0..100).for_each(|_| queue.push(line(&job, 5, 24, 5)));
-    }
+    push_of_three(&mut queue, 100);
     let again = job(4, search(4));
     (0..100).for_each(|_| push_again(&mut queue, &again, 5));
     let order: Vec<u64> = drain(&mut queue).into_iter().map(|it| it.0).collect();
