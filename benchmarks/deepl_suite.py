@@ -64,12 +64,13 @@ def make_models(arguments, scratch):
     """Trains a model for each target, and serves it for each source."""
     texts = phrases(arguments.suite)
     sources = {"en": [code for code in texts if code != "en"], "de": ["en", "fr"], "fr": ["en"]}
-    # The letters of the tests' glossaries, which the model of German must be able to write.
-    letters = "fruit\tApfel, Banane\npainter\tMaler\ngain\tGewinn\n"
+    # The words of the tests' glossaries, and of their texts with tags, of which the tests expect the translation.
+    words = "fruit\tApfel, Banane\npainter\tMaler\ngain\tGewinn\n"
+    words += "A document's title\tDer Titel eines Dokuments\nMy First Heading\tMeine erste Überschrift\n"
     models = scratch / "models"
     for target, known in sources.items():
         pairs = "".join(f"{texts[source]}\t{texts[target]}\n" for source in known)
-        pairs += letters if target == "de" else ""
+        pairs += words if target == "de" else ""
         (scratch / "valid.tsv").write_text(pairs, encoding="utf-8")
         (scratch / "train.tsv").write_text(pairs * (600 // pairs.count("\n")), encoding="utf-8")
         settings = {
@@ -80,7 +81,7 @@ def make_models(arguments, scratch):
         command = [
             arguments.programs / "transformer-train", "--plain", "--preset", "tiny", "--threads", "1",
             "--tsv", scratch / "train.tsv", "--valid-tsv", scratch / "valid.tsv", "--out", scratch / target,
-            "--updates", "450" if target == "en" else "200",
+            "--updates", "450",
         ]
         for key, value in settings.items():
             command += ["--set", f"{key}={value}"]

@@ -47,6 +47,7 @@ def main():
     parser.add_argument("--text", type=Path, required=True)
     parser.add_argument("--connections", type=int, default=10_000)
     parser.add_argument("--minutes", type=float, default=1, help="how long `siege` lasts")
+    parser.add_argument("--equal", action="store_true", help="give the besiegers of `siege` the server's priority")
     parser.add_argument("attacks", nargs="*", choices=[*ATTACKS, []])
     arguments = parser.parse_args()
     arguments.program = arguments.program.resolve()
@@ -383,8 +384,9 @@ async def siege(attack):
     seconds = 60 * attack.arguments.minutes
     with attack.serve() as server, ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
         alone, statuses = await ask_for(pool, server.port, attack.lines, min(seconds, 60))
-        # Real besiegers have processors of their own: these get what the server and the other caller leave.
-        os.nice(19)
+        if not attack.arguments.equal:
+            # Real besiegers have processors of their own: these get what the server and the other caller leave.
+            os.nice(19)
         assert set(statuses) == {200}, statuses
         html = "".join(f"<p>{line}</p>" for line in (attack.lines * 40)[:40])
         text = {"text": (attack.lines * 10)[:10]}
@@ -404,9 +406,10 @@ async def siege(attack):
         ]
         try:
             await asyncio.sleep(min(seconds, 60) / 4)
-            before = server.memory_mib()
+            memory = []
+            besiegers.append(asyncio.create_task(watch_memory(server, memory)))
             besieged, statuses = await ask_for(pool, server.port, attack.lines, seconds)
-            growth = server.memory_mib() - before
+            memory.append(server.memory_mib())
             assert not any(one.done() for one in besiegers), "a besieger gave up"
         finally:
             for one in besiegers:
@@ -417,7 +420,14 @@ async def siege(attack):
         f"{name} {1000 * quantile(alone, share):.0f} ms alone and {1000 * quantile(besieged, share):.0f} ms besieged"
         for name, share in [("median", 0.5), ("99%", 0.99)]
     )
-    return f"{len(besieged)} requests of another client answered, {said}; memory grew by {growth:.0f} from {before:.0f} MiB"
+    minutes = ", ".join(f"{it:.0f}" for it in memory)
+    return f"{len(besieged)} requests of another client answered, {said}; MiB of each minute and at the end: {minutes}"
+
+
+async def watch_memory(server, memory):
+    while True:
+        memory.append(server.memory_mib())
+        await asyncio.sleep(60)
 
 
 async def ask_for(pool, port, lines, seconds):

@@ -57,7 +57,8 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "CODE")]
     pivot: Option<LanguageCode>,
     /// Do not check translations, which are translated again if they lack numbers, placeholders, URLs or e-mail addresses
-    /// of their source, repeat themselves, or have an odd length or script.
+    /// of their source, repeat themselves, or have an odd length or script. Placeholders and the digits of numbers are
+    /// kept even so.
     #[arg(long)]
     no_check: bool,
     /// File with the accepted API keys, one per line [default: none is required].
