@@ -19,16 +19,24 @@ mod fused;
 mod inspect;
 #[cfg(test)]
 mod instruction_set_tests;
-#[cfg(test)]
-mod join_tests;
-mod layers;
-mod norm;
-#[cfg_attr(not(target_family = "wasm"), path = "no_wasm.rs")]
+#[cfg_attr(
+    not(any(target_family = "wasm", target_arch = "x86_64")),
+    path = "no_integers.rs"
+)]
+#[cfg_attr(target_arch = "x86_64", path = "pairs_avx2.rs")]
+#[cfg_attr(
+    all(target_family = "wasm", not(feature = "relaxed-simd")),
+    path = "pairs.rs"
+)]
 #[cfg_attr(
     all(target_family = "wasm", feature = "relaxed-simd"),
     path = "quads.rs"
 )]
-mod pairs;
+mod integers;
+#[cfg(test)]
+mod join_tests;
+mod layers;
+mod norm;
 mod panel_kernel;
 mod panel_product;
 mod precision;

@@ -14,12 +14,12 @@ const SUMS: usize = WIDTH / 4;
 type Step = [v128; 2];
 
 /// A matrix of integers `[d_in, d_out]`, panel after panel, filled with zeros.
-pub(super) struct WasmMatrix {
+pub(super) struct IntegerMatrix {
     steps: Vec<Step>,
     shape: [usize; 2],
 }
 
-impl WasmMatrix {
+impl IntegerMatrix {
     /// Packs a matrix, given with the strides of its rows and columns.
     pub(super) fn new(values: &[i8], shape: [usize; 2], strides: [usize; 2]) -> Option<Self> {
         let [d_in, d_out] = shape;

@@ -1,7 +1,8 @@
 //! The kernel of products with weights in panels.
 //!
 //! The sums of a block of rows with a panel are in registers from the first product to the last: with AVX-512, 8 rows
-//! by 3 vectors, where each step has 24 products and reads 11 operands. Most products are limited by the time to read
+//! by 3 vectors, where each step has 24 products and reads 11 operands; with AVX2, 6 rows by 2 vectors, one line of the
+//! panel. Most products are limited by the time to read
 //! the weights from the third-level cache or memory, so each block of rows prefetches weights that are used soon.
 
 use std::ops::Range;
@@ -15,7 +16,11 @@ use super::prefetch::prefetch;
 const MAX_ROWS: usize = 8;
 
 /// Maximum number of rows of a block on processors with 16 registers.
-const MAX_ROWS_OF_16_REGISTERS: usize = 4;
+const MAX_ROWS_OF_16_REGISTERS: usize = 6;
+
+/// Number of vectors of a tile of several rows on processors with 16 registers: with more, the compiler stores some of the
+/// sums in memory at every step.
+const VECTORS_OF_16_REGISTERS: usize = 2;
 
 /// Number of elements of `x` that are multiplied by all panels before the next ones: half a second-level cache, 1 MiB.
 const MAX_ELEMENTS: usize = 1 << 18;
@@ -92,9 +97,9 @@ impl PanelProduct<'_> {
             let ahead = Ahead::of_block(block, n_blocks, lines, n_lines, is_first);
             let panel: &[f32] = bytemuck::cast_slice(&lines[..n_lines]);
             match n_lines / d_in {
-                1 => multiply_block::<S, 1, LINE>(simd, x, panel, ahead, sums),
-                2 => multiply_block::<S, 2, { 2 * LINE }>(simd, x, panel, ahead, sums),
-                _ => multiply_block::<S, LINES, WIDTH>(simd, x, panel, ahead, sums),
+                1 => multiply_block::<S, 1, 2, LINE>(simd, x, panel, ahead, sums),
+                2 => multiply_block::<S, 2, 4, { 2 * LINE }>(simd, x, panel, ahead, sums),
+                _ => multiply_block::<S, LINES, 6, WIDTH>(simd, x, panel, ahead, sums),
             }
             self.finish_block(row..row + n_rows, columns.clone(), sums);
             row += n_rows;
@@ -156,32 +161,49 @@ impl<'a> Ahead<'a> {
 }
 
 /// Writes the sums of up to [`MAX_ROWS`] rows with a panel of `N` lines, that is `COLUMNS` elements, for each row.
+/// With 16 registers, a single row has `OF_ONE_ROW` vectors at once.
 #[inline(always)]
-fn multiply_block<S: Simd, const N: usize, const COLUMNS: usize>(
+fn multiply_block<S: Simd, const N: usize, const OF_ONE_ROW: usize, const COLUMNS: usize>(
     simd: S,
     x: &[f32],
     panel: &[f32],
     ahead: Ahead<'_>,
     sums: &mut Sums,
 ) {
+    const V: usize = VECTORS_OF_16_REGISTERS;
     let (panel, _) = panel.as_chunks::<COLUMNS>();
     let n_rows = x.len() / panel.len();
-    // As many vectors as a row of the panel has lines; with shorter ones, several times.
-    for first in (0..COLUMNS).step_by(N * S::F32_LANES) {
-        if S::REGISTER_COUNT >= 32 {
-            match n_rows {
-                5 => multiply_tile::<S, 5, N, COLUMNS>(simd, x, panel, first, ahead, sums),
-                6 => multiply_tile::<S, 6, N, COLUMNS>(simd, x, panel, first, ahead, sums),
-                7 => multiply_tile::<S, 7, N, COLUMNS>(simd, x, panel, first, ahead, sums),
-                8 => multiply_tile::<S, 8, N, COLUMNS>(simd, x, panel, first, ahead, sums),
-                _ => {}
-            }
-        }
-        match n_rows {
-            1 => multiply_tile::<S, 1, N, COLUMNS>(simd, x, panel, first, ahead, sums),
-            2 => multiply_tile::<S, 2, N, COLUMNS>(simd, x, panel, first, ahead, sums),
-            3 => multiply_tile::<S, 3, N, COLUMNS>(simd, x, panel, first, ahead, sums),
-            4 => multiply_tile::<S, 4, N, COLUMNS>(simd, x, panel, first, ahead, sums),
+    let is_wide = S::REGISTER_COUNT >= 32;
+    let n_vectors = match (is_wide, n_rows) {
+        (true, _) => N,
+        (false, 1) => OF_ONE_ROW,
+        (false, _) => V,
+    };
+    for first in (0..COLUMNS).step_by(n_vectors * S::F32_LANES) {
+        // The first tile prefetches for the whole panel.
+        let ahead = match first {
+            0 => ahead,
+            _ => Ahead {
+                lines: &[],
+                ..ahead
+            },
+        };
+        let tile = (panel, first, ahead);
+        match (is_wide, n_rows) {
+            (true, 1) => multiply_tile::<S, 1, N, COLUMNS>(simd, x, tile, sums),
+            (true, 2) => multiply_tile::<S, 2, N, COLUMNS>(simd, x, tile, sums),
+            (true, 3) => multiply_tile::<S, 3, N, COLUMNS>(simd, x, tile, sums),
+            (true, 4) => multiply_tile::<S, 4, N, COLUMNS>(simd, x, tile, sums),
+            (true, 5) => multiply_tile::<S, 5, N, COLUMNS>(simd, x, tile, sums),
+            (true, 6) => multiply_tile::<S, 6, N, COLUMNS>(simd, x, tile, sums),
+            (true, 7) => multiply_tile::<S, 7, N, COLUMNS>(simd, x, tile, sums),
+            (true, 8) => multiply_tile::<S, 8, N, COLUMNS>(simd, x, tile, sums),
+            (false, 1) => multiply_tile::<S, 1, OF_ONE_ROW, COLUMNS>(simd, x, tile, sums),
+            (false, 2) => multiply_tile::<S, 2, V, COLUMNS>(simd, x, tile, sums),
+            (false, 3) => multiply_tile::<S, 3, V, COLUMNS>(simd, x, tile, sums),
+            (false, 4) => multiply_tile::<S, 4, V, COLUMNS>(simd, x, tile, sums),
+            (false, 5) => multiply_tile::<S, 5, V, COLUMNS>(simd, x, tile, sums),
+            (false, 6) => multiply_tile::<S, 6, V, COLUMNS>(simd, x, tile, sums),
             _ => {}
         }
     }
@@ -192,9 +214,7 @@ fn multiply_block<S: Simd, const N: usize, const COLUMNS: usize>(
 fn multiply_tile<S: Simd, const M: usize, const N: usize, const COLUMNS: usize>(
     simd: S,
     x: &[f32],
-    panel: &[[f32; COLUMNS]],
-    first: usize,
-    ahead: Ahead<'_>,
+    (panel, first, ahead): (&[[f32; COLUMNS]], usize, Ahead<'_>),
     sums: &mut Sums,
 ) {
     let d_in = panel.len();

@@ -7,7 +7,7 @@ use rten_tensor::NdTensorView;
 
 use super::ComputePrecision;
 use super::finish::{Finish, FinishRows};
-use super::pairs::WasmMatrix;
+use super::integers::IntegerMatrix;
 use super::panel_product::{self, PanelMatrix};
 use super::quantize::quantize_rows;
 use super::tiled::{TiledMatrix, TiledRows};
@@ -50,12 +50,7 @@ pub(super) struct AttentionBuffers {
 pub(super) struct Kernels {
     f32: GemmExecutor<f32, f32, f32>,
     int8: GemmExecutor<u8, i8, i32>,
-    /// True if sums of two products of 8 bits may exceed 16 bits: without the VNNI instructions, AVX2 has no other sums
-    /// of bytes.
-    must_halve: bool,
     integers: Vec<u8>,
-    /// The smaller halves of `integers`, if they must be halved.
-    halves: Vec<u8>,
     zero_points: Vec<u8>,
     scales: Vec<f32>,
     tiled: TiledRows,
@@ -89,9 +84,9 @@ pub(super) enum PackedMatrix {
         /// One for each output feature.
         scales: Vec<f32>,
     },
-    /// Integers in WebAssembly.
-    Wasm {
-        integers: WasmMatrix,
+    /// Integers in WebAssembly, and on x86 processors without AVX-512 VNNI.
+    Pairs {
+        integers: IntegerMatrix,
         /// One for each output feature.
         scales: Vec<f32>,
     },
@@ -120,9 +115,6 @@ impl PackedMatrix {
         strides: [usize; 2],
         scales: Vec<f32>,
     ) -> Self {
-        if let Some(integers) = WasmMatrix::new(integers, shape, strides) {
-            return Self::Wasm { integers, scales };
-        }
         match amx::available() {
             true => Self::Tiled {
                 integers: TiledMatrix::new(integers, shape, strides),
@@ -139,6 +131,9 @@ impl PackedMatrix {
         strides: [usize; 2],
         scales: Vec<f32>,
     ) -> Self {
+        if let Some(integers) = IntegerMatrix::new(integers, shape, strides) {
+            return Self::Pairs { integers, scales };
+        }
         let view = NdTensorView::from_data_with_strides(shape, integers, strides);
         let integers = GemmExecutor::<u8, i8, i32>::new().prepack_b(view.expect(IN_SLICE));
         Self::Int8 { integers, scales }
@@ -147,7 +142,7 @@ impl PackedMatrix {
     pub(super) fn precision(&self) -> ComputePrecision {
         match self {
             Self::F32(_) | Self::Panels(_) => ComputePrecision::F32,
-            Self::Int8 { .. } | Self::Wasm { .. } | Self::Tiled { .. } => ComputePrecision::Int8,
+            Self::Int8 { .. } | Self::Pairs { .. } | Self::Tiled { .. } => ComputePrecision::Int8,
         }
     }
 }
@@ -158,7 +153,7 @@ impl fmt::Debug for PackedMatrix {
             Self::F32(matrix) => [matrix.rows(), matrix.cols()],
             Self::Panels(matrix) => matrix.shape(),
             Self::Int8 { integers, .. } => [integers.rows(), integers.cols()],
-            Self::Wasm { integers, .. } => integers.shape(),
+            Self::Pairs { integers, .. } => integers.shape(),
             Self::Tiled { integers, .. } => integers.shape(),
         };
         write!(
@@ -171,13 +166,10 @@ impl fmt::Debug for PackedMatrix {
 
 impl Default for Kernels {
     fn default() -> Self {
-        let int8 = GemmExecutor::<u8, i8, i32>::new();
         Self {
             f32: GemmExecutor::new(),
-            must_halve: int8.may_saturate(),
-            int8,
+            int8: GemmExecutor::new(),
             integers: Vec::new(),
-            halves: Vec::new(),
             zero_points: Vec::new(),
             scales: Vec::new(),
             tiled: TiledRows::default(),
@@ -238,7 +230,7 @@ impl Kernels {
                 self.sum_integers(x, d_in, integers, bytemuck::cast_slice_mut(product));
                 self.finish_sums(scales, finish, product);
             }
-            PackedMatrix::Wasm { integers, scales } => {
+            PackedMatrix::Pairs { integers, scales } => {
                 self.round(x, d_in, 0);
                 let rows: &[i8] = bytemuck::cast_slice(&self.integers);
                 integers.multiply(rows, &mut self.groups, bytemuck::cast_slice_mut(product));
@@ -278,32 +270,15 @@ impl Kernels {
         let n_rows = x.len() / d_in;
         self.round(x, d_in, ZERO_POINT);
         self.zero_points.clear();
-        self.halves.clear();
-        if self.must_halve {
-            // 2·128·127 fits into 16 bits, and the sum of both products is the product of the sums.
-            self.zero_points.resize(n_rows, ZERO_POINT / 2);
-            self.halves.extend(self.integers.iter().map(|it| it / 2));
-            for (integer, half) in self.integers.iter_mut().zip(&self.halves) {
-                *integer -= half;
-            }
-        } else {
-            self.zero_points.resize(n_rows, ZERO_POINT);
-        }
-        for (integers, beta) in [(&self.integers, 0), (&self.halves, 1)] {
-            if integers.is_empty() {
-                continue;
-            }
-            let integers = NdTensorView::from_data([n_rows, d_in], &integers[..]);
-            let zero_point = &self.zero_points[..];
-            let a_quant = Some(QuantParams { zero_point });
-            let (x, matrix) = (GemmInputA::Unpacked(integers), GemmInputB::Packed(matrix));
-            let options = GemmOptions {
-                beta,
-                a_quant,
-                ..GemmOptions::default()
-            };
-            self.int8.gemm(sums, x, matrix, options).expect(FITS);
-        }
+        self.zero_points.resize(n_rows, ZERO_POINT);
+        let integers = NdTensorView::from_data([n_rows, d_in], &self.integers[..]);
+        let (x, matrix) = (GemmInputA::Unpacked(integers), GemmInputB::Packed(matrix));
+        let zero_point = &self.zero_points[..];
+        let options = GemmOptions {
+            a_quant: Some(QuantParams { zero_point }),
+            ..GemmOptions::default()
+        };
+        self.int8.gemm(sums, x, matrix, options).expect(FITS);
     }
 }
 
@@ -338,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_of_integers_are_exact_with_and_without_halves() {
+    fn sums_of_integers_are_exact() {
         for [d_in, d_out] in SHAPES {
             let weights = weights(d_in * d_out);
             let matrix =
@@ -347,7 +322,7 @@ mod tests {
                 integers: matrix, ..
             } = &matrix
             else {
-                unreachable!("the matrix has integers");
+                return; // the tests of `IntegerMatrix` have its sums
             };
             for n_rows in [1, 3, 8, 40] {
                 let x = activations(n_rows * d_in);
@@ -363,35 +338,47 @@ mod tests {
                     terms.sum()
                 };
                 let expected: Vec<i32> = (0..n_rows * d_out).map(sum).collect();
-                for must_halve in [false, true] {
-                    let mut kernels = Kernels::default();
-                    if kernels.must_halve && !must_halve {
-                        continue; // this processor cannot
-                    }
-                    kernels.must_halve = must_halve;
-                    let mut sums = vec![7; n_rows * d_out];
-                    kernels.sum_integers(&x, d_in, matrix, &mut sums);
-                    assert_eq!(sums, expected, "{n_rows} rows of {d_in}, {must_halve}");
-                }
+                let mut sums = vec![7; n_rows * d_out];
+                Kernels::default().sum_integers(&x, d_in, matrix, &mut sums);
+                assert_eq!(sums, expected, "{n_rows} rows of {d_in}");
             }
         }
     }
 
+    #[cfg(target_arch = "x86_64")]
     #[test]
-    fn halves_never_exceed_what_sums_of_two_products_can_hold() {
-        let mut kernels = Kernels {
-            must_halve: true,
-            ..Kernels::default()
+    fn products_by_pairs_have_the_same_bits() {
+        let [d_in, d_out] = [301, 37];
+        let weights = weights(d_in * d_out);
+        let scales: Vec<f32> = (1..=d_out).map(|it| 1.0 / it as f32).collect();
+        let (shape, strides) = ([d_in, d_out], [d_out, 1]);
+        let pairs = PackedMatrix::Pairs {
+            integers: IntegerMatrix::pack(&weights, shape, strides),
+            scales: scales.clone(),
         };
-        let weights = weights(300 * 5);
-        let matrix = PackedMatrix::without_tiles(&weights, [300, 5], [5, 1], vec![1.0; 5]);
-        let PackedMatrix::Int8 { integers, .. } = &matrix else {
-            unreachable!("the matrix has integers");
-        };
-        kernels.sum_integers(&activations(300), 300, integers, &mut [0; 5]);
-        let halves = kernels.integers.iter().chain(&kernels.halves);
-        let largest = halves.max().copied().map(i32::from);
-        assert!(largest.is_some_and(|it| 2 * it * 127 <= i32::from(i16::MAX)));
+        let view = NdTensorView::from_data_with_strides(shape, &weights[..], strides);
+        let kernel = GemmExecutor::<u8, i8, i32>::new();
+        if kernel.may_saturate() {
+            return; // this processor has no other exact product
+        }
+        let integers = kernel.prepack_b(view.expect(IN_SLICE));
+        let plain = PackedMatrix::Int8 { integers, scales };
+        let bias: Vec<f32> = (0..d_out).map(|it| it as f32 / 7.0 - 2.0).collect();
+        for n_rows in [1, 40] {
+            let mut x = activations(n_rows * d_in);
+            x[1] = 1e-3;
+            let activation = Some(Activation::Gelu);
+            let finish = Finish {
+                bias: &bias,
+                activation,
+            };
+            let products = [&pairs, &plain].map(|matrix| {
+                let mut product = vec![0.0; n_rows * d_out];
+                Kernels::default().multiply(&x, shape, matrix, finish, &mut product);
+                product
+            });
+            assert_eq!(products[0], products[1], "{n_rows} rows");
+        }
     }
 
     #[test]

@@ -18,7 +18,7 @@ const SUMS: usize = WIDTH / 4;
 type Step = [v128; SUMS];
 
 /// A matrix of integers `[d_in, d_out]`, panel after panel, filled with zeros.
-pub(super) struct WasmMatrix {
+pub(super) struct IntegerMatrix {
     steps: Vec<Step>,
     /// For each panel, what the sums begin with: minus the sums of what is added to activations.
     starts: Vec<Step>,
@@ -27,7 +27,7 @@ pub(super) struct WasmMatrix {
     shape: [usize; 2],
 }
 
-impl WasmMatrix {
+impl IntegerMatrix {
     pub(super) fn new(values: &[i8], shape: [usize; 2], strides: [usize; 2]) -> Option<Self> {
         let [d_in, d_out] = shape;
         let n_steps = d_in.div_ceil(4);

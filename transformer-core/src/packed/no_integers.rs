@@ -1,9 +1,9 @@
-//! Stub of [`pairs`](super::pairs) for processors, which have faster products.
+//! Stub of [`integers`](super::integers) for processors for which `rten-gemm` has exact and fast products.
 
 /// Never created.
-pub(super) enum WasmMatrix {}
+pub(super) enum IntegerMatrix {}
 
-impl WasmMatrix {
+impl IntegerMatrix {
     pub(super) fn new(_: &[i8], _: [usize; 2], _: [usize; 2]) -> Option<Self> {
         None
     }
