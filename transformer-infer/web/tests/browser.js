@@ -79,6 +79,7 @@ export class Page {
     const closed = new Promise((resolve) => this.#browser.once("close", resolve));
     this.#browser.kill();
     await closed;
-    rmSync(this.#profile, { recursive: true, force: true });
+    // Processes of the browser may still write there.
+    rmSync(this.#profile, { recursive: true, force: true, maxRetries: 50, retryDelay: 100 });
   }
 }

@@ -22,7 +22,8 @@ function serve(request, response) {
   if (path === "/models.json") return response.end(JSON.stringify(["models/binary-int8/", "models/binary-f32/"]));
   const file = path.startsWith("/models/") ? join(folder, path.slice("/models/".length)) : join(web, path === "/" ? "index.html" : path);
   try {
-    response.writeHead(200, { "content-type": TYPES[extname(file)] ?? "application/octet-stream" }).end(readFileSync(file));
+    const content = readFileSync(file);
+    response.writeHead(200, { "content-type": TYPES[extname(file)] ?? "application/octet-stream" }).end(content);
   } catch {
     response.writeHead(404).end();
   }

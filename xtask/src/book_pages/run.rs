@@ -8,6 +8,7 @@ use anyhow::{Context, Result, ensure};
 
 use super::page;
 use crate::process::{call, cargo, output, read, target_folder};
+use crate::web;
 
 const TITLE: &str = "The Transformer in Rust, step by step";
 
@@ -30,9 +31,17 @@ pub(crate) struct Flags {
     /// Runs only the programs with names that begin with this, for example `03`.
     #[arg(long, requires = "update")]
     only: Option<String>,
+    /// Also trains the translator of chapter 19, and builds it into the chapter as `cargo xtask web` does; it needs a
+    /// server of files, for example `python3 -m http.server --directory target/book`.
+    #[arg(long)]
+    live: bool,
 }
 
-/// Builds the book in the folder `book` of cargo's target folder. It needs nothing but this repository.
+/// The chapter's program that trains the translator, and where, from the root.
+const TRANSLATOR: (&str, &str) = ("19_translator", "runs/book/translator");
+
+/// Builds the book in the folder `book` of cargo's target folder. It needs nothing but this repository, except for
+/// `--live`.
 pub(crate) fn run(root: &Path, flags: &Flags) -> Result<()> {
     if flags.update {
         update(root, flags.only.as_deref().unwrap_or_default())?;
@@ -61,9 +70,29 @@ pub(crate) fn run(root: &Path, flags: &Flags) -> Result<()> {
         let html = page::render(TITLE, &chapters, index, &text, &outside);
         fs::write(target.join(format!("{}.html", chapter.name)), html)?;
     }
+    let folder = target.join("live");
+    if flags.live {
+        live(root, &folder)?;
+    } else if folder.exists() {
+        fs::remove_dir_all(folder)?;
+    }
     let first = target.join(format!("{}.html", chapters[0].name));
     println!("{} chapters; open {}", chapters.len(), first.display());
     Ok(())
+}
+
+/// Writes the page that translates in the browser, with the translator of the book.
+fn live(root: &Path, folder: &Path) -> Result<()> {
+    let (program, model) = TRANSLATOR;
+    call(&mut cargo(
+        root,
+        &format!("run -q --locked -p book --bin {program}"),
+    ))?;
+    let flags = web::Flags {
+        models: vec![root.join(model)],
+        ..web::Flags::default()
+    };
+    web::write(root, &flags, folder)
 }
 
 /// Runs programs, and writes their outputs next to them and their pictures and data into the book.

@@ -40,6 +40,8 @@ data.src = "runs/book/train.en"
 data.tgt = "runs/book/train.de"
 data.valid_src = "runs/book/valid.en"
 data.valid_tgt = "runs/book/valid.de"
+data.src_lang = "en"
+data.tgt_lang = "de"
 tokenizer.vocab_size = 160
 validation.length_penalty = "gnmt:0.6"
 # The paper's model in small: the preset has pre-norm and a dropout of 0.2.
