@@ -1,7 +1,9 @@
 // A page in Chromium, controlled by its DevTools protocol: JSON messages over pipes, each ended by a NUL.
 
 import { spawn, spawnSync } from "node:child_process";
-import { rmSync } from "node:fs";
+import { readFileSync, rmSync } from "node:fs";
+import { createServer } from "node:http";
+import { extname } from "node:path";
 
 import { temporaryFolder } from "./models.js";
 
@@ -12,6 +14,23 @@ export const program = NAMES.find((name) => spawnSync(name, ["--version"]).statu
 
 /** Milliseconds after which a page that was waited for is a failure: far longer than on any busy machine. */
 const PATIENCE = 60_000;
+
+const TYPES = { ".css": "text/css", ".html": "text/html", ".js": "text/javascript", ".svg": "image/svg+xml", ".wasm": "application/wasm" };
+
+/** Serves the files that `fileOf` returns for the paths of requests; resolves to the server, and its address. */
+export async function serveFiles(fileOf) {
+  const server = createServer(({ url }, response) => {
+    const file = fileOf(new URL(url, "http://localhost").pathname);
+    try {
+      const content = readFileSync(file);
+      response.writeHead(200, { "content-type": TYPES[extname(file)] ?? "application/octet-stream" }).end(content);
+    } catch {
+      response.writeHead(404).end();
+    }
+  });
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return [server, `http://127.0.0.1:${server.address().port}`];
+}
 
 export class Page {
   #browser;

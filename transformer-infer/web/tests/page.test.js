@@ -3,30 +3,21 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { cpSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:http";
-import { dirname, extname, join } from "node:path";
+import { dirname, join } from "node:path";
 import { after, before, describe, test } from "node:test";
 
-import { Page, program } from "./browser.js";
+import { Page, program, serveFiles } from "./browser.js";
 import { temporaryFolder, unpack } from "./models.js";
 
 const web = dirname(dirname(process.env.TRANSFORMER_WEB));
-const TYPES = { ".css": "text/css", ".html": "text/html", ".js": "text/javascript", ".svg": "image/svg+xml", ".wasm": "application/wasm" };
 const SOURCE = "Good morning. Where is the dog?";
 
 let folder, model, server, page;
 
-/** Serves the page, and the models below `/models/`. */
-function serve(request, response) {
-  const path = new URL(request.url, "http://localhost").pathname;
-  if (path === "/models.json") return response.end(JSON.stringify(["models/binary-int8/", "models/binary-f32/"]));
-  const file = path.startsWith("/models/") ? join(folder, path.slice("/models/".length)) : join(web, path === "/" ? "index.html" : path);
-  try {
-    const content = readFileSync(file);
-    response.writeHead(200, { "content-type": TYPES[extname(file)] ?? "application/octet-stream" }).end(content);
-  } catch {
-    response.writeHead(404).end();
-  }
+/** Returns the file of a path: of the page, or of the models below `/models/`. */
+function fileOf(path) {
+  if (path === "/models.json") return join(folder, "models.json");
+  return path.startsWith("/models/") ? join(folder, path.slice("/models/".length)) : join(web, path === "/" ? "index.html" : path);
 }
 
 /** Returns the native program's translations of lines. */
@@ -40,9 +31,10 @@ describe("in Chromium", { skip: program ? false : "there is no Chromium on the P
   before(async () => {
     folder = temporaryFolder();
     model = unpack(folder, "binary");
-    server = createServer(serve);
-    await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
-    page = await Page.open(`http://127.0.0.1:${server.address().port}/?model=models/binary-int8/`);
+    writeFileSync(join(folder, "models.json"), JSON.stringify(["models/binary-int8/", "models/binary-f32/"]));
+    let address;
+    [server, address] = await serveFiles(fileOf);
+    page = await Page.open(`${address}/?model=models/binary-int8/`);
     await page.until("document.documentElement.dataset.ready !== undefined");
   });
 
