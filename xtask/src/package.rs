@@ -13,8 +13,9 @@ use anyhow::{Context, Result};
 use crate::process::{call, cargo, empty, target_folder};
 
 /// The crates that can be published, in the order in which they depend on each other.
-const PACKAGES: [&str; 11] = [
+const PACKAGES: [&str; 12] = [
     "transformer-text",
+    "transformer-kernels",
     "transformer-program",
     "transformer-core",
     "transformer-metrics",

@@ -11,10 +11,9 @@ use burn::backend::{DispatchTensor, TensorMetadata};
 use burn::tensor::{Device, Tensor, TensorData};
 use pulp::NullaryFnOnce;
 use rayon::prelude::*;
+use transformer_kernels::{BLOCK, instruction_set};
 
 use super::autodiff::{primitive_and_node, record, run_with_autodiff};
-use super::instruction_set::instruction_set;
-use super::vector::BLOCK;
 use crate::device::{CpuBackend, CpuOp, DispatchTo, is_cpu_memory};
 use crate::random::SplitMix64;
 

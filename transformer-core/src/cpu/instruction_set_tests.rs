@@ -3,6 +3,8 @@
 //!
 //! [`super::tests`] compares the same kernels with Burn's operations.
 
+use transformer_kernels::{BLOCK, with_each_instruction_set};
+
 use super::dropout::{apply, next_mask};
 use super::tests::{EPSILON, SHAPES, backward, elements, gradient, test_device, tracked};
 use super::*;
@@ -53,7 +55,7 @@ fn gradients_of_layer_normalization_are_the_same() {
 
 #[test]
 fn dropped_elements_and_their_gradients_are_the_same() {
-    let n = 3 * super::vector::BLOCK + 5;
+    let n = 3 * BLOCK + 5;
     let x = tracked([n], 7).require_grad();
     if !device::is_cpu_memory(&test_device()) {
         return;

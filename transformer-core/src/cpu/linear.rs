@@ -6,9 +6,9 @@ use burn::backend::autodiff::ops::{Backward, Ops};
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{DispatchTensor, TensorMetadata};
 use burn::tensor::{Shape, Tensor};
+use transformer_kernels::gemm::{Matrix, Multiply, Output, multiply};
 
 use super::autodiff::{primitive, primitive_and_node, record, run};
-use super::gemm::{Matrix, Multiply, Output, multiply};
 use crate::device::{CpuBackend, CpuOp, DispatchTo};
 
 /// Applies a linear layer, `x·W + b`, with or without autodiff; `None`: fall back to Burn. `multiply` computes its

@@ -8,38 +8,22 @@
 //! The functions on tensors return `None` if they do not apply: for tensors in GPU memory, of other element types, or
 //! with gradient checkpointing. The caller then uses Burn's operations; their fusion on GPUs has the same effect.
 
-#[cfg_attr(
-    not(all(target_arch = "x86_64", target_os = "linux")),
-    path = "no_amx.rs"
-)]
-pub(crate) mod amx;
 mod autodiff;
-pub mod bf16;
 mod dropout;
 mod elements;
-pub mod gemm;
-mod instruction_set;
 mod layer_norm;
 mod linear;
-mod log_softmax;
 mod softmax;
-pub(crate) mod tile;
-mod vector;
 
 pub use dropout::seed_dropout;
 pub(crate) use dropout::{DropoutState, dropout};
 pub(crate) use elements::contiguous_for_inference;
 pub use elements::{supports, update_in_place};
-pub(crate) use instruction_set::instruction_set;
 pub(crate) use layer_norm::layer_norm;
 pub(crate) use linear::{linear, linear_transposed};
-pub use log_softmax::{LogitSummary, log_softmax, summarize_logits};
 pub(crate) use softmax::softmax;
-pub(crate) use vector::{exp, sum};
-pub use vector::{max_and_sum, replace_by_exponentials};
-
-#[cfg(test)]
-pub(crate) use instruction_set::with_each_instruction_set;
+pub use transformer_kernels::{LogitSummary, log_softmax, summarize_logits};
+pub use transformer_kernels::{bf16, gemm, max_and_sum, replace_by_exponentials};
 
 #[cfg(test)]
 mod instruction_set_tests;

@@ -8,10 +8,9 @@ use burn::backend::{DispatchTensor, TensorMetadata};
 use burn::tensor::Tensor;
 use pulp::NullaryFnOnce;
 use rayon::prelude::*;
+use transformer_kernels::{block_len, instruction_set, sum};
 
 use super::autodiff::{primitive_and_node, record, run_with_autodiff};
-use super::instruction_set::instruction_set;
-use super::vector::{block_len, sum};
 use crate::device::{CpuBackend, CpuOp, DispatchTo};
 
 /// Computes the softmax along the last axis, for tensors with autodiff; `None`: fall back to Burn.

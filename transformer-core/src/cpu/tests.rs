@@ -2,9 +2,9 @@
 
 use burn::tensor::{Device, FloatDType, Gradients, Tensor, TensorData, activation, module};
 use rayon::ThreadPoolBuilder;
+use transformer_kernels::BLOCK;
 
 use super::dropout::{apply, next_mask};
-use super::vector::BLOCK;
 use super::*;
 use crate::device;
 

@@ -2,17 +2,15 @@
 
 use std::ops::Range;
 
-use pulp::{Simd, WithSimd};
-
-use super::attention::{
-    Heads, Rows, Strided, dot, padded, score_blocks, softmax, weighted_sum, write_blocks,
+use transformer_kernels::attention::{
+    AttendToMemory, AttendToPast, Heads, Memory, padded, write_blocks,
 };
-use super::fused::dispatch;
+
 use super::layers::{
     PackedCrossAttention, PackedDecoderLayer, PackedMixing, PackedSelfAttention, Stack,
 };
-use super::products::{AttentionBuffers, Workspace};
 use super::state::{OwnState, PackedState, SentenceMemory, Steps};
+use super::workspace::Workspace;
 
 impl Stack<PackedDecoderLayer> {
     /// Projects the keys and values of the memory in [`Workspace::x`], for all steps.
@@ -115,7 +113,7 @@ impl PackedSelfAttention {
         steps.push(step);
         let attended = &mut workspace.attended;
         attended.resize(n_rows * values, 0.0);
-        dispatch(AttendToPast {
+        let attention = AttendToPast {
             heads,
             projected,
             steps,
@@ -124,7 +122,8 @@ impl PackedSelfAttention {
             window: stack.window,
             attended,
             buffers: &mut workspace.attention,
-        });
+        };
+        attention.run();
         self.output
             .forward(kernels, attended, &mut workspace.output);
         self.residual.add(&mut workspace.x, &workspace.output);
@@ -159,7 +158,7 @@ impl PackedCrossAttention {
                 mean.resize(len, 0.0);
                 recorded_heads = recorded.heads.clone();
             }
-            dispatch(AttendToMemory {
+            let attention = AttendToMemory {
                 heads,
                 queries,
                 memory: &memory,
@@ -167,7 +166,8 @@ impl PackedCrossAttention {
                 recorded_heads,
                 mean: &mut mean,
                 buffers: &mut workspace.attention,
-            });
+            };
+            attention.run();
             if let Some(recorded) = &mut recorded {
                 recorded.weights.push(mean);
             }
@@ -185,150 +185,4 @@ pub(super) struct Recorded {
     pub(super) heads: Range<usize>,
     /// For each row of each step, one weight for each token of its sentence.
     pub(super) weights: Vec<Vec<f32>>,
-}
-
-/// The keys and values of one sentence in one layer.
-struct Memory<'a> {
-    /// For each head, in blocks.
-    keys: &'a [f32],
-    /// `[len, values]`.
-    values: &'a [f32],
-    len: usize,
-}
-
-/// The keys and values of the past of one row.
-struct Past<'a> {
-    /// For each step, `[rows, width]`.
-    steps: &'a [Vec<f32>],
-    /// For each step, the row of that step.
-    rows: &'a [u32],
-    width: usize,
-    /// The first feature that is returned.
-    offset: usize,
-}
-
-impl Rows for Past<'_> {
-    #[inline(always)]
-    fn row(&self, step: usize) -> &[f32] {
-        &self.steps[step][self.rows[step] as usize * self.width + self.offset..]
-    }
-}
-
-/// Attends from each row to its tokens so far.
-struct AttendToPast<'a> {
-    heads: Heads,
-    /// `[rows, keys + keys + values]`: queries, keys and values.
-    projected: &'a [f32],
-    /// For each step, `[rows, keys + values]`.
-    steps: &'a [Vec<f32>],
-    /// For each row, the rows of its steps.
-    history: &'a [u32],
-    /// For each row, the number of its steps; they are the most recent ones.
-    lens: &'a [usize],
-    /// Number of tokens before the newest that a row attends to.
-    window: Option<usize>,
-    /// `[rows, values]`.
-    attended: &'a mut [f32],
-    buffers: &'a mut AttentionBuffers,
-}
-
-impl WithSimd for AttendToPast<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) {
-        let Heads { n_heads, d_k, d_v } = self.heads;
-        let (keys, values) = (self.heads.keys(), self.heads.values());
-        let scale = self.heads.scale();
-        let AttentionBuffers { query, scores, .. } = self.buffers;
-        query.resize(keys, 0.0);
-        let mut rest = self.history;
-        let rows = self.projected.chunks_exact(2 * keys + values);
-        let rows = rows.zip(self.attended.chunks_exact_mut(values));
-        for ((row, attended), n_steps) in rows.zip(self.lens) {
-            let (history, others) = rest.split_at(*n_steps);
-            rest = others;
-            let window = self.window.map_or(*n_steps, |it| it.saturating_add(1));
-            let len = window.min(*n_steps);
-            scores.resize(n_heads * len, 0.0);
-            for (scaled, feature) in query.iter_mut().zip(row) {
-                *scaled = feature * scale;
-            }
-            let past = |offset| Past {
-                steps: &self.steps[self.steps.len() - len..],
-                rows: &history[n_steps - len..],
-                width: keys + values,
-                offset,
-            };
-            let past_keys = past(0);
-            for step in 0..len {
-                let heads = query
-                    .chunks_exact(d_k)
-                    .zip(past_keys.row(step)[..keys].chunks_exact(d_k));
-                for (head, (query, key)) in heads.enumerate() {
-                    scores[head * len + step] = dot(simd, query, key);
-                }
-            }
-            let outputs = attended.chunks_exact_mut(d_v);
-            for (head, (weights, output)) in scores.chunks_exact_mut(len).zip(outputs).enumerate() {
-                softmax(weights);
-                weighted_sum(simd, weights, &past(keys + head * d_v), output);
-            }
-        }
-    }
-}
-
-/// Attends from one row to the memory of its sentence.
-struct AttendToMemory<'a> {
-    heads: Heads,
-    /// `[keys]`.
-    queries: &'a [f32],
-    memory: &'a Memory<'a>,
-    /// `[values]`.
-    attended: &'a mut [f32],
-    recorded_heads: Range<usize>,
-    /// The mean of the weights of these heads.
-    mean: &'a mut [f32],
-    buffers: &'a mut AttentionBuffers,
-}
-
-impl WithSimd for AttendToMemory<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) {
-        let Heads { d_k, d_v, .. } = self.heads;
-        let values = self.heads.values();
-        let scale = self.heads.scale();
-        let share = 1.0 / self.recorded_heads.len() as f32;
-        let len = self.memory.len;
-        let AttentionBuffers { query, scores, .. } = self.buffers;
-        query.resize(d_k, 0.0);
-        scores.resize(padded(len), 0.0);
-        let blocks = self.memory.keys.chunks_exact(padded(len) * d_k);
-        let heads = self.queries.chunks_exact(d_k).zip(blocks);
-        for (head, (queries, blocks)) in heads.enumerate() {
-            for (scaled, feature) in query.iter_mut().zip(queries) {
-                *scaled = feature * scale;
-            }
-            score_blocks(simd, query, blocks, scores);
-            let weights = &mut scores[..len];
-            softmax(weights);
-            let seen = Strided {
-                features: &self.memory.values[head * d_v..],
-                width: values,
-            };
-            weighted_sum(
-                simd,
-                weights,
-                &seen,
-                &mut self.attended[head * d_v..][..d_v],
-            );
-            if self.recorded_heads.contains(&head) {
-                for (mean, weight) in self.mean.iter_mut().zip(weights) {
-                    *mean += *weight * share;
-                }
-            }
-        }
-    }
 }

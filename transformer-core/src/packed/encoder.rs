@@ -2,12 +2,10 @@
 
 use std::ops::Range;
 
-use pulp::{Simd, WithSimd};
+use transformer_kernels::attention::AttendWithin;
 
-use super::attention::{Heads, Strided, padded, score_blocks, softmax, weighted_sum, write_blocks};
-use super::fused::dispatch;
 use super::layers::{PackedEncoderLayer, PackedSelfAttention, Stack};
-use super::products::{AttentionBuffers, Workspace};
+use super::workspace::Workspace;
 
 impl Stack<PackedEncoderLayer> {
     /// Replaces the embedded tokens in [`Workspace::x`] by the memory.
@@ -41,75 +39,17 @@ impl PackedSelfAttention {
         for sentence in sentences {
             let projected = &projected[sentence.start * width..sentence.end * width];
             let attended = &mut attended[sentence.start * values..sentence.end * values];
-            dispatch(AttendWithin {
+            let attention = AttendWithin {
                 heads,
                 window: stack.window,
                 projected,
                 attended,
                 buffers: &mut workspace.attention,
-            });
+            };
+            attention.run();
         }
         self.output
             .forward(kernels, attended, &mut workspace.output);
         self.residual.add(&mut workspace.x, &workspace.output);
-    }
-}
-
-/// Attends from every token of a sentence to all tokens of it, or to those within the window.
-struct AttendWithin<'a> {
-    heads: Heads,
-    window: Option<usize>,
-    /// `[len, keys + keys + values]`: queries, keys and values.
-    projected: &'a [f32],
-    /// `[len, values]`.
-    attended: &'a mut [f32],
-    buffers: &'a mut AttentionBuffers,
-}
-
-impl WithSimd for AttendWithin<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) {
-        let Heads { n_heads, d_k, d_v } = self.heads;
-        let (keys, values) = (self.heads.keys(), self.heads.values());
-        let scale = self.heads.scale();
-        let width = 2 * keys + values;
-        let len = self.projected.len() / width;
-        let window = self.window.unwrap_or(len);
-        let AttentionBuffers {
-            query,
-            keys: blocks,
-            scores,
-        } = self.buffers;
-        query.resize(d_k, 0.0);
-        blocks.resize(padded(len) * d_k, 0.0);
-        scores.resize(padded(len), 0.0);
-        for head in 0..n_heads {
-            write_blocks(
-                &self.projected[keys + head * d_k..],
-                width,
-                d_k,
-                len,
-                blocks,
-            );
-            for token in 0..len {
-                let features = &self.projected[token * width + head * d_k..][..d_k];
-                for (scaled, feature) in query.iter_mut().zip(features) {
-                    *scaled = feature * scale;
-                }
-                score_blocks(simd, query, blocks, scores);
-                let first = token.saturating_sub(window);
-                let end = len.min(token.saturating_add(window).saturating_add(1));
-                let weights = &mut scores[first..end];
-                softmax(weights);
-                let seen = Strided {
-                    features: &self.projected[first * width + 2 * keys + head * d_v..],
-                    width,
-                };
-                let attended = &mut self.attended[token * values + head * d_v..][..d_v];
-                weighted_sum(simd, weights, &seen, attended);
-            }
-        }
     }
 }

@@ -5,10 +5,10 @@
 //! same translations. The scalar code does not fuse: without the instruction, a fused product is a
 //! call of a function. Its scores differ by rounding, in attention alone.
 
-use super::quantize::quantize_rows;
+use transformer_kernels::{quantize_rows, with_each_instruction_set};
+
 use super::tests::{assert_close, configs, decode, random_model, sentences};
 use super::*;
-use crate::cpu::with_each_instruction_set;
 use crate::text::BOS;
 
 fn bits(values: &[f32]) -> Vec<u32> {

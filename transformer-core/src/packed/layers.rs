@@ -1,16 +1,14 @@
 //! The layers: their weights, linear layers on packed weights, the feed-forward network (§3.3), and the recurrence in place
 //! of the decoder's self-attention.
 
-use pulp::NullaryFnOnce;
+use transformer_kernels::attention::Heads;
+use transformer_kernels::{Activation, Finish, Kernels, Norm, PackedMatrix, recur};
 
-use super::attention::Heads;
-use super::finish::{Finish, relu, sigmoid};
-use super::norm::{PackedNorm, PackedResidual};
-use super::products::{Kernels, PackedMatrix, Workspace};
+use super::norm::PackedResidual;
 use super::weights::Packer;
+use super::workspace::Workspace;
 use crate::LoadError;
-use crate::config::{Activation, Linear, SubLayer};
-use crate::cpu::instruction_set;
+use crate::config::{self, Linear, SubLayer};
 
 /// Self-attention: queries, keys and values as one product.
 #[derive(Debug)]
@@ -59,7 +57,7 @@ pub(super) struct PackedDecoderLayer {
 #[derive(Debug)]
 pub(super) struct Stack<L> {
     pub(super) layers: Vec<L>,
-    pub(super) final_norm: Option<PackedNorm>,
+    pub(super) final_norm: Option<Norm>,
     pub(super) heads: Heads,
     /// The number of tokens on either side, or before a token, that it attends to.
     pub(super) window: Option<usize>,
@@ -83,7 +81,11 @@ impl PackedFeedForward {
                 .then(|| packer.linear(at, &[Linear::Gate]))
                 .transpose()?,
             outer: packer.linear(at, &[Linear::Outer])?,
-            activation: packer.config.activation,
+            activation: match packer.config.activation {
+                config::Activation::Relu => Activation::Relu,
+                config::Activation::Gelu => Activation::Gelu,
+                config::Activation::Silu => Activation::Silu,
+            },
             residual: packer.residual(at)?,
         })
     }
@@ -106,7 +108,7 @@ impl PackedFeedForward {
 
 impl PackedRecurrence {
     pub(super) fn width(&self) -> usize {
-        self.residual.norm.width()
+        self.residual.norm.gamma.len()
     }
 
     /// Computes the embedded tokens in [`Workspace::x`] and the cells after them, one for each row.
@@ -116,46 +118,8 @@ impl PackedRecurrence {
         self.candidates_forgets
             .forward(&mut workspace.kernels, input, projected);
         output.resize(cells.len(), 0.0);
-        instruction_set().dispatch(Recur {
-            width: self.width(),
-            projected,
-            cells,
-            output,
-        });
+        recur(self.width(), projected, cells, output);
         self.residual.add(&mut workspace.x, output);
-    }
-}
-
-/// Computes `c ← σ(f)∘c + (1 − σ(f))∘u` and `max(0, c)` for each row.
-struct Recur<'a> {
-    width: usize,
-    /// `[rows, width + width]`: the candidate `u` and the forget gate `f`.
-    projected: &'a [f32],
-    /// `[rows, width]`.
-    cells: &'a mut [f32],
-    /// `[rows, width]`.
-    output: &'a mut [f32],
-}
-
-impl NullaryFnOnce for Recur<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn call(self) {
-        let rows = self.cells.chunks_exact_mut(self.width);
-        let rows = rows.zip(self.output.chunks_exact_mut(self.width));
-        let projected = self.projected.chunks_exact(2 * self.width);
-        for ((cells, output), projected) in rows.zip(projected) {
-            let (candidates, forgets) = projected.split_at(self.width);
-            let features = cells.iter_mut().zip(output);
-            for ((cell, output), (candidate, forget)) in
-                features.zip(candidates.iter().zip(forgets))
-            {
-                let forget = sigmoid(*forget);
-                *cell = forget * *cell + (1.0 - forget) * candidate;
-                *output = relu(*cell);
-            }
-        }
     }
 }
 

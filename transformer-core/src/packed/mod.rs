@@ -11,48 +11,26 @@
 //! Each row is computed by the same operations in the same order, independent of the other rows. So the logits of a
 //! sentence do not depend on its batch, to the last bit.
 
-mod attention;
 mod decoder;
 mod encoder;
-mod finish;
-mod fused;
 mod inspect;
 #[cfg(test)]
 mod instruction_set_tests;
-#[cfg_attr(
-    not(any(target_family = "wasm", target_arch = "x86_64")),
-    path = "no_integers.rs"
-)]
-#[cfg_attr(target_arch = "x86_64", path = "pairs_avx2.rs")]
-#[cfg_attr(
-    all(target_family = "wasm", not(feature = "relaxed-simd")),
-    path = "pairs.rs"
-)]
-#[cfg_attr(
-    all(target_family = "wasm", feature = "relaxed-simd"),
-    path = "quads.rs"
-)]
-mod integers;
 #[cfg(test)]
 mod join_tests;
 mod layers;
 mod norm;
-mod panel_kernel;
-mod panel_product;
 mod precision;
-mod prefetch;
-mod products;
-mod quantize;
 #[cfg(test)]
 mod shortlist_tests;
 mod state;
 #[cfg(test)]
 pub(crate) mod tests;
-mod tiled;
 mod transformer;
 mod weights;
+mod workspace;
 
 pub use precision::ComputePrecision;
-pub use products::Workspace;
 pub use state::PackedState;
 pub use transformer::PackedTransformer;
+pub use workspace::Workspace;

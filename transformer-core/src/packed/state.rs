@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use super::attention::{Heads, padded};
+use transformer_kernels::attention::{Heads, padded};
+
 use super::layers::PackedLinear;
 
 /// The keys and values of the tokens decoded so far, or one vector for all of them, and those of the memory.

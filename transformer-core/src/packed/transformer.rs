@@ -4,15 +4,17 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
+use transformer_kernels::Norm;
+
 use super::ComputePrecision;
 use super::decoder::Recorded;
 use super::layers::PackedLinear;
 use super::layers::{PackedDecoderLayer, PackedEncoderLayer, Stack};
-use super::norm::PackedNorm;
-use super::products::Workspace;
+use super::norm;
 use super::state::{LimitedOutputs, PackedState, SentenceMemory};
 use super::weights::PositionVectors;
 use super::weights::{Packer, WeightMatrix};
+use super::workspace::Workspace;
 use crate::config::{self, Place, TransformerConfig, Tying};
 use crate::directory::{Precision, StoredTensors};
 use crate::model::Transformer;
@@ -29,8 +31,8 @@ pub struct PackedTransformer {
     tgt_embeddings: Arc<WeightMatrix>,
     src_positions: PositionVectors,
     tgt_positions: PositionVectors,
-    src_embedding_norm: Option<PackedNorm>,
-    tgt_embedding_norm: Option<PackedNorm>,
+    src_embedding_norm: Option<Norm>,
+    tgt_embedding_norm: Option<Norm>,
     encoder: Stack<PackedEncoderLayer>,
     decoder: Stack<PackedDecoderLayer>,
     /// Empty without a bias.
@@ -108,7 +110,7 @@ impl PackedTransformer {
             }
         };
         let embedding_norm = |stack| {
-            let pack = || PackedNorm::pack(&packer, |it| Place::EmbeddingNorm(stack, it));
+            let pack = || norm::pack(&packer, |it| Place::EmbeddingNorm(stack, it));
             config.embedding_norm.then(pack).transpose()
         };
         let packed = Self {

@@ -4,16 +4,16 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use rayon::prelude::*;
+use transformer_kernels::PackedMatrix;
+use transformer_kernels::attention::Heads;
 
 use super::ComputePrecision;
-use super::attention::Heads;
 use super::layers::PackedLinear;
 use super::layers::{
     PackedCrossAttention, PackedDecoderLayer, PackedEncoderLayer, PackedFeedForward, PackedMixing,
     PackedRecurrence, PackedSelfAttention, Stack,
 };
-use super::norm::{PackedNorm, PackedResidual};
-use super::products::PackedMatrix;
+use super::norm::{self, PackedResidual};
 use crate::LoadError;
 use crate::config::{self, Linear, Mixing, Part, Place, Positions, SubLayer, TransformerConfig};
 use crate::directory::{ChannelAxis, StoredTensor, StoredTensors, quantize_matrix};
@@ -78,9 +78,7 @@ impl Packer<'_> {
         window: Option<usize>,
     ) -> Result<Stack<L>, LoadError> {
         let final_norm = match self.config.final_norm {
-            true => Some(PackedNorm::pack(self, |vector| {
-                Place::FinalNorm(stack, vector)
-            })?),
+            true => Some(norm::pack(self, |vector| Place::FinalNorm(stack, vector))?),
             false => None,
         };
         Ok(Stack {
@@ -121,7 +119,7 @@ impl Packer<'_> {
 
     pub(super) fn residual(&self, at: SubLayer) -> Result<PackedResidual, LoadError> {
         Ok(PackedResidual {
-            norm: PackedNorm::pack(self, |vector| Place::Norm(at, vector))?,
+            norm: norm::pack(self, |vector| Place::Norm(at, vector))?,
             placement: self.config.norm_placement,
         })
     }
@@ -303,8 +301,11 @@ impl WeightMatrix {
 }
 
 fn rows<T: Copy>(matrix: &[T], ids: &[u32], width: usize) -> Vec<T> {
-    let row = |id: &u32| &matrix[*id as usize * width..][..width];
-    ids.iter().flat_map(row).copied().collect()
+    let mut rows = Vec::with_capacity(ids.len() * width);
+    for id in ids {
+        rows.extend_from_slice(&matrix[*id as usize * width..][..width]);
+    }
+    rows
 }
 
 /// Number of positions with sinusoids that are computed in advance.

@@ -3,7 +3,7 @@
 use pulp::{Simd, WithSimd};
 use rayon::prelude::*;
 
-use super::instruction_set::instruction_set;
+use super::instruction_set;
 use super::vector::{LANES, exp};
 
 /// Number of logits with one maximum in a [`LogitSummary`]: a multiple of the lanes of every processor's vectors.
@@ -180,6 +180,7 @@ impl WithSimd for LogSoftmax<'_> {
 /// # Panics
 ///
 /// Panics if the width is 0, or does not divide the number of elements.
+#[inline(never)]
 pub fn log_softmax(rows: &mut [f32], width: usize) {
     assert!(
         rows.len().is_multiple_of(width),
@@ -197,6 +198,7 @@ pub fn log_softmax(rows: &mut [f32], width: usize) {
 /// # Panics
 ///
 /// Panics if the width is 0, or does not divide the number of elements.
+#[inline(never)]
 pub fn summarize_logits(rows: &[f32], width: usize) -> Vec<LogitSummary> {
     assert!(
         rows.len().is_multiple_of(width),

@@ -9,8 +9,9 @@ use pulp::{Simd, WithSimd};
 use rayon::prelude::*;
 
 use super::finish::Finish;
+use super::fused::dispatch_to;
+use super::instruction_set;
 use super::panel_kernel::PanelProduct;
-use crate::cpu::instruction_set;
 
 /// Number of elements of a line of the processor's cache, and of its longest vectors.
 pub(super) const LINE: usize = 16;
@@ -33,8 +34,8 @@ pub(super) struct PanelMatrix {
     shape: [usize; 2],
 }
 
-/// Returns whether the kernel fits this processor: with vectors of at least 8 elements, that is AVX2 or AVX-512. It was
-/// not measured with shorter ones.
+/// Returns whether the kernel fits this processor: with vectors of at least 8 elements, that is AVX2 or AVX-512, and in
+/// WebAssembly. It was not measured with other vectors.
 pub(super) fn fit() -> bool {
     struct HasLongVectors;
 
@@ -43,7 +44,7 @@ pub(super) fn fit() -> bool {
 
         #[inline(always)]
         fn with_simd<S: Simd>(self, _: S) -> bool {
-            S::F32_LANES >= 8
+            S::F32_LANES >= 8 || cfg!(target_family = "wasm")
         }
     }
 
@@ -115,10 +116,10 @@ pub(super) fn multiply(
         product,
     };
     if columns_of_part >= d_out {
-        return arch.dispatch(part(0..d_out, product));
+        return dispatch_to(arch, part(0..d_out, product));
     }
     let columns = |index: usize| index * columns_of_part..d_out.min((index + 1) * columns_of_part);
-    let multiply_part = |(index, product)| arch.dispatch(part(columns(index), product));
+    let multiply_part = |(index, product)| dispatch_to(arch, part(columns(index), product));
     if n_rows == 1 {
         let parts = product.par_chunks_mut(columns_of_part);
         return parts.enumerate().for_each(multiply_part);
@@ -148,11 +149,11 @@ fn columns_of_part(n_rows: usize, [d_in, d_out]: [usize; 2], n_threads: usize) -
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use transformer_text::random::SplitMix64;
 
     use super::*;
-    use crate::config::Activation;
-    use crate::cpu::with_each_instruction_set;
-    use crate::random::SplitMix64;
+    use crate::finish::Activation;
+    use crate::with_each_instruction_set;
 
     const NOTHING: Finish<'_> = Finish {
         bias: &[],

@@ -3,7 +3,7 @@
 use half::bf16;
 
 use super::*;
-use crate::cpu::gemm;
+use crate::gemm;
 
 /// Returns whether tests can use tiles; prints the reason if not.
 #[expect(clippy::print_stderr, reason = "a skipped test prints its reason")]

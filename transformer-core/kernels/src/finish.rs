@@ -4,15 +4,25 @@ use std::ops::Range;
 
 use pulp::NullaryFnOnce;
 
-use crate::config::Activation;
-use crate::cpu::exp;
+use crate::vector::exp;
+
+/// The non-linearity of a feed-forward network.
+#[derive(Clone, Copy, Debug)]
+pub enum Activation {
+    /// `max(0, x)`.
+    Relu,
+    /// `x·Φ(x)`.
+    Gelu,
+    /// `x·σ(x)`.
+    Silu,
+}
 
 /// The bias and the activation function after a product.
-#[derive(Clone, Copy)]
-pub(super) struct Finish<'a> {
+#[derive(Clone, Copy, Debug)]
+pub struct Finish<'a> {
     /// `[d_out]`; empty without a bias.
-    pub(super) bias: &'a [f32],
-    pub(super) activation: Option<Activation>,
+    pub bias: &'a [f32],
+    pub activation: Option<Activation>,
 }
 
 impl Finish<'_> {

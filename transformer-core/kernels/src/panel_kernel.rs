@@ -10,6 +10,7 @@ use std::ops::Range;
 use pulp::{Simd, WithSimd};
 
 use super::finish::Finish;
+use super::fused::add_product;
 use super::panel_product::{LINE, LINES, Line, PanelMatrix, WIDTH};
 use super::prefetch::prefetch;
 
@@ -82,9 +83,9 @@ impl PanelProduct<'_> {
         sums: &mut Sums,
     ) {
         let [d_in, _] = self.matrix.shape();
-        let max_rows = match S::REGISTER_COUNT {
-            ..32 => MAX_ROWS_OF_16_REGISTERS,
-            32.. => MAX_ROWS,
+        let max_rows = match has_32_registers::<S>() {
+            false => MAX_ROWS_OF_16_REGISTERS,
+            true => MAX_ROWS,
         };
         let lines = self.matrix.lines_from(columns.start);
         let n_lines = d_in * columns.len().div_ceil(LINE);
@@ -160,6 +161,12 @@ impl<'a> Ahead<'a> {
     }
 }
 
+/// Returns whether sums can be in 32 registers. WebAssembly has as many as the processor, which may be 16.
+#[inline(always)]
+fn has_32_registers<S: Simd>() -> bool {
+    S::REGISTER_COUNT >= 32 && cfg!(not(target_family = "wasm"))
+}
+
 /// Writes the sums of up to [`MAX_ROWS`] rows with a panel of `N` lines, that is `COLUMNS` elements, for each row.
 /// With 16 registers, a single row has `OF_ONE_ROW` vectors at once.
 #[inline(always)]
@@ -173,7 +180,7 @@ fn multiply_block<S: Simd, const N: usize, const OF_ONE_ROW: usize, const COLUMN
     const V: usize = VECTORS_OF_16_REGISTERS;
     let (panel, _) = panel.as_chunks::<COLUMNS>();
     let n_rows = x.len() / panel.len();
-    let is_wide = S::REGISTER_COUNT >= 32;
+    let is_wide = has_32_registers::<S>();
     let n_vectors = match (is_wide, n_rows) {
         (true, _) => N,
         (false, 1) => OF_ONE_ROW,
@@ -234,7 +241,7 @@ fn multiply_tile<S: Simd, const M: usize, const N: usize, const COLUMNS: usize>(
             let value = simd.splat_f32s(rows[row][k]);
             for vector in 0..N {
                 totals[row][vector] =
-                    simd.mul_add_e_f32s(value, weights[vector], totals[row][vector]);
+                    add_product(simd, value, weights[vector], totals[row][vector]);
             }
         }
     }

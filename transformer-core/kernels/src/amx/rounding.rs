@@ -12,7 +12,7 @@ use std::arch::x86_64::{
 use std::mem::transmute;
 
 use super::has_bf16;
-use crate::cpu::tile::{Block, SIDE};
+use crate::tile::{Block, SIDE};
 
 /// Rounds rows: `[SIDE rows, SIDE pairs]`.
 ///

@@ -1,15 +1,15 @@
-//! Products of 8-bit integers by the tile registers of [`amx`](crate::cpu::amx).
+//! Products of 8-bit integers by the tile registers of [`amx`](crate::amx).
 
 use std::ops::Range;
 
 use bytemuck::Zeroable;
 use pulp::NullaryFnOnce;
 
+use super::amx::Tiles;
 use super::finish::Finish;
+use super::instruction_set;
 use super::quantize::quantize_rows;
-use crate::cpu::amx::Tiles;
-use crate::cpu::instruction_set;
-use crate::cpu::tile::{DEPTH, Line, SIDE, Sums, Tile};
+use super::tile::{DEPTH, Line, SIDE, Sums, Tile};
 
 /// The integer that stands for 0: tiles multiply signed integers.
 const ZERO_POINT: u8 = 0;
@@ -177,8 +177,8 @@ pub(super) mod tests {
 
     /// Returns whether tests can use tiles; prints the reason if not.
     #[expect(clippy::print_stderr, reason = "a skipped test prints its reason")]
-    pub(in crate::packed) fn tiles_exist() -> bool {
-        let exist = crate::cpu::amx::available();
+    pub(crate) fn tiles_exist() -> bool {
+        let exist = crate::amx::available();
         if !exist {
             eprintln!("skipped: this processor or system has no AMX");
         }

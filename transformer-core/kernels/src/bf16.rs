@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use super::amx::{self, Tiles, round_columns, round_rows, transposed};
 use super::gemm::{Matrix, Output, sizes};
-use super::instruction_set::instruction_set;
+use super::instruction_set;
 use super::tile::{Block, Line, SIDE, Sums, Tile};
 
 /// Number of elements of a line, which are products of one sum in one step.

@@ -2,7 +2,7 @@
 
 use pulp::{Simd, WithSimd};
 
-use crate::cpu::instruction_set;
+use super::instruction_set;
 
 /// The largest magnitude of an integer, relative to the zero point.
 const MAX: f32 = 127.0;
@@ -19,7 +19,8 @@ const PARTS: usize = 2;
 ///
 /// `widths` are the widths of the rows of `x` and of `integers`; the latter may be longer. A row that contains NaN or
 /// an infinity gets the scale NaN, so that all products with it are NaN.
-pub(super) fn quantize_rows(
+#[inline(never)]
+pub fn quantize_rows(
     x: &[f32],
     widths: [usize; 2],
     zero_point: u8,

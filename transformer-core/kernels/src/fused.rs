@@ -2,18 +2,32 @@
 //! processors, and so have the integers that activations are rounded to. With the feature `relaxed-simd`, the engine's own
 //! is fused.
 
-use pulp::{Simd, WithSimd};
+use pulp::{Arch, Simd, WithSimd};
 
-#[cfg(not(all(target_family = "wasm", feature = "relaxed-simd")))]
-use crate::cpu::instruction_set;
+use crate::instruction_set;
 
-/// Runs a kernel that calls [`mul_add`].
+/// Runs a kernel that calls [`mul_add`] or [`add_product`].
 #[inline(always)]
 pub(super) fn dispatch<K: WithSimd>(kernel: K) -> K::Output {
+    dispatch_to(instruction_set(), kernel)
+}
+
+/// Like [`dispatch`], with an instruction set.
+#[inline(always)]
+pub(super) fn dispatch_to<K: WithSimd>(arch: Arch, kernel: K) -> K::Output {
     #[cfg(all(target_family = "wasm", feature = "relaxed-simd"))]
-    return wasm::dispatch(kernel);
+    return wasm::dispatch(arch, kernel);
     #[cfg(not(all(target_family = "wasm", feature = "relaxed-simd")))]
-    instruction_set().dispatch(kernel)
+    arch.dispatch(kernel)
+}
+
+/// Returns `a·b + c` as fast as possible: rounded twice in WebAssembly without `relaxed-simd`.
+#[inline(always)]
+pub(super) fn add_product<S: Simd>(simd: S, a: S::f32s, b: S::f32s, c: S::f32s) -> S::f32s {
+    #[cfg(all(target_family = "wasm", feature = "relaxed-simd"))]
+    return mul_add(simd, a, b, c);
+    #[cfg(not(all(target_family = "wasm", feature = "relaxed-simd")))]
+    simd.mul_add_e_f32s(a, b, c)
 }
 
 /// Returns `a·b + c`, rounded once on processors with this instruction, and in WebAssembly.
@@ -30,12 +44,12 @@ pub(super) fn mul_add<S: Simd>(simd: S, a: S::f32s, b: S::f32s, c: S::f32s) -> S
 mod wasm {
     use std::arch::wasm32::{f32x4_relaxed_madd, v128};
 
-    use pulp::WithSimd;
     use pulp::wasm::Simd128;
+    use pulp::{Arch, WithSimd};
 
     /// Runs a kernel. Its calls of [`mul_add`] become one instruction only within a function that has it.
     #[target_feature(enable = "relaxed-simd")]
-    pub(super) fn dispatch<K: WithSimd>(kernel: K) -> K::Output {
+    pub(super) fn dispatch<K: WithSimd>(_: Arch, kernel: K) -> K::Output {
         kernel.with_simd(Simd128::try_new().expect("the module is compiled with these vectors"))
     }
 

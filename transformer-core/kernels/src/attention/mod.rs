@@ -1,12 +1,18 @@
 //! Scaled dot-product attention (Eq. 1) of single queries.
 
+mod decoder;
+mod encoder;
+
+pub use decoder::{AttendToMemory, AttendToPast, Memory};
+pub use encoder::AttendWithin;
+
 use pulp::Simd;
 
-use super::fused::mul_add;
-use crate::cpu::{max_and_sum, replace_by_exponentials};
+use crate::fused::mul_add;
+use crate::vector::{max_and_sum, replace_by_exponentials};
 
 /// Number of keys in a block: one vector of the processor, or several. No vector is longer.
-pub(super) const BLOCK: usize = 16;
+const BLOCK: usize = 16;
 
 /// Number of partial sums of a score, so that additions need not wait for each other.
 const PARTS: usize = 4;
@@ -14,37 +20,49 @@ const PARTS: usize = 4;
 /// Number of vectors of a value that are summed in registers.
 const WIDE: usize = 4;
 
+/// The number and the widths of the heads.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Heads {
-    pub(super) n_heads: usize,
-    pub(super) d_k: usize,
-    pub(super) d_v: usize,
+pub struct Heads {
+    pub n_heads: usize,
+    pub d_k: usize,
+    pub d_v: usize,
 }
 
 impl Heads {
-    pub(super) fn keys(self) -> usize {
+    pub fn keys(self) -> usize {
         self.n_heads * self.d_k
     }
 
-    pub(super) fn values(self) -> usize {
+    pub fn values(self) -> usize {
         self.n_heads * self.d_v
     }
 
     /// Returns the factor of the scores, `1/√d_k`.
-    pub(super) fn scale(self) -> f32 {
+    fn scale(self) -> f32 {
         1.0 / (self.d_k as f32).sqrt()
     }
 }
 
-pub(super) trait Rows {
+/// The buffers of attention.
+#[derive(Debug, Default)]
+pub struct Buffers {
+    /// A scaled query of one head.
+    query: Vec<f32>,
+    /// The keys of one head in the order of [`write_blocks`].
+    keys: Vec<f32>,
+    /// Scores, then weights.
+    scores: Vec<f32>,
+}
+
+trait Rows {
     /// Returns a slice that begins with the row.
     fn row(&self, key: usize) -> &[f32];
 }
 
 /// Rows at equal distances.
-pub(super) struct Strided<'a> {
-    pub(super) features: &'a [f32],
-    pub(super) width: usize,
+struct Strided<'a> {
+    features: &'a [f32],
+    width: usize,
 }
 
 impl Rows for Strided<'_> {
@@ -55,7 +73,7 @@ impl Rows for Strided<'_> {
 }
 
 /// Returns the number of keys, rounded up to whole blocks.
-pub(super) fn padded(n_keys: usize) -> usize {
+pub fn padded(n_keys: usize) -> usize {
     n_keys.next_multiple_of(BLOCK)
 }
 
@@ -65,13 +83,8 @@ pub(super) fn padded(n_keys: usize) -> usize {
 ///
 /// - `rows`: one key for each row; `width` is the distance between rows
 /// - `blocks`: `padded(n_keys) * d_k`
-pub(super) fn write_blocks(
-    rows: &[f32],
-    width: usize,
-    d_k: usize,
-    n_keys: usize,
-    blocks: &mut [f32],
-) {
+#[inline(never)]
+pub fn write_blocks(rows: &[f32], width: usize, d_k: usize, n_keys: usize, blocks: &mut [f32]) {
     blocks.fill(0.0);
     for key in 0..n_keys {
         let row = &rows[key * width..][..d_k];
@@ -90,7 +103,7 @@ pub(super) fn write_blocks(
 /// - `blocks`: `[blocks, d_k, BLOCK]`
 /// - `scores`: `[blocks * BLOCK]`
 #[inline(always)]
-pub(super) fn score_blocks<S: Simd>(simd: S, query: &[f32], blocks: &[f32], scores: &mut [f32]) {
+fn score_blocks<S: Simd>(simd: S, query: &[f32], blocks: &[f32], scores: &mut [f32]) {
     // The vectors of one feature.
     let n = BLOCK / S::F32_LANES;
     let (queries, rest) = query.as_chunks::<PARTS>();
@@ -123,7 +136,7 @@ pub(super) fn score_blocks<S: Simd>(simd: S, query: &[f32], blocks: &[f32], scor
 ///
 /// Sums of 16 features each are added, halves to halves, so that the order does not depend on the processor's vectors.
 #[inline(always)]
-pub(super) fn dot<S: Simd>(simd: S, a: &[f32], b: &[f32]) -> f32 {
+fn dot<S: Simd>(simd: S, a: &[f32], b: &[f32]) -> f32 {
     let n = BLOCK / S::F32_LANES;
     let len = a.len() / BLOCK * BLOCK;
     let ((a, rest_of_a), (b, rest_of_b)) = (a.split_at(len), b.split_at(len));
@@ -153,7 +166,7 @@ pub(super) fn dot<S: Simd>(simd: S, a: &[f32], b: &[f32]) -> f32 {
 }
 
 #[inline(always)]
-pub(super) fn softmax(scores: &mut [f32]) {
+fn softmax(scores: &mut [f32]) {
     let (max, _) = max_and_sum(scores);
     let sum = replace_by_exponentials(scores, max);
     let factor = 1.0 / sum;
@@ -169,12 +182,7 @@ pub(super) fn softmax(scores: &mut [f32]) {
 /// - `values`: a row for each key, of at least `output.len()` features
 /// - `output`: `[d_v]`
 #[inline(always)]
-pub(super) fn weighted_sum<S: Simd>(
-    simd: S,
-    weights: &[f32],
-    values: &impl Rows,
-    output: &mut [f32],
-) {
+fn weighted_sum<S: Simd>(simd: S, weights: &[f32], values: &impl Rows, output: &mut [f32]) {
     let (vectors, rest) = S::as_mut_simd_f32s(output);
     let (groups, singles) = vectors.as_chunks_mut::<WIDE>();
     let mut start = 0;

@@ -2,85 +2,37 @@
 
 use std::fmt;
 
-use rten_gemm::{GemmExecutor, GemmInputA, GemmInputB, GemmOptions, PackedBMatrix, QuantParams};
-use rten_tensor::NdTensorView;
-
-use super::ComputePrecision;
 use super::finish::{Finish, FinishRows};
 use super::integers::IntegerMatrix;
 use super::panel_product::{self, PanelMatrix};
 use super::quantize::quantize_rows;
+use super::rten::{self, ZERO_POINT};
 use super::tiled::{TiledMatrix, TiledRows};
-use crate::cpu::{amx, instruction_set};
-
-/// The integer that stands for 0 in products of `rten-gemm`, where activations are unsigned.
-const ZERO_POINT: u8 = 128;
-
-/// The reason why a product cannot fail.
-const FITS: &str = "the matrix was packed for this processor, and the sizes match";
-/// The reason why packing cannot fail.
-const IN_SLICE: &str = "the strides address elements of the slice";
-
-/// The buffers and kernels that one thread computes with. They grow to the largest batch.
-#[derive(Default)]
-pub struct Workspace {
-    pub(super) kernels: Kernels,
-    pub(super) x: Vec<f32>,
-    pub(super) normalized: Vec<f32>,
-    pub(super) projected: Vec<f32>,
-    pub(super) attended: Vec<f32>,
-    pub(super) inner: Vec<f32>,
-    pub(super) output: Vec<f32>,
-    pub(super) attention: AttentionBuffers,
-    pub(super) logits: Vec<f32>,
-}
-
-/// The buffers of attention.
-#[derive(Debug, Default)]
-pub(super) struct AttentionBuffers {
-    /// A scaled query of one head.
-    pub(super) query: Vec<f32>,
-    /// The keys of one head in the order of [`write_blocks`](super::attention::write_blocks).
-    pub(super) keys: Vec<f32>,
-    /// Scores, then weights.
-    pub(super) scores: Vec<f32>,
-}
+use super::{amx, instruction_set};
 
 /// The kernels of matrix products, and the activations as integers.
-pub(super) struct Kernels {
-    f32: GemmExecutor<f32, f32, f32>,
-    int8: GemmExecutor<u8, i8, i32>,
+#[derive(Default)]
+pub struct Kernels {
+    rten: rten::Products,
     integers: Vec<u8>,
-    zero_points: Vec<u8>,
     scales: Vec<f32>,
     tiled: TiledRows,
     groups: Vec<i32>,
     /// The results of several threads for one product.
     parts: Vec<f32>,
     /// The largest magnitude of the input of each product, if it is recorded.
-    pub(super) largest_inputs: Option<Vec<f32>>,
-}
-
-impl Workspace {
-    /// Creates empty buffers.
-    pub fn new() -> Self {
-        Self::default()
-    }
-}
-
-impl fmt::Debug for Workspace {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Workspace").finish_non_exhaustive()
-    }
+    pub largest_inputs: Option<Vec<f32>>,
 }
 
 /// A matrix `[d_in, d_out]`, laid out for products with it from the right.
-pub(super) enum PackedMatrix {
-    F32(PackedBMatrix<f32>),
-    /// Floats on processors with AVX2 or AVX-512.
+pub struct PackedMatrix(Layout);
+
+enum Layout {
+    F32(rten::Matrix<f32>),
+    /// Floats on processors with AVX2 or AVX-512, and in WebAssembly.
     Panels(PanelMatrix),
     Int8 {
-        integers: PackedBMatrix<i8>,
+        integers: rten::Matrix<i8>,
         /// One for each output feature.
         scales: Vec<f32>,
     },
@@ -100,26 +52,24 @@ pub(super) enum PackedMatrix {
 
 impl PackedMatrix {
     /// Packs a matrix of floats, given with the strides of its rows and columns.
-    pub(super) fn f32(values: &[f32], shape: [usize; 2], strides: [usize; 2]) -> Self {
+    #[inline(never)]
+    pub fn f32(values: &[f32], shape: [usize; 2], strides: [usize; 2]) -> Self {
         if panel_product::fit() {
-            return Self::Panels(PanelMatrix::new(values, shape, strides));
+            return Self(Layout::Panels(PanelMatrix::new(values, shape, strides)));
         }
-        let view = NdTensorView::from_data_with_strides(shape, values, strides);
-        Self::F32(GemmExecutor::<f32>::new().prepack_b(view.expect(IN_SLICE)))
+        Self(Layout::F32(rten::Matrix::<f32>::new(
+            values, shape, strides,
+        )))
     }
 
     /// Packs a matrix of integers from −127 to 127 with a scale for each column.
-    pub(super) fn int8(
-        integers: &[i8],
-        shape: [usize; 2],
-        strides: [usize; 2],
-        scales: Vec<f32>,
-    ) -> Self {
+    #[inline(never)]
+    pub fn int8(integers: &[i8], shape: [usize; 2], strides: [usize; 2], scales: Vec<f32>) -> Self {
         match amx::available() {
-            true => Self::Tiled {
+            true => Self(Layout::Tiled {
                 integers: TiledMatrix::new(integers, shape, strides),
                 scales,
-            },
+            }),
             false => Self::without_tiles(integers, shape, strides, scales),
         }
     }
@@ -132,51 +82,29 @@ impl PackedMatrix {
         scales: Vec<f32>,
     ) -> Self {
         if let Some(integers) = IntegerMatrix::new(integers, shape, strides) {
-            return Self::Pairs { integers, scales };
+            return Self(Layout::Pairs { integers, scales });
         }
-        let view = NdTensorView::from_data_with_strides(shape, integers, strides);
-        let integers = GemmExecutor::<u8, i8, i32>::new().prepack_b(view.expect(IN_SLICE));
-        Self::Int8 { integers, scales }
-    }
-
-    pub(super) fn precision(&self) -> ComputePrecision {
-        match self {
-            Self::F32(_) | Self::Panels(_) => ComputePrecision::F32,
-            Self::Int8 { .. } | Self::Pairs { .. } | Self::Tiled { .. } => ComputePrecision::Int8,
-        }
+        let integers = rten::Matrix::<i8>::new(integers, shape, strides);
+        Self(Layout::Int8 { integers, scales })
     }
 }
 
 impl fmt::Debug for PackedMatrix {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [d_in, d_out] = match self {
-            Self::F32(matrix) => [matrix.rows(), matrix.cols()],
-            Self::Panels(matrix) => matrix.shape(),
-            Self::Int8 { integers, .. } => [integers.rows(), integers.cols()],
-            Self::Pairs { integers, .. } => integers.shape(),
-            Self::Tiled { integers, .. } => integers.shape(),
+        let (precision, [d_in, d_out]) = match &self.0 {
+            Layout::F32(matrix) => ("f32", matrix.shape()),
+            Layout::Panels(matrix) => ("f32", matrix.shape()),
+            Layout::Int8 { integers, .. } => ("int8", integers.shape()),
+            Layout::Pairs { integers, .. } => ("int8", integers.shape()),
+            Layout::Tiled { integers, .. } => ("int8", integers.shape()),
         };
-        write!(
-            f,
-            "PackedMatrix {{ {}, [{d_in}, {d_out}] }}",
-            self.precision()
-        )
+        write!(f, "PackedMatrix {{ {precision}, [{d_in}, {d_out}] }}")
     }
 }
 
-impl Default for Kernels {
-    fn default() -> Self {
-        Self {
-            f32: GemmExecutor::new(),
-            int8: GemmExecutor::new(),
-            integers: Vec::new(),
-            zero_points: Vec::new(),
-            scales: Vec::new(),
-            tiled: TiledRows::default(),
-            groups: Vec::new(),
-            parts: Vec::new(),
-            largest_inputs: None,
-        }
+impl fmt::Debug for Kernels {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Kernels").finish_non_exhaustive()
     }
 }
 
@@ -188,7 +116,8 @@ impl Kernels {
     /// - `x`: `[rows, d_in]`
     /// - `matrix`: `[d_in, d_out]`
     /// - `product`: `[rows, d_out]`
-    pub(super) fn multiply(
+    #[inline(never)]
+    pub fn multiply(
         &mut self,
         x: &[f32],
         [d_in, d_out]: [usize; 2],
@@ -208,12 +137,9 @@ impl Kernels {
                     .fold(0.0, |largest, it| f32::max(largest, it.abs())),
             );
         }
-        match matrix {
-            PackedMatrix::F32(matrix) => {
-                let x = NdTensorView::from_data([n_rows, d_in], x);
-                let (x, matrix) = (GemmInputA::Unpacked(x), GemmInputB::Packed(matrix));
-                let options = GemmOptions::default();
-                self.f32.gemm(product, x, matrix, options).expect(FITS);
+        match &matrix.0 {
+            Layout::F32(matrix) => {
+                self.rten.multiply(x, matrix, product);
                 if !finish.is_empty() {
                     instruction_set().dispatch(FinishRows {
                         finish,
@@ -223,20 +149,22 @@ impl Kernels {
                     });
                 }
             }
-            PackedMatrix::Panels(matrix) => {
+            Layout::Panels(matrix) => {
                 panel_product::multiply(x, matrix, finish, product, &mut self.parts);
             }
-            PackedMatrix::Int8 { integers, scales } => {
-                self.sum_integers(x, d_in, integers, bytemuck::cast_slice_mut(product));
+            Layout::Int8 { integers, scales } => {
+                self.round(x, d_in, ZERO_POINT);
+                let sums = bytemuck::cast_slice_mut(product);
+                self.rten.sum(&self.integers, integers, sums);
                 self.finish_sums(scales, finish, product);
             }
-            PackedMatrix::Pairs { integers, scales } => {
+            Layout::Pairs { integers, scales } => {
                 self.round(x, d_in, 0);
                 let rows: &[i8] = bytemuck::cast_slice(&self.integers);
                 integers.multiply(rows, &mut self.groups, bytemuck::cast_slice_mut(product));
                 self.finish_sums(scales, finish, product);
             }
-            PackedMatrix::Tiled { integers, scales } => {
+            Layout::Tiled { integers, scales } => {
                 self.tiled.multiply(x, integers, scales, finish, product);
             }
         }
@@ -258,35 +186,13 @@ impl Kernels {
         let (rows, scales) = (&mut self.integers, &mut self.scales);
         quantize_rows(x, [d_in; 2], zero_point, rows, scales);
     }
-
-    /// Rounds `x` to integers, and writes the sums of their products with the matrix.
-    fn sum_integers(
-        &mut self,
-        x: &[f32],
-        d_in: usize,
-        matrix: &PackedBMatrix<i8>,
-        sums: &mut [i32],
-    ) {
-        let n_rows = x.len() / d_in;
-        self.round(x, d_in, ZERO_POINT);
-        self.zero_points.clear();
-        self.zero_points.resize(n_rows, ZERO_POINT);
-        let integers = NdTensorView::from_data([n_rows, d_in], &self.integers[..]);
-        let (x, matrix) = (GemmInputA::Unpacked(integers), GemmInputB::Packed(matrix));
-        let zero_point = &self.zero_points[..];
-        let options = GemmOptions {
-            a_quant: Some(QuantParams { zero_point }),
-            ..GemmOptions::default()
-        };
-        self.int8.gemm(sums, x, matrix, options).expect(FITS);
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::tiled::tests::tiles_exist;
     use super::*;
-    use crate::config::Activation;
+    use crate::finish::Activation;
 
     /// Integers of −127 to 127 with their largest magnitudes in neighboring places, where sums of 16 bits overflow.
     fn weights(n: usize) -> Vec<i8> {
@@ -318,9 +224,9 @@ mod tests {
             let weights = weights(d_in * d_out);
             let matrix =
                 PackedMatrix::without_tiles(&weights, [d_in, d_out], [d_out, 1], vec![1.0; d_out]);
-            let PackedMatrix::Int8 {
+            let Layout::Int8 {
                 integers: matrix, ..
-            } = &matrix
+            } = &matrix.0
             else {
                 return; // the tests of `IntegerMatrix` have its sums
             };
@@ -339,46 +245,50 @@ mod tests {
                 };
                 let expected: Vec<i32> = (0..n_rows * d_out).map(sum).collect();
                 let mut sums = vec![7; n_rows * d_out];
-                Kernels::default().sum_integers(&x, d_in, matrix, &mut sums);
+                rten::Products::default().sum(&integers, matrix, &mut sums);
                 assert_eq!(sums, expected, "{n_rows} rows of {d_in}");
             }
         }
     }
 
-    #[cfg(target_arch = "x86_64")]
-    #[test]
-    fn products_by_pairs_have_the_same_bits() {
-        let [d_in, d_out] = [301, 37];
+    /// Asserts that a layout has the products of another, to the last bit.
+    fn assert_same_bits(
+        [d_in, d_out]: [usize; 2],
+        pack: impl Fn(&[i8], [usize; 2], Vec<f32>) -> [PackedMatrix; 2],
+    ) {
         let weights = weights(d_in * d_out);
         let scales: Vec<f32> = (1..=d_out).map(|it| 1.0 / it as f32).collect();
-        let (shape, strides) = ([d_in, d_out], [d_out, 1]);
-        let pairs = PackedMatrix::Pairs {
-            integers: IntegerMatrix::pack(&weights, shape, strides),
-            scales: scales.clone(),
-        };
-        let view = NdTensorView::from_data_with_strides(shape, &weights[..], strides);
-        let kernel = GemmExecutor::<u8, i8, i32>::new();
-        if kernel.may_saturate() {
-            return; // this processor has no other exact product
-        }
-        let integers = kernel.prepack_b(view.expect(IN_SLICE));
-        let plain = PackedMatrix::Int8 { integers, scales };
+        let matrices = pack(&weights, [d_out, 1], scales);
         let bias: Vec<f32> = (0..d_out).map(|it| it as f32 / 7.0 - 2.0).collect();
         for n_rows in [1, 40] {
             let mut x = activations(n_rows * d_in);
             x[1] = 1e-3;
-            let activation = Some(Activation::Gelu);
-            let finish = Finish {
-                bias: &bias,
-                activation,
-            };
-            let products = [&pairs, &plain].map(|matrix| {
-                let mut product = vec![0.0; n_rows * d_out];
-                Kernels::default().multiply(&x, shape, matrix, finish, &mut product);
-                product
-            });
-            assert_eq!(products[0], products[1], "{n_rows} rows");
+            for (bias, activation) in [(&[][..], None), (&bias[..], Some(Activation::Gelu))] {
+                let finish = Finish { bias, activation };
+                let products = matrices.each_ref().map(|matrix| {
+                    let mut product = vec![0.0; n_rows * d_out];
+                    Kernels::default().multiply(&x, [d_in, d_out], matrix, finish, &mut product);
+                    product
+                });
+                assert_eq!(products[0], products[1], "{n_rows} rows");
+            }
         }
+    }
+
+    #[test]
+    fn products_by_pairs_have_the_same_bits() {
+        if !rten::sums_are_exact() {
+            return; // this processor has no other exact product
+        }
+        let shape = [301, 37];
+        assert_same_bits(shape, |weights, strides, scales| {
+            let plain = Layout::Int8 {
+                integers: rten::Matrix::<i8>::new(weights, shape, strides),
+                scales: scales.clone(),
+            };
+            let integers = IntegerMatrix::pack(weights, shape, strides);
+            [Layout::Pairs { integers, scales }, plain].map(PackedMatrix)
+        });
     }
 
     #[test]
@@ -386,26 +296,12 @@ mod tests {
         if !tiles_exist() {
             return;
         }
-        let [d_in, d_out] = [300, 37];
-        let weights = weights(d_in * d_out);
-        let scales: Vec<f32> = (1..=d_out).map(|it| 1.0 / it as f32).collect();
-        let (shape, strides) = ([d_in, d_out], [d_out, 1]);
-        let tiled = PackedMatrix::int8(&weights, shape, strides, scales.clone());
-        let plain = PackedMatrix::without_tiles(&weights, shape, strides, scales);
-        let bias: Vec<f32> = (0..d_out).map(|it| it as f32 / 7.0 - 2.0).collect();
-        for n_rows in [1, 40] {
-            let mut x = activations(n_rows * d_in);
-            x[1] = 1e-3;
-            for (bias, activation) in [(&[][..], None), (&bias[..], Some(Activation::Gelu))] {
-                let finish = Finish { bias, activation };
-                let products = [&tiled, &plain].map(|matrix| {
-                    let mut product = vec![0.0; n_rows * d_out];
-                    Kernels::default().multiply(&x, shape, matrix, finish, &mut product);
-                    product
-                });
-                assert_eq!(products[0], products[1], "{n_rows} rows");
-            }
-        }
+        let shape = [300, 37];
+        assert_same_bits(shape, |weights, strides, scales| {
+            let tiled = PackedMatrix::int8(weights, shape, strides, scales.clone());
+            let plain = PackedMatrix::without_tiles(weights, shape, strides, scales);
+            [tiled, plain]
+        });
     }
 
     #[test]

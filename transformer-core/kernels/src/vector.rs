@@ -11,17 +11,17 @@ pub(super) const LANES: usize = 32;
 const LANES_OF_SUM: usize = 16;
 
 /// Number of elements that a thread processes as one task.
-pub(super) const BLOCK: usize = 1 << 14;
+pub const BLOCK: usize = 1 << 14;
 
 /// Returns the number of elements of a task that consists of whole rows.
-pub(super) fn block_len(width: usize) -> usize {
+pub fn block_len(width: usize) -> usize {
     (BLOCK / width).max(1) * width
 }
 
 /// Sums `function` over the elements with the same index in all rows. The order of the sum depends
 /// only on the index, not on the processor.
 #[inline(always)]
-pub(crate) fn sum<const N: usize>(rows: [&[f32]; N], function: impl Fn([f32; N]) -> f32) -> f32 {
+pub fn sum<const N: usize>(rows: [&[f32]; N], function: impl Fn([f32; N]) -> f32) -> f32 {
     let chunks = rows.map(|row| row.as_chunks::<LANES_OF_SUM>());
     let mut sums = [0.0_f32; LANES_OF_SUM];
     for chunk in 0..rows[0].len() / LANES_OF_SUM {
@@ -77,7 +77,7 @@ pub fn max_and_sum(row: &[f32]) -> (f32, f32) {
 /// `exp(x) = 2ⁿ·exp(r)`, where `n` is `x/ln 2` rounded and `|r| ≤ ln 2 / 2`. The Taylor series of
 /// `exp(r)` up to `r⁷` has an error of less than a tenth of a unit in the last place.
 #[inline(always)]
-pub(crate) fn exp(x: f32) -> f32 {
+pub fn exp(x: f32) -> f32 {
     /// 1.5·2²³: added to a small number, it gives a sum with the rounded number in its last bits.
     const SHIFT: f32 = 12_582_912.0;
     /// `ln 2` as a sum; the first part has few enough bits for its multiples to be exact.
@@ -103,7 +103,7 @@ pub(crate) fn exp(x: f32) -> f32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cpu::{instruction_set, with_each_instruction_set};
+    use crate::{instruction_set, with_each_instruction_set};
 
     #[test]
     fn the_exponential_is_exact_to_two_units_in_the_last_place() {

@@ -1,0 +1,172 @@
+//! Products of 8-bit integers with weights in panels, for processors on which `rten-gemm` has no exact or no fast sums:
+//! x86 without AVX-512 VNNI, and WebAssembly.
+//!
+//! Activations of a row are taken in groups of [`GROUP`], as many as one element of an instruction's second operand has.
+
+#[cfg_attr(
+    not(any(target_family = "wasm", target_arch = "x86_64")),
+    path = "portable.rs"
+)]
+#[cfg_attr(target_arch = "x86_64", path = "avx2.rs")]
+#[cfg_attr(
+    all(target_family = "wasm", not(feature = "relaxed-simd")),
+    path = "wasm.rs"
+)]
+#[cfg_attr(
+    all(target_family = "wasm", feature = "relaxed-simd"),
+    path = "relaxed_wasm.rs"
+)]
+mod kernel;
+#[cfg(target_arch = "x86_64")]
+mod portable;
+
+use kernel::{GROUP, Kernel, MAX_ROWS};
+
+use crate::rten;
+
+/// Number of columns of a panel.
+const WIDTH: usize = 16;
+
+/// Number of groups that are multiplied by all panels before the next ones: a quarter of a megabyte, a second-level cache.
+const MAX_GROUPS: usize = 1 << 16;
+
+/// [`GROUP`] rows of a panel: the weights of a column are neighbors.
+#[derive(Clone, Copy)]
+#[repr(C, align(16))]
+struct Step([i8; GROUP * WIDTH]);
+
+/// The sums of the products of up to [`MAX_ROWS`] rows with a panel.
+type Sums = [[i32; WIDTH]; MAX_ROWS];
+
+/// A matrix of integers `[d_in, d_out]`, panel after panel, filled with zeros.
+pub(crate) struct IntegerMatrix {
+    steps: Vec<Step>,
+    /// For each panel, the sums before the first product: minus the products of what the kernel adds to activations.
+    starts: Vec<[i32; WIDTH]>,
+    shape: [usize; 2],
+}
+
+impl IntegerMatrix {
+    /// Packs a matrix, given with the strides of its rows and columns; `None` where `rten-gemm` has exact and fast sums.
+    pub(crate) fn new(values: &[i8], shape: [usize; 2], strides: [usize; 2]) -> Option<Self> {
+        (!rten::sums_are_exact()).then(|| Self::pack(values, shape, strides))
+    }
+
+    pub(crate) fn pack(values: &[i8], shape: [usize; 2], strides: [usize; 2]) -> Self {
+        let [d_in, d_out] = shape;
+        let n_steps = d_in.div_ceil(GROUP);
+        let n_panels = d_out.div_ceil(WIDTH);
+        let mut steps = vec![Step([0; GROUP * WIDTH]); n_steps * n_panels];
+        let mut starts = vec![[0; WIDTH]; n_panels];
+        let added = i32::from(Kernel::new().added());
+        let panels = steps.chunks_exact_mut(n_steps).zip(&mut starts);
+        for (panel, (steps, start)) in panels.enumerate() {
+            let n_columns = WIDTH.min(d_out - panel * WIDTH);
+            for k in 0..d_in {
+                let Step(step) = &mut steps[k / GROUP];
+                let first = k * strides[0] + panel * WIDTH * strides[1];
+                for column in 0..n_columns {
+                    let value = values[first + column * strides[1]];
+                    step[GROUP * column + k % GROUP] = value;
+                    start[column] -= added * i32::from(value);
+                }
+            }
+        }
+        Self {
+            steps,
+            starts,
+            shape,
+        }
+    }
+
+    pub(crate) fn shape(&self) -> [usize; 2] {
+        self.shape
+    }
+
+    /// Writes the sums of the products of rows of integers; `groups` is a buffer.
+    pub(crate) fn multiply(&self, rows: &[i8], groups: &mut Vec<i32>, sums: &mut [i32]) {
+        self.multiply_by(Kernel::new(), rows, groups, sums);
+    }
+
+    fn multiply_by(&self, kernel: Kernel, rows: &[i8], groups: &mut Vec<i32>, sums: &mut [i32]) {
+        let [d_in, d_out] = self.shape;
+        let n_steps = d_in.div_ceil(GROUP);
+        groups.clear();
+        for row in rows.chunks_exact(d_in) {
+            groups.extend(row.chunks(GROUP).map(|group| kernel.group(group)));
+        }
+        let rows_at_once = (MAX_GROUPS / n_steps / MAX_ROWS).max(1) * MAX_ROWS;
+        let parts = groups.chunks(rows_at_once * n_steps);
+        for (groups, sums) in parts.zip(sums.chunks_mut(rows_at_once * d_out)) {
+            kernel.run(
+                #[inline(always)]
+                || self.sum_groups(kernel, groups, sums),
+            );
+        }
+    }
+
+    #[inline(always)]
+    fn sum_groups(&self, kernel: Kernel, groups: &[i32], sums: &mut [i32]) {
+        let [d_in, d_out] = self.shape;
+        let n_steps = d_in.div_ceil(GROUP);
+        let panels = self.steps.chunks_exact(n_steps).zip(&self.starts);
+        for (index, (panel, start)) in panels.enumerate() {
+            let columns = index * WIDTH..d_out.min((index + 1) * WIDTH);
+            let blocks = groups.chunks(MAX_ROWS * n_steps);
+            for (rows, sums) in blocks.zip(sums.chunks_mut(MAX_ROWS * d_out)) {
+                let found = kernel.sum(panel, start, rows);
+                for (sums, found) in sums.chunks_exact_mut(d_out).zip(&found) {
+                    sums[columns.clone()].copy_from_slice(&found[..columns.len()]);
+                }
+            }
+        }
+    }
+}
+
+/// Returns two activations as one element of 16-bit products.
+#[cfg(not(all(target_family = "wasm", feature = "relaxed-simd")))]
+fn pair(group: &[i8]) -> i32 {
+    let [first, second] = [group[0], *group.get(1).unwrap_or(&0)].map(i16::from);
+    i32::from(first) & 0xffff | i32::from(second) << 16
+}
+
+#[cfg(test)]
+mod tests {
+    use transformer_text::random::SplitMix64;
+
+    use super::*;
+
+    /// Shapes with an odd number of inputs, with part of a panel, and with more groups than are multiplied at once.
+    const SHAPES: [[usize; 2]; 5] = [[1, 1], [300, 37], [1027, 16], [64, 65], [40_000, 3]];
+
+    #[test]
+    fn sums_are_exact_with_the_largest_integers() {
+        let mut random = SplitMix64::new(3);
+        let mut integer = || match random.below(4) {
+            0 => 127,
+            1 => -127,
+            _ => random.below(255) as i32 as i8,
+        };
+        for [d_in, d_out] in SHAPES {
+            let weights: Vec<i8> = (0..d_in * d_out).map(|_| integer()).collect();
+            // Weights of which each column is contiguous.
+            let matrix = IntegerMatrix::pack(&weights, [d_in, d_out], [1, d_in]);
+            assert_eq!(matrix.shape(), [d_in, d_out]);
+            for n_rows in [1, 2, 3, 4, 9] {
+                let rows: Vec<i8> = (0..n_rows * d_in).map(|_| integer()).collect();
+                let sum = |index: usize| -> i32 {
+                    let (row, column) = (index / d_out, index % d_out);
+                    let product =
+                        |k| i32::from(rows[row * d_in + k]) * i32::from(weights[column * d_in + k]);
+                    (0..d_in).map(product).sum()
+                };
+                let expected: Vec<i32> = (0..n_rows * d_out).map(sum).collect();
+                for kernel in [Kernel::new(), Kernel::portable()] {
+                    let mut sums = vec![7; n_rows * d_out];
+                    matrix.multiply_by(kernel, &rows, &mut vec![5], &mut sums);
+                    assert_eq!(sums, expected, "{n_rows} rows of {d_in}, {kernel:?}");
+                }
+            }
+        }
+    }
+}
