@@ -13,7 +13,8 @@ the model ends them, and at 100 tokens at the latest.
 CTranslate2 first translates 128 sentences at most with each sensible setting: one worker of one thread, one worker of
 all threads, a worker for each core, and several batch sizes. The fastest counts, and takes turns with ours, which runs as users call it,
 with its defaults. Speeds are tokens of the best hypotheses per second, medians over the rounds. Needs ctranslate2
-(4.8.5 was used) and tokenizers.
+(4.8.5 was used) and tokenizers. With --python, ours is `transformer_burn.ctranslate2` of the installed wheel
+(`cargo xtask wheel`), which reads the same exported files.
 """
 
 import argparse
@@ -46,6 +47,7 @@ def main():
     parser.add_argument("--calls", default="1,32,all", help="sentences of each call")
     parser.add_argument("--program", type=Path, default=TARGET / "examples/decoding_speed")
     parser.add_argument("--exporter", type=Path, default=TARGET / "transformer-infer")
+    parser.add_argument("--python", action="store_true", help="compare with the wheel, not with the program")
     parser.add_argument("--out", type=Path, help="JSON file of all measurements")
     arguments = parser.parse_args()
 
@@ -133,11 +135,14 @@ class Cell:
         return [32, 64]
 
     def ctranslate2(self, setting, most_lines=None):
+        return self.fork(ctranslate2, setting, most_lines)
+
+    def fork(self, module, setting, most_lines=None):
         """Returns the speed, the ids and the memory of a process of its own, after a warm-up."""
         read, write = os.pipe()
         child = os.fork()
         if child == 0:
-            os.write(write, json.dumps(self.run_ctranslate2(*setting, most_lines)).encode() + b"\n")
+            os.write(write, json.dumps(self.run(module, *setting, most_lines)).encode() + b"\n")
             os._exit(0)
         os.close(write)
         with os.fdopen(read) as pipe:
@@ -145,8 +150,8 @@ class Cell:
         os.waitpid(child, 0)
         return found
 
-    def run_ctranslate2(self, workers, threads, batch, most_lines):
-        translator = ctranslate2.Translator(
+    def run(self, module, workers, threads, batch, most_lines):
+        translator = module.Translator(
             str(self.exported), inter_threads=workers, intra_threads=threads,
             compute_type={"f32": "float32", "int8": "int8"}[self.precision],
         )
@@ -167,6 +172,10 @@ class Cell:
         return sum(map(len, ids)) / seconds, ids, peak_memory()
 
     def ours(self):
+        if self.arguments.python:
+            from transformer_burn import ctranslate2 as module
+
+            return self.fork(module, (1, 0, 0))  # the defaults: one worker, all threads
         length = self.arguments.length
         command = [self.arguments.program, self.arguments.model, self.file, str(self.n_together)]
         # The first run of a short measurement is the warm-up.
