@@ -11,10 +11,11 @@
 //   npm install --ignore-scripts --prefix peers @huggingface/transformers
 //   node benchmarks/transformers_js_speed.mjs target/web/pkg peers MODEL js en.txt [ROUNDS]
 //
-// MODEL is a directory in floats, and translations have as many tokens as its search says (`min_len` and `max_len`), 24 when
-// it says nothing. Both translate greedily, in floats and in 8-bit integers: ours in its worker of one thread, transformers.js
-// with as many threads of WebAssembly as there are processors, line by line or 16 lines together. Prints the size of the
-// download with brotli, milliseconds from nothing to the first translation, and medians of lines a second.
+// MODEL is a directory in floats with a search that gives each translation the same number of tokens (`min_len` and `max_len`
+// with the factor 0 and equal `extra`). Both translate greedily, in floats and in 8-bit integers: ours in its worker of one
+// thread, transformers.js with one thread of WebAssembly and with one for each processor. The lines are sorted by length, as
+// transformers.js fills the batches that it is given. Prints the size of what was downloaded but for the model, with brotli,
+// milliseconds from nothing to the first translation, and medians of lines a second.
 
 import { createServer } from "node:http";
 import { readFileSync, readdirSync } from "node:fs";
@@ -27,14 +28,17 @@ import { Page } from "../transformer-infer/web/tests/browser.js";
 const [ours, peers, model, js, text, rounds = "3"] = process.argv.slice(2);
 if (!text) throw new Error("usage: transformers_js_speed.mjs PACKAGE PEERS MODEL JS TEXT [ROUNDS]");
 const lines = readFileSync(text, "utf8").split("\n").filter(Boolean);
+lines.sort((a, b) => a.length - b.length);
 const library = join(peers, "node_modules/@huggingface/transformers/dist");
 const runtime = join(peers, "node_modules/onnxruntime-web/dist");
 const folders = { ours, library, runtime, model, js };
-const search = JSON.parse(readFileSync(join(model, "manifest.json"))).search;
-const length = search?.min_len?.extra ?? 24;
+const { min_len: least, max_len: most } = JSON.parse(readFileSync(join(model, "manifest.json"))).training?.search ?? {};
+if (!(least?.extra > 0) || least.factor !== 0 || most?.factor !== 0 || most.extra !== least.extra)
+  throw new Error(`the search of ${model} does not give each translation the same number of tokens`);
+const length = least.extra;
 
 /** Returns what is measured, in a page. */
-function prepare({ address, names, lines, length, threads }) {
+function prepare({ address, names, lines, length }) {
   let translate;
   let free;
   const open = {
@@ -46,7 +50,7 @@ function prepare({ address, names, lines, length, threads }) {
       translate = async (lines) => (await translator.translate(lines.join("\n"), { beam: 1, split: "lines" })).text.split("\n");
       free = () => translator.free();
     },
-    async theirs(dtype) {
+    async theirs(dtype, threads) {
       const { env, AutoModelForSeq2SeqLM, AutoTokenizer } = await import(`${address}/library/transformers.min.js`);
       env.allowRemoteModels = false;
       env.allowLocalModels = true;
@@ -70,9 +74,9 @@ function prepare({ address, names, lines, length, threads }) {
     return performance.now() - start;
   };
   return {
-    open: (program, precision) =>
+    open: (program, ...args) =>
       milliseconds(async () => {
-        await open[program](precision);
+        await open[program](...args);
         await translate(lines.slice(0, 1));
       }),
     async run(together) {
@@ -90,6 +94,7 @@ function prepare({ address, names, lines, length, threads }) {
 }
 
 const TYPES = { html: "text/html", js: "text/javascript", mjs: "text/javascript", json: "application/json", wasm: "application/wasm" };
+const served = new Set();
 const server = createServer((request, response) => {
   const [, folder, name] = /^\/(\w+)\/(.*)$/.exec(new URL(request.url, "http://localhost").pathname) ?? [];
   // Threads of WebAssembly need a page that is isolated from others.
@@ -97,6 +102,7 @@ const server = createServer((request, response) => {
   if (folder === "page") return response.writeHead(200, { ...headers, "content-type": "text/html" }).end("<title>Speed</title>");
   try {
     const content = readFileSync(join(folders[folder], name));
+    if (folder !== "model" && folder !== "js") served.add(join(folders[folder], name));
     const type = TYPES[name.split(".").pop()] ?? "application/octet-stream";
     response.writeHead(200, { ...headers, "content-type": type, "content-length": content.length }).end(content);
   } catch {
@@ -106,40 +112,47 @@ const server = createServer((request, response) => {
 await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
 const address = `http://127.0.0.1:${server.address().port}`;
 
-const megabytes = (files) => (files.reduce((sum, file) => sum + brotliCompressSync(readFileSync(file)).length, 0) / 1e6).toFixed(2);
-const module = ["index.js", "files.js", "engine.js", "worker.js", "transformer_web.js", "transformer_web_bg.wasm"];
-console.log(`download with brotli: ${megabytes(module.map((name) => join(ours, name)))} MB`);
-const bundle = readFileSync(join(library, "transformers.min.js"), "utf8");
-const binary = /ort-wasm-[\w.-]+\.wasm/.exec(bundle)[0];
-const theirs = [join(library, "transformers.min.js"), join(runtime, binary), join(runtime, binary.replace(/wasm$/, "mjs"))];
-console.log(`transformers.js's, with ${binary}: ${megabytes(theirs)} MB`);
-
+const brotli = (file) => brotliCompressSync(readFileSync(file)).length;
 const threads = availableParallelism();
-const PROGRAMS = [
-  ["this package, f32", "ours", "f32"],
-  [`transformers.js, fp32, ${threads} threads`, "theirs", "fp32"],
-  ["this package, int8", "ours", "int8"],
-  [`transformers.js, q8, ${threads} threads`, "theirs", "q8"],
-];
+const PROGRAMS = ["f32", "int8"].flatMap((precision) => {
+  const dtype = { f32: "fp32", int8: "q8" }[precision];
+  return [
+    [`this package, ${precision}`, "ours", precision],
+    ...[...new Set([1, threads])].map((n) => [`transformers.js, ${dtype}, ${n} threads`, "theirs", dtype, n]),
+  ];
+});
+const downloads = PROGRAMS.map(() => []);
 const results = PROGRAMS.map(() => []);
-const request = { address, names: readdirSync(model), lines, length, threads };
-for (let round = 0; round < Number(rounds); round++) {
-  for (const [index, [, program, precision]] of PROGRAMS.entries()) {
-    const page = await Page.open(`${address}/page/`);
-    await page.until(`document.title === "Speed" && crossOriginIsolated`);
-    await page.evaluate(`void (globalThis.prepared = (${prepare})(${JSON.stringify(request)}))`);
-    const call = (name, ...args) => page.evaluate(`prepared.${name}(...${JSON.stringify(args)})`);
-    const first = await call("open", program, precision);
-    results[index].push([first, await call("run", 1), await call("run", 16), await call("run", lines.length)]);
-    await call("free");
-    await page.close();
+const request = { address, names: readdirSync(model), lines, length };
+try {
+  for (let round = 0; round < Number(rounds); round++) {
+    for (const [index, [, program, ...args]] of PROGRAMS.entries()) {
+      served.clear();
+      const page = await Page.open(`${address}/page/`);
+      try {
+        await page.until(`document.title === "Speed" && crossOriginIsolated`);
+        await page.evaluate(`void (globalThis.prepared = (${prepare})(${JSON.stringify(request)}))`);
+        const call = (name, ...args) => page.evaluate(`prepared.${name}(...${JSON.stringify(args)})`);
+        const found = [await call("open", program, ...args)];
+        for (const together of [1, 8, lines.length]) found.push(await call("run", together));
+        console.error(PROGRAMS[index][0], ...found.map((it) => it.toFixed(2)));
+        results[index].push(found);
+        downloads[index] = [...served];
+        await call("free");
+      } finally {
+        // Its folder may be in use for longer than that waits.
+        await page.close().catch((error) => console.error(String(error)));
+      }
+    }
   }
+} finally {
+  server.close();
 }
 const median = (values) => values.sort((a, b) => a - b)[values.length >> 1];
-console.log("\n| in Chromium | ms to the first translation | lines/s, one by one | 16 together | all together |");
-console.log("|---|--:|--:|--:|--:|");
+console.log("\n| in Chromium | download | ms to the first translation | lines/s, one by one | 8 together | all together |");
+console.log("|---|--:|--:|--:|--:|--:|");
 for (const [index, [name]] of PROGRAMS.entries()) {
   const columns = results[index][0].map((_, column) => median(results[index].map((row) => row[column])));
-  console.log(`| ${name} | ${columns[0].toFixed(0)} | ${columns.slice(1).map((it) => it.toFixed(2)).join(" | ")} |`);
+  const megabytes = downloads[index].reduce((sum, file) => sum + brotli(file), 0) / 1e6;
+  console.log(`| ${name} | ${megabytes.toFixed(2)} MB | ${columns[0].toFixed(0)} | ${columns.slice(1).map((it) => it.toFixed(2)).join(" | ")} |`);
 }
-server.close();

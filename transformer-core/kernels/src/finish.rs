@@ -22,6 +22,7 @@ pub enum Activation {
 pub struct Finish<'a> {
     /// `[d_out]`; empty without a bias.
     pub bias: &'a [f32],
+    /// Applied after the bias.
     pub activation: Option<Activation>,
 }
 

@@ -16,7 +16,10 @@ pub(super) fn dispatch<K: WithSimd>(kernel: K) -> K::Output {
 #[inline(always)]
 pub(super) fn dispatch_to<K: WithSimd>(arch: Arch, kernel: K) -> K::Output {
     #[cfg(all(target_family = "wasm", feature = "relaxed-simd"))]
-    return wasm::dispatch(arch, kernel);
+    {
+        let _ = arch;
+        wasm::dispatch(kernel)
+    }
     #[cfg(not(all(target_family = "wasm", feature = "relaxed-simd")))]
     arch.dispatch(kernel)
 }
@@ -44,12 +47,12 @@ pub(super) fn mul_add<S: Simd>(simd: S, a: S::f32s, b: S::f32s, c: S::f32s) -> S
 mod wasm {
     use std::arch::wasm32::{f32x4_relaxed_madd, v128};
 
+    use pulp::WithSimd;
     use pulp::wasm::Simd128;
-    use pulp::{Arch, WithSimd};
 
     /// Runs a kernel. Its calls of [`mul_add`] become one instruction only within a function that has it.
     #[target_feature(enable = "relaxed-simd")]
-    pub(super) fn dispatch<K: WithSimd>(_: Arch, kernel: K) -> K::Output {
+    pub(super) fn dispatch<K: WithSimd>(kernel: K) -> K::Output {
         kernel.with_simd(Simd128::try_new().expect("the module is compiled with these vectors"))
     }
 

@@ -1,9 +1,11 @@
 //! The vector instructions that kernels compute with.
 
+#[cfg(not(target_family = "wasm"))]
 use std::cell::Cell;
 
 use pulp::Arch;
 
+#[cfg(not(target_family = "wasm"))]
 thread_local! {
     /// The instruction set of [`with_each_instruction_set`], for kernels that this thread calls.
     static CHOSEN: Cell<Option<Arch>> = const { Cell::new(None) };
@@ -16,9 +18,8 @@ thread_local! {
 #[inline(always)]
 pub fn instruction_set() -> Arch {
     // WebAssembly is compiled for one instruction set. A choice would compile the scalar code, too.
-    if cfg!(not(target_family = "wasm"))
-        && let Some(arch) = CHOSEN.get()
-    {
+    #[cfg(not(target_family = "wasm"))]
+    if let Some(arch) = CHOSEN.get() {
         N_CALLS.set(N_CALLS.get() + 1);
         return arch;
     }
@@ -28,17 +29,27 @@ pub fn instruction_set() -> Arch {
 /// Computes with every instruction set of this processor: the scalar one, then those of vectors. Kernels that other
 /// threads call are not affected.
 ///
-/// It is for tests, which without it run only the widest vectors of the machine that they are run on.
+/// It is for tests, which without it run only the widest vectors of the machine that they are run on. It is no feature
+/// of the package, because tests would then build this package and all above it once more.
 ///
 /// # Panics
 ///
 /// Panics if nothing is dispatched on this thread: then there is nothing to compare.
+#[cfg(not(target_family = "wasm"))]
 pub fn with_each_instruction_set<T>(compute: impl Fn() -> T) -> (T, Vec<(Arch, T)>) {
+    struct Reset;
+
+    impl Drop for Reset {
+        fn drop(&mut self) {
+            CHOSEN.set(None);
+        }
+    }
+
     let with = |arch| {
+        let _reset = Reset;
         CHOSEN.set(Some(arch));
         N_CALLS.set(0);
         let computed = compute();
-        CHOSEN.set(None);
         assert!(N_CALLS.get() > 0, "{arch:?}: no kernel was called");
         computed
     };
@@ -59,7 +70,7 @@ fn vectors() -> impl Iterator<Item = Arch> {
 }
 
 /// Returns the instruction set of vectors that this processor has.
-#[cfg(not(target_arch = "x86_64"))]
+#[cfg(not(any(target_arch = "x86_64", target_family = "wasm")))]
 fn vectors() -> impl Iterator<Item = Arch> {
     std::iter::once(Arch::new())
 }

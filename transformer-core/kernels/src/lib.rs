@@ -2,8 +2,9 @@
 //! what follows them. Nothing here knows tensors, or a model; [`transformer-core`](https://docs.rs/transformer-core)
 //! has both, and is where programs use it.
 //!
-//! It is a package of its own so that it alone is optimized for speed where a program is optimized for size. Its functions
-//! are not inlined into callers in other packages, because they would be optimized as those are.
+//! It is a package of its own so that it alone is optimized for speed where a program is optimized for size. Its kernels
+//! are not inlined into callers in other packages, because they would be optimized as those are; the few functions that are
+//! (`sum`, `max_and_sum`) are for kernels there.
 
 #![doc(hidden)]
 
@@ -34,10 +35,12 @@ mod tiled;
 mod vector;
 
 pub use finish::{Activation, Finish};
-pub use instruction_set::{instruction_set, with_each_instruction_set};
+pub use instruction_set::instruction_set;
+#[cfg(not(target_family = "wasm"))]
+pub use instruction_set::with_each_instruction_set;
 pub use log_softmax::{LogitSummary, log_softmax, summarize_logits};
 pub use norm::{Norm, add_and_normalize};
 pub use products::{Kernels, PackedMatrix};
 pub use quantize::quantize_rows;
 pub use recurrence::recur;
-pub use vector::{BLOCK, block_len, exp, max_and_sum, replace_by_exponentials, sum};
+pub use vector::{BLOCK, block_len, max_and_sum, replace_by_exponentials, sum};

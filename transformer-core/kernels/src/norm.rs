@@ -8,9 +8,11 @@ use super::vector::sum;
 /// `γ`, `β` and `ε` of a normalization.
 #[derive(Debug)]
 pub struct Norm {
+    /// `γ`: `[width]`.
     pub gamma: Vec<f32>,
-    /// Absent in RMSNorm.
+    /// `β`: `[width]`; absent in RMSNorm.
     pub beta: Option<Vec<f32>>,
+    /// `ε`, which is added to the variance.
     pub epsilon: f32,
 }
 
@@ -42,6 +44,10 @@ impl Norm {
 }
 
 /// Adds rows to those of `x`, if there are any, and normalizes the sums.
+///
+/// # Panics
+///
+/// Panics if the width is 0.
 #[inline(never)]
 pub fn add_and_normalize(x: &mut [f32], added: &[f32], norm: Option<&Norm>, width: usize) {
     instruction_set().dispatch(AddAndNormalize {

@@ -89,8 +89,8 @@ const ROWS_AS_ONE: usize = 8;
 /// Writes `activation(x·W + b)`, on the current rayon pool.
 ///
 /// Each element is summed in one order, from the first feature of `x` to the last, and each product is fused with its
-/// addition. So the bits depend neither on the other rows, nor on the number of threads, nor on the processor's
-/// vectors.
+/// addition, except in WebAssembly without `relaxed-simd`. So the bits depend neither on the other rows, nor on the number of
+/// threads, nor on the processor's vectors.
 ///
 /// # Shapes
 ///

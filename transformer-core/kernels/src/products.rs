@@ -116,6 +116,10 @@ impl Kernels {
     /// - `x`: `[rows, d_in]`
     /// - `matrix`: `[d_in, d_out]`
     /// - `product`: `[rows, d_out]`
+    ///
+    /// # Panics
+    ///
+    /// Panics if the slices do not hold whole rows, or `d_in` is 0.
     #[inline(never)]
     pub fn multiply(
         &mut self,

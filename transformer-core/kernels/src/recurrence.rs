@@ -11,6 +11,10 @@ use super::instruction_set;
 ///
 /// - `projected`: `[rows, width + width]`: the candidate `u` and the forget gate `f`
 /// - `cells`, `output`: `[rows, width]`
+///
+/// # Panics
+///
+/// Panics if the width is 0.
 #[inline(never)]
 pub fn recur(width: usize, projected: &[f32], cells: &mut [f32], output: &mut [f32]) {
     instruction_set().dispatch(Recur {

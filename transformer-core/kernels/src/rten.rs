@@ -1,4 +1,4 @@
-//! Products by the `rten-gemm` crate, on processors for which it is faster than kernels of our own, or the only one.
+//! Products by the `rten-gemm` crate, on processors without a kernel of our own.
 
 use rten_gemm::{GemmExecutor, GemmInputA, GemmInputB, GemmOptions, PackedBMatrix, QuantParams};
 use rten_tensor::NdTensorView;

@@ -77,7 +77,7 @@ pub fn max_and_sum(row: &[f32]) -> (f32, f32) {
 /// `exp(x) = 2ⁿ·exp(r)`, where `n` is `x/ln 2` rounded and `|r| ≤ ln 2 / 2`. The Taylor series of
 /// `exp(r)` up to `r⁷` has an error of less than a tenth of a unit in the last place.
 #[inline(always)]
-pub fn exp(x: f32) -> f32 {
+pub(crate) fn exp(x: f32) -> f32 {
     /// 1.5·2²³: added to a small number, it gives a sum with the rounded number in its last bits.
     const SHIFT: f32 = 12_582_912.0;
     /// `ln 2` as a sum; the first part has few enough bits for its multiples to be exact.

@@ -1,4 +1,4 @@
-//! Normalization and residual sums of rows.
+//! Normalizations as they are stored, and the residual connections around sub-layers.
 
 use transformer_kernels::{Norm, add_and_normalize};
 

@@ -4,10 +4,12 @@ import { hashesOf, isBytes, readAll } from "./files.js";
 
 export { modelDirectory } from "./files.js";
 
-// Sentences of one call of the worker: the first alone, then these at least. More are faster together, fewer are cancelled
-// sooner, so calls that take less than a fifth of a second are followed by larger ones.
-const SENTENCES_AT_ONCE = [8, 64];
-const SHORT_CALL_MS = 200;
+// Sentences of one call of the worker, after the first. More are faster together, fewer are cancelled sooner.
+const [FEWEST, MOST] = [8, 64];
+const CALL_MS = 200;
+
+/** Returns the number of sentences of the call after one of `n` sentences that took `ms` milliseconds. */
+const nextCall = (n, ms) => Math.min(Math.max(FEWEST, n === 1 ? 0 : ms < CALL_MS ? 2 * n : n >> 1), MOST);
 
 async function startWorker() {
   const url = new URL("./worker.js", import.meta.url);
@@ -140,13 +142,11 @@ export class Translator {
     const job = await calls.call("begin", content, JSON.stringify(options));
     const sentences = [];
     try {
-      const [least, most] = SENTENCES_AT_ONCE;
       for (let n = 1; ; ) {
         signal?.throwIfAborted();
         const started = performance.now();
         const step = await calls.call("step", job, n);
-        if (n < least) n = least;
-        else if (performance.now() - started < SHORT_CALL_MS) n = Math.min(2 * n, most);
+        n = nextCall(n, performance.now() - started);
         signal?.throwIfAborted();
         if (step.written) return { written: step.written, sentences };
         sentences.push(...step.sentences);

@@ -9,6 +9,7 @@ use crate::fused::dispatch;
 #[derive(Debug)]
 pub struct AttendWithin<'a> {
     pub heads: Heads,
+    /// Number of tokens on either side that a token attends to.
     pub window: Option<usize>,
     /// `[len, keys + keys + values]`: queries, keys and values.
     pub projected: &'a [f32],

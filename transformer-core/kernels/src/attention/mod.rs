@@ -23,16 +23,21 @@ const WIDE: usize = 4;
 /// The number and the widths of the heads.
 #[derive(Clone, Copy, Debug)]
 pub struct Heads {
+    /// Number of heads.
     pub n_heads: usize,
+    /// Width of a query and of a key of one head.
     pub d_k: usize,
+    /// Width of a value of one head.
     pub d_v: usize,
 }
 
 impl Heads {
+    /// Returns the width of the keys of all heads.
     pub fn keys(self) -> usize {
         self.n_heads * self.d_k
     }
 
+    /// Returns the width of the values of all heads.
     pub fn values(self) -> usize {
         self.n_heads * self.d_v
     }

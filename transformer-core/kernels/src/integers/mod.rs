@@ -40,6 +40,7 @@ type Sums = [[i32; WIDTH]; MAX_ROWS];
 
 /// A matrix of integers `[d_in, d_out]`, panel after panel, filled with zeros.
 pub(crate) struct IntegerMatrix {
+    kernel: Kernel,
     steps: Vec<Step>,
     /// For each panel, the sums before the first product: minus the products of what the kernel adds to activations.
     starts: Vec<[i32; WIDTH]>,
@@ -58,7 +59,8 @@ impl IntegerMatrix {
         let n_panels = d_out.div_ceil(WIDTH);
         let mut steps = vec![Step([0; GROUP * WIDTH]); n_steps * n_panels];
         let mut starts = vec![[0; WIDTH]; n_panels];
-        let added = i32::from(Kernel::new().added());
+        let kernel = Kernel::new();
+        let added = i32::from(kernel.added());
         let panels = steps.chunks_exact_mut(n_steps).zip(&mut starts);
         for (panel, (steps, start)) in panels.enumerate() {
             let n_columns = WIDTH.min(d_out - panel * WIDTH);
@@ -73,6 +75,7 @@ impl IntegerMatrix {
             }
         }
         Self {
+            kernel,
             steps,
             starts,
             shape,
@@ -85,7 +88,7 @@ impl IntegerMatrix {
 
     /// Writes the sums of the products of rows of integers; `groups` is a buffer.
     pub(crate) fn multiply(&self, rows: &[i8], groups: &mut Vec<i32>, sums: &mut [i32]) {
-        self.multiply_by(Kernel::new(), rows, groups, sums);
+        self.multiply_by(self.kernel, rows, groups, sums);
     }
 
     fn multiply_by(&self, kernel: Kernel, rows: &[i8], groups: &mut Vec<i32>, sums: &mut [i32]) {
@@ -139,6 +142,15 @@ mod tests {
     /// Shapes with an odd number of inputs, with part of a panel, and with more groups than are multiplied at once.
     const SHAPES: [[usize; 2]; 5] = [[1, 1], [300, 37], [1027, 16], [64, 65], [40_000, 3]];
 
+    /// Returns the kernels that this processor has.
+    fn kernels() -> Vec<Kernel> {
+        vec![
+            Kernel::new(),
+            #[cfg(target_arch = "x86_64")]
+            Kernel::portable(),
+        ]
+    }
+
     #[test]
     fn sums_are_exact_with_the_largest_integers() {
         let mut random = SplitMix64::new(3);
@@ -161,7 +173,7 @@ mod tests {
                     (0..d_in).map(product).sum()
                 };
                 let expected: Vec<i32> = (0..n_rows * d_out).map(sum).collect();
-                for kernel in [Kernel::new(), Kernel::portable()] {
+                for kernel in kernels() {
                     let mut sums = vec![7; n_rows * d_out];
                     matrix.multiply_by(kernel, &rows, &mut vec![5], &mut sums);
                     assert_eq!(sums, expected, "{n_rows} rows of {d_in}, {kernel:?}");
