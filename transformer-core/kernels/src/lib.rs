@@ -2,9 +2,9 @@
 //! what follows them. Nothing here knows tensors, or a model; [`transformer-core`](https://docs.rs/transformer-core)
 //! has both, and is where programs use it.
 //!
-//! It is a package of its own so that it alone is optimized for speed where a program is optimized for size. Its kernels
-//! are not inlined into callers in other packages, because they would be optimized as those are; the few functions that are
-//! (`sum`, `max_and_sum`) are for kernels there.
+//! This is a separate package because Cargo sets the optimization level per package: kernels are optimized for speed even in
+//! a program that is optimized for size. Kernels are marked `#[inline(never)]`, because code that is inlined gets the level
+//! of the caller's package. `sum` and `max_and_sum` are inlined, for kernels in other packages.
 
 #![doc(hidden)]
 
