@@ -25,6 +25,9 @@ pub struct Kind {
     /// The name in the documentation.
     pub name: &'static str,
     pub keep: Keep,
+    /// Texts one of which each match has, so that the pattern need not be compiled for a line without them; empty if there
+    /// are none.
+    pub marks: &'static [&'static str],
     /// A regular expression. The first group that matches is copied, or the whole match if there are no groups.
     pub pattern: &'static str,
     /// Test whether a match is something else, given the text before it and the text from its start on.
@@ -103,6 +106,7 @@ pub const KINDS: &[Kind] = &[
     Kind {
         name: "URLs",
         keep: Keep::Exact,
+        marks: &["://", "www."],
         pattern: URL,
         is_other: |_, _| false,
         examples: &[
@@ -115,6 +119,7 @@ pub const KINDS: &[Kind] = &[
     Kind {
         name: "e-mail addresses",
         keep: Keep::Exact,
+        marks: &["@", "mailto:"],
         pattern: r"\bmailto:\S*\w|[\w.+-]+@[\w-]+(?:\.[\w-]+)+",
         is_other: |_, _| false,
         examples: &["a.b+c@mail.example.org"],
@@ -122,6 +127,7 @@ pub const KINDS: &[Kind] = &[
     Kind {
         name: "printf, numbered",
         keep: Keep::Exact,
+        marks: &["%"],
         pattern: concat!(
             r"(%\d+\$",
             conversion!(),
@@ -135,6 +141,7 @@ pub const KINDS: &[Kind] = &[
     Kind {
         name: "printf, Go, strftime",
         keep: Keep::InOrder,
+        marks: &["%"],
         pattern: concat!(
             "(%",
             conversion!(),
@@ -155,6 +162,7 @@ pub const KINDS: &[Kind] = &[
     Kind {
         name: "printf with a space as the sign",
         keep: Keep::InOrder,
+        marks: &["%"],
         pattern: r"(% [dif])(?:[^\w'’]|$)",
         is_other: |before, _| ends_with_digit(before.trim_end(), ""),
         examples: &["% d"],
@@ -162,6 +170,7 @@ pub const KINDS: &[Kind] = &[
     Kind {
         name: "escaped percent signs",
         keep: Keep::Exact,
+        marks: &["%%"],
         pattern: r"(?:\d+(?:[.,]\d+)*\s?)?%%",
         is_other: |_, _| false,
         examples: &["%%", "100%%"],
@@ -169,6 +178,7 @@ pub const KINDS: &[Kind] = &[
     Kind {
         name: "Python, Ruby",
         keep: Keep::Exact,
+        marks: &["%"],
         pattern: r"%\(\w[\w.-]*\)[-+#0 ]*\d*(?:\.\d+)?[A-Za-z]|%<\w+>[-+#0]*\d*(?:\.\d+)?[A-Za-z](?-u:\b)|%<\w+>",
         is_other: ends_with_digit,
         examples: &["%(name)s", "%(name)r", "%(count)03d", "%<name>s"],
@@ -176,6 +186,7 @@ pub const KINDS: &[Kind] = &[
     Kind {
         name: "Qt",
         keep: Keep::Exact,
+        marks: &["%"],
         pattern: concat!(r"(%L?(?:1\d|[1-9]))", after_conversion!()),
         is_other: ends_with_digit,
         examples: &["%1", "%L1", "%12"],
@@ -183,6 +194,7 @@ pub const KINDS: &[Kind] = &[
     Kind {
         name: "Windows, Drupal",
         keep: Keep::Exact,
+        marks: &["%"],
         pattern: r"(%[A-Za-z_][A-Za-z0-9_]+%)(?:[^\w%(<{]|$)|%[a-z]{2}[A-Za-z0-9_]+",
         is_other: |before, _| before.ends_with(char::is_alphanumeric),
         examples: &["%USER%", "%name"],
@@ -190,6 +202,7 @@ pub const KINDS: &[Kind] = &[
     Kind {
         name: "choices of ICU and Java, whole",
         keep: Keep::Hidden,
+        marks: &["{"],
         pattern: MESSAGE_START,
         is_other: |_, _| false,
         examples: &[
@@ -201,6 +214,7 @@ pub const KINDS: &[Kind] = &[
     Kind {
         name: "empty braces",
         keep: Keep::InOrder,
+        marks: &["{"],
         pattern: r"\{(?::[^{}\n]*)?\}",
         is_other: |_, _| false,
         examples: &["{}", "{:.2f}"],
@@ -208,6 +222,7 @@ pub const KINDS: &[Kind] = &[
     Kind {
         name: "braces",
         keep: Keep::Exact,
+        marks: &["{"],
         pattern: r"\{\{\{[^{}\n]*\}\}\}|[$#@%]?\{\{[^{}\n]*\}\}|[$#@%]?\{[^{}\n]*\}",
         is_other: |_, _| false,
         examples: &[
@@ -227,6 +242,7 @@ pub const KINDS: &[Kind] = &[
     Kind {
         name: "dollar signs",
         keep: Keep::Exact,
+        marks: &["$"],
         pattern: r"\$t\([^()\s]*\)|\$\([A-Za-z_][\w. ]*\)|(\$[A-Za-z_][A-Za-z0-9_]*\$)(?:[^\w$]|$)|\$[A-Za-z_][A-Za-z0-9_]*",
         is_other: |_, _| false,
         examples: &["$name", "$NAME$", "$(NAME)", "$t(menu.open)"],
@@ -234,6 +250,7 @@ pub const KINDS: &[Kind] = &[
     Kind {
         name: "one digit with a dollar sign, but no amounts",
         keep: Keep::Exact,
+        marks: &["$"],
         pattern: r"(\$\d)(?:[^\w.,]|[.,](?:\D|$)|$)",
         // Placeholders begin with the first; `$5` alone is an amount.
         is_other: |before, rest| {
@@ -247,6 +264,7 @@ pub const KINDS: &[Kind] = &[
     Kind {
         name: "i18next",
         keep: Keep::Exact,
+        marks: &["__"],
         pattern: r"__[A-Za-z][A-Za-z0-9_]*?__",
         is_other: touches_word,
         examples: &["__name__"],
@@ -254,6 +272,7 @@ pub const KINDS: &[Kind] = &[
     Kind {
         name: "codes of emoji",
         keep: Keep::Exact,
+        marks: &[":"],
         pattern: r":(?:[A-Za-z][A-Za-z0-9_+-]*|[+-]1):",
         is_other: touches_word,
         examples: &[":smile:", ":+1:"],
@@ -261,6 +280,7 @@ pub const KINDS: &[Kind] = &[
     Kind {
         name: "Laravel",
         keep: Keep::Exact,
+        marks: &[":"],
         pattern: r":[a-z_][A-Za-z0-9_]+",
         is_other: touches_word,
         examples: &[":name"],
@@ -268,6 +288,7 @@ pub const KINDS: &[Kind] = &[
     Kind {
         name: "users and issues",
         keep: Keep::Exact,
+        marks: &["@", "#"],
         pattern: r"@[A-Za-z][A-Za-z0-9_]+(?:[.-][A-Za-z0-9_]+)*|#\d+",
         is_other: touches_word,
         examples: &["@user", "#123"],
@@ -275,6 +296,7 @@ pub const KINDS: &[Kind] = &[
     Kind {
         name: "assignments",
         keep: Keep::Exact,
+        marks: &["=", "<", ">", "≤", "≥", "≠", "≈"],
         pattern: concat!(
             r"\b[A-Za-z]\d? ?(?:[=<>≤≥≠≈]|[:!=<>]=) ?[-+±]?\d+(?:[.,]\d+)*\b",
             r"|\b[A-Za-z\d]\d*(?:[-+*/^][A-Za-z\d]\d*)*(?:=[A-Za-z\d]\d*(?:[-+*/^][A-Za-z\d]\d*)*)+\b",
@@ -286,6 +308,7 @@ pub const KINDS: &[Kind] = &[
     Kind {
         name: "options",
         keep: Keep::Exact,
+        marks: &["--"],
         pattern: r"--[a-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?(?:=[\w.,/+-]*\w)?",
         is_other: touches_word,
         examples: &["--option", "--no-color", "--jobs=4"],
@@ -293,6 +316,7 @@ pub const KINDS: &[Kind] = &[
     Kind {
         name: "paths",
         keep: Keep::Exact,
+        marks: &["/"],
         pattern: concat!(
             r"(?:~|\.\.?)?/[a-z0-9.][\w.+-]*/(?:[\w.+-]+/)*(?:[\w.+-]*\w)?|(?:~|\.\.?)/(?:[\w.+-]*\w)?",
             r"|/(?:bin|boot|dev|etc|home|lib|media|mnt|opt|proc|root|run|sbin|srv|sys|tmp|usr|var)\b/?"
@@ -309,6 +333,7 @@ pub const KINDS: &[Kind] = &[
     Kind {
         name: "hashes, codes, versions with letters",
         keep: Keep::Exact,
+        marks: &[],
         pattern: concat!(
             r"(?-u:\b)(?:[0-9a-f]{7,}|[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}|0x[0-9A-Fa-f]+",
             r"|[A-Z]{2,}(?:-\d+)*-\d{3,}|v?\d+(?:\.\d+)+[-+~]?(?:alpha|beta|rc|pre|dev)[.-]?\d*|\w+(?:[~^]\d+)+)(?-u:\b)",
@@ -333,6 +358,7 @@ pub const KINDS: &[Kind] = &[
     Kind {
         name: "names of programs",
         keep: Keep::Exact,
+        marks: &["::"],
         pattern: r"\b\w+(?:::\w+)+",
         is_other: |_, _| false,
         examples: &["Dir::Bin::Solvers"],
@@ -340,6 +366,7 @@ pub const KINDS: &[Kind] = &[
     Kind {
         name: "tags",
         keep: Keep::InOrder,
+        marks: &["<"],
         pattern: concat!(
             r"</?(?:a|b|big|br|code|em|font|h[1-6]|hr|i|img|kbd|li|nobr|ol|p|pre|qt|s|small|span|strong|sub|sup|tt|u|ul|var)",
             r"(?:\s[^<>\n]*)?/?>"
@@ -350,6 +377,7 @@ pub const KINDS: &[Kind] = &[
     Kind {
         name: "emoji",
         keep: Keep::Exact,
+        marks: &[],
         pattern: concat!(
             r"[\p{Extended_Pictographic}&&[^©®™]](?:[\x{fe0f}\x{200d}\x{1f3fb}-\x{1f3ff}\x{e0020}-\x{e007f}]",
             r"|\p{Extended_Pictographic})*|[\x{1f1e6}-\x{1f1ff}]{2}|[0-9#*]\x{fe0f}?\x{20e3}"
@@ -360,6 +388,7 @@ pub const KINDS: &[Kind] = &[
     Kind {
         name: "numbers above 12, amounts, shares, times, dates, versions",
         keep: Keep::Digits,
+        marks: &[],
         pattern: NUMBERS,
         is_other: |_, _| false,
         examples: &[

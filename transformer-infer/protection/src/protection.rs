@@ -1,7 +1,7 @@
 //! [`Protection`]: words that are copied instead of translated, such as placeholders and URLs.
 
 use std::ops::Range;
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use regex::Regex;
 use transformer_text::LanguageCode;
@@ -35,11 +35,14 @@ pub struct ProtectionError {
 
 #[derive(Clone, Debug)]
 struct Rule {
-    regex: Regex,
+    /// The pattern of the table; unused if the expression was compiled from another one.
+    pattern: &'static str,
+    regex: OnceLock<Regex>,
+    marks: &'static [&'static str],
     keep: Keep,
     is_other: fn(&str, &str) -> bool,
     /// True if the first group that matches is copied, as in the table; otherwise the whole match is.
-    has_groups: bool,
+    copies_groups: bool,
 }
 
 /// Text that is copied.
@@ -56,7 +59,7 @@ impl Protection {
     /// Copies program placeholders, choices in messages, URLs, e-mail addresses, paths, options, emoji and their codes,
     /// and keeps the digits of numbers.
     pub fn placeholders() -> Self {
-        // Compiling the patterns takes longer than reading most documents.
+        // Compiling patterns takes longer than reading most documents.
         static RULES: LazyLock<Arc<Vec<Rule>>> =
             LazyLock::new(|| Arc::new(KINDS.iter().map(Rule::of).collect()));
         Self {
@@ -170,33 +173,41 @@ impl Protection {
 
 impl Rule {
     fn of(kind: &Kind) -> Self {
-        let regex = pattern(kind.pattern);
         Self {
-            has_groups: regex.captures_len() > 1,
-            regex,
+            pattern: kind.pattern,
+            regex: OnceLock::new(),
+            marks: kind.marks,
             keep: kind.keep,
             is_other: kind.is_other,
+            copies_groups: true,
         }
     }
 
     fn exact(regex: Regex) -> Self {
         Self {
-            regex,
+            pattern: "",
+            regex: OnceLock::from(regex),
+            marks: &[],
             keep: Keep::Exact,
             is_other: |_, _| false,
-            has_groups: false,
+            copies_groups: false,
         }
     }
 
     /// Returns the ranges to copy, and the end of the pattern's match for each.
     fn find(&self, text: &str) -> Vec<(Range<usize>, usize)> {
-        let whole = || self.regex.find_iter(text).map(|it| it.range());
+        let has_mark = self.marks.iter().any(|mark| text.contains(mark));
+        if !has_mark && !self.marks.is_empty() {
+            return Vec::new();
+        }
+        let regex = self.regex.get_or_init(|| pattern(self.pattern));
+        let whole = || regex.find_iter(text).map(|it| it.range());
         let with_end = |range: Range<usize>| (range.clone(), range.end);
-        let mut found: Vec<(Range<usize>, usize)> = if self.regex.as_str() == MESSAGE_START {
+        let mut found: Vec<(Range<usize>, usize)> = if self.pattern == MESSAGE_START {
             let closed = closed_braces(text, whole().map(|it| it.start));
             closed.map(with_end).collect()
-        } else if self.has_groups {
-            let captures = self.regex.captures_iter(text);
+        } else if self.copies_groups && regex.captures_len() > 1 {
+            let captures = regex.captures_iter(text);
             let first = captures.filter_map(|it| {
                 let all = it.get(0)?;
                 let group = it.iter().skip(1).flatten().next().unwrap_or(all);
@@ -213,6 +224,10 @@ impl Rule {
 
 #[cfg(test)]
 mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+    use proptest::sample::select;
+
     use super::*;
 
     fn found(protection: &Protection, text: &str) -> Vec<String> {
@@ -249,6 +264,28 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn every_match_has_a_mark() {
+        let regexes: Vec<Regex> = KINDS.iter().map(|kind| pattern(kind.pattern)).collect();
+        let examples: Vec<&str> = KINDS
+            .iter()
+            .flat_map(|kind| kind.examples)
+            .copied()
+            .collect();
+        let part = (select(examples), any::<u64>()).prop_map(|(example, kept)| {
+            let characters = example.chars().enumerate();
+            let kept = characters.filter(|(index, _)| kept >> (index % 64) & 3 > 0);
+            kept.map(|(_, character)| character).collect::<String>()
+        });
+        proptest!(|(parts in vec(part, 1..4), between in "[a-z1=:/% ]?")| {
+            let text = parts.join(&between);
+            for (kind, regex) in KINDS.iter().zip(&regexes) {
+                let has_mark = kind.marks.iter().any(|mark| text.contains(mark));
+                prop_assert!(has_mark || kind.marks.is_empty() || !regex.is_match(&text), "{}", kind.name);
+            }
+        });
     }
 
     #[test]
