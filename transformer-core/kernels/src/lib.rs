@@ -33,6 +33,8 @@ mod rten;
 mod tile;
 mod tiled;
 mod vector;
+#[cfg_attr(not(target_arch = "x86_64"), path = "no_vnni.rs")]
+mod vnni;
 
 pub use finish::{Activation, Finish};
 pub use instruction_set::instruction_set;

@@ -16,8 +16,8 @@ use super::panel_kernel::PanelProduct;
 /// Number of elements of a line of the processor's cache, and of its longest vectors.
 pub(super) const LINE: usize = 16;
 
-/// Number of lines of a row of a panel.
-pub(super) const LINES: usize = 3;
+/// Number of lines of a row of a panel. In WebAssembly a panel is small enough for the first-level cache.
+pub(super) const LINES: usize = if cfg!(target_family = "wasm") { 1 } else { 3 };
 
 /// Number of columns of a panel; the last one may have fewer lines.
 pub(super) const WIDTH: usize = LINES * LINE;
@@ -107,29 +107,66 @@ pub(super) fn multiply(
     let [d_in, d_out] = matrix.shape();
     let n_rows = x.len() / d_in;
     let arch = instruction_set();
-    let columns_of_part = columns_of_part(n_rows, matrix.shape(), rayon::current_num_threads());
-    let part = |columns: Range<usize>, product| PanelProduct {
-        x,
-        matrix,
-        finish,
+    let columns = columns_of_part(n_rows, matrix.shape(), rayon::current_num_threads());
+    in_parts(
+        [n_rows, d_out],
         columns,
         product,
-    };
+        buffer,
+        |columns, product| {
+            let product = PanelProduct {
+                x,
+                matrix,
+                finish,
+                columns,
+                product,
+            };
+            dispatch_to(arch, product);
+        },
+    );
+}
+
+/// Returns the number of columns that each thread computes: whole panels.
+fn columns_of_part(n_rows: usize, shape: [usize; 2], n_threads: usize) -> usize {
+    columns_per_thread(n_rows, shape, n_threads, [WIDTH, ELEMENTS_PER_THREAD])
+}
+
+/// Returns the number of columns of a product that each thread computes, a multiple of `width`, with at least so many
+/// elements of the matrix for each thread.
+pub(super) fn columns_per_thread(
+    n_rows: usize,
+    [d_in, d_out]: [usize; 2],
+    n_threads: usize,
+    [width, elements]: [usize; 2],
+) -> usize {
+    let work = d_in * d_out * n_rows.div_ceil(ROWS_AS_ONE);
+    let n_parts = n_threads.min(work / elements).max(1);
+    d_out.div_ceil(width).div_ceil(n_parts) * width
+}
+
+/// Writes a product `[rows, d_out]` in parts of so many columns, each on a thread of the current rayon pool.
+///
+/// `multiply` writes the part `[rows, columns]`; `buffer` is any.
+pub(super) fn in_parts(
+    [n_rows, d_out]: [usize; 2],
+    columns_of_part: usize,
+    product: &mut [f32],
+    buffer: &mut Vec<f32>,
+    multiply: impl Fn(Range<usize>, &mut [f32]) + Sync,
+) {
     if columns_of_part >= d_out {
-        return dispatch_to(arch, part(0..d_out, product));
+        return multiply(0..d_out, product);
     }
     let columns = |index: usize| index * columns_of_part..d_out.min((index + 1) * columns_of_part);
-    let multiply_part = |(index, product)| dispatch_to(arch, part(columns(index), product));
+    let multiply_part = |(index, product): (usize, &mut [f32])| multiply(columns(index), product);
     if n_rows == 1 {
         let parts = product.par_chunks_mut(columns_of_part);
         return parts.enumerate().for_each(multiply_part);
     }
     buffer.resize(product.len(), 0.0);
     let len = n_rows * columns_of_part;
-    buffer
-        .par_chunks_mut(len)
-        .enumerate()
-        .for_each(multiply_part);
+    let parts = buffer.par_chunks_mut(len).enumerate();
+    parts.for_each(multiply_part);
     for (index, part) in buffer.chunks(len).enumerate() {
         let columns = columns(index);
         let rows = product.chunks_exact_mut(d_out);
@@ -137,13 +174,6 @@ pub(super) fn multiply(
             row[columns.clone()].copy_from_slice(part);
         }
     }
-}
-
-/// Returns the number of columns that each thread computes: whole panels.
-fn columns_of_part(n_rows: usize, [d_in, d_out]: [usize; 2], n_threads: usize) -> usize {
-    let work = d_in * d_out * n_rows.div_ceil(ROWS_AS_ONE);
-    let n_parts = n_threads.min(work / ELEMENTS_PER_THREAD).max(1);
-    d_out.div_ceil(WIDTH).div_ceil(n_parts) * WIDTH
 }
 
 #[cfg(test)]

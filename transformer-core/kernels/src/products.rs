@@ -3,12 +3,12 @@
 use std::fmt;
 
 use super::finish::{Finish, FinishRows};
+use super::instruction_set;
 use super::integers::IntegerMatrix;
 use super::panel_product::{self, PanelMatrix};
 use super::quantize::quantize_rows;
 use super::rten::{self, ZERO_POINT};
-use super::tiled::{TiledMatrix, TiledRows};
-use super::{amx, instruction_set};
+use super::tiled::{Instructions, TiledMatrix, TiledRows};
 
 /// The kernels of matrix products, and the activations as integers.
 #[derive(Default)]
@@ -36,13 +36,13 @@ enum Layout {
         /// One for each output feature.
         scales: Vec<f32>,
     },
-    /// Integers in WebAssembly, and on x86 processors without AVX-512 VNNI.
+    /// Integers in WebAssembly, and on x86 processors without AMX and VNNI.
     Pairs {
         integers: IntegerMatrix,
         /// One for each output feature.
         scales: Vec<f32>,
     },
-    /// Integers on processors with tile registers.
+    /// Integers on processors with AMX or VNNI.
     Tiled {
         integers: TiledMatrix,
         /// One for each output feature.
@@ -65,12 +65,12 @@ impl PackedMatrix {
     /// Packs a matrix of integers from −127 to 127 with a scale for each column.
     #[inline(never)]
     pub fn int8(integers: &[i8], shape: [usize; 2], strides: [usize; 2], scales: Vec<f32>) -> Self {
-        match amx::available() {
-            true => Self(Layout::Tiled {
-                integers: TiledMatrix::new(integers, shape, strides),
+        match Instructions::of_processor() {
+            Some(instructions) => Self(Layout::Tiled {
+                integers: TiledMatrix::new(instructions, integers, shape, strides),
                 scales,
             }),
-            false => Self::without_tiles(integers, shape, strides, scales),
+            None => Self::without_tiles(integers, shape, strides, scales),
         }
     }
 
@@ -169,7 +169,9 @@ impl Kernels {
                 self.finish_sums(scales, finish, product);
             }
             Layout::Tiled { integers, scales } => {
-                self.tiled.multiply(x, integers, scales, finish, product);
+                let matrix = (integers, &scales[..]);
+                self.tiled
+                    .multiply(x, matrix, finish, product, &mut self.parts);
             }
         }
     }
@@ -194,7 +196,7 @@ impl Kernels {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tiled::tests::tiles_exist;
+    use super::super::tiled::tests::instructions;
     use super::*;
     use crate::finish::Activation;
 
@@ -297,15 +299,17 @@ mod tests {
 
     #[test]
     fn products_by_tiles_have_the_same_bits() {
-        if !tiles_exist() {
-            return;
-        }
         let shape = [300, 37];
-        assert_same_bits(shape, |weights, strides, scales| {
-            let tiled = PackedMatrix::int8(weights, shape, strides, scales.clone());
-            let plain = PackedMatrix::without_tiles(weights, shape, strides, scales);
-            [tiled, plain]
-        });
+        for instructions in instructions() {
+            assert_same_bits(shape, |weights, strides, scales| {
+                let tiled = Layout::Tiled {
+                    integers: TiledMatrix::new(instructions, weights, shape, strides),
+                    scales: scales.clone(),
+                };
+                let plain = PackedMatrix::without_tiles(weights, shape, strides, scales);
+                [PackedMatrix(tiled), plain]
+            });
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@ pub(crate) const SIDE: usize = 16;
 /// Number of products of one sum in one step.
 pub(crate) const DEPTH: usize = 64;
 
-/// A row of a tile of activations: integers from −127 to 127.
+/// A row of a tile of activations: integers from −127 to 127, or for [`vnni`](super::vnni) from 1 to 255, as bytes.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C, align(64))]
 pub(crate) struct Line(pub(crate) [i8; DEPTH]);

@@ -64,13 +64,26 @@ impl IntegerMatrix {
         let panels = steps.chunks_exact_mut(n_steps).zip(&mut starts);
         for (panel, (steps, start)) in panels.enumerate() {
             let n_columns = WIDTH.min(d_out - panel * WIDTH);
-            for k in 0..d_in {
-                let Step(step) = &mut steps[k / GROUP];
-                let first = k * strides[0] + panel * WIDTH * strides[1];
-                for column in 0..n_columns {
-                    let value = values[first + column * strides[1]];
-                    step[GROUP * column + k % GROUP] = value;
-                    start[column] -= added * i32::from(value);
+            for (first, Step(step)) in (0..d_in).step_by(GROUP).zip(steps) {
+                let mut rows = [[0; WIDTH]; GROUP];
+                for (row, k) in rows.iter_mut().zip(first..d_in) {
+                    let row = &mut row[..n_columns];
+                    let values = &values[k * strides[0] + panel * WIDTH * strides[1]..];
+                    match strides[1] {
+                        1 => row.copy_from_slice(&values[..n_columns]),
+                        stride => {
+                            let values = values.iter().step_by(stride);
+                            row.iter_mut()
+                                .zip(values)
+                                .for_each(|(to, from)| *to = *from);
+                        }
+                    }
+                }
+                for column in 0..WIDTH {
+                    for (index, row) in rows.iter().enumerate() {
+                        step[GROUP * column + index] = row[column];
+                        start[column] -= added * i32::from(row[column]);
+                    }
                 }
             }
         }
