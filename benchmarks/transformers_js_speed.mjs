@@ -12,18 +12,17 @@
 //   node benchmarks/transformers_js_speed.mjs target/web/pkg peers MODEL js en.txt [ROUNDS]
 //
 // MODEL is a directory in floats with a search that gives each translation the same number of tokens (`min_len` and `max_len`
-// with the factor 0 and equal `extra`). Both translate greedily, in floats and in 8-bit integers: ours in its worker of one
-// thread, transformers.js with one thread of WebAssembly and with one for each processor. The lines are sorted by length, as
+// with the factor 0 and equal `extra`). Both translate greedily, in floats and in 8-bit integers: ours in one worker and in one
+// for each processor, transformers.js with one thread of WebAssembly and with one for each processor. The lines are sorted by length, as
 // transformers.js fills the batches that it is given. Prints the size of what was downloaded but for the model, with brotli,
 // milliseconds from nothing to the first translation, and medians of lines a second.
 
-import { createServer } from "node:http";
-import { readFileSync, readdirSync } from "node:fs";
+import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { availableParallelism } from "node:os";
 import { brotliCompressSync } from "node:zlib";
 
-import { Page } from "../transformer-infer/web/tests/browser.js";
+import { Page, serveFiles } from "../transformer-infer/web/tests/browser.js";
 
 const [ours, peers, model, js, text, rounds = "3"] = process.argv.slice(2);
 if (!text) throw new Error("usage: transformers_js_speed.mjs PACKAGE PEERS MODEL JS TEXT [ROUNDS]");
@@ -41,14 +40,24 @@ const length = least.extra;
 function prepare({ address, names, lines, length }) {
   let translate;
   let free;
+  let allRun = async () => {};
   const open = {
-    async ours(precision) {
+    async ours(precision, workers) {
       const { Translator } = await import(`${address}/ours/index.js`);
       const read = async (name) => [name, new Uint8Array(await (await fetch(`${address}/model/${name}`)).arrayBuffer())];
       const files = Object.fromEntries(await Promise.all(names.map(read)));
-      const translator = await Translator.load(files, { precision });
+      const translator = await Translator.load(files, { precision, workers });
       translate = async (lines) => (await translator.translate(lines.join("\n"), { beam: 1, split: "lines" })).text.split("\n");
       free = () => translator.free();
+      // All workers but the first start with a long text.
+      allRun = async () => {
+        const first = await translator.memory();
+        for (let tries = 20; tries > 0; tries--) {
+          await translate(lines);
+          if ((await translator.memory()) >= 0.9 * workers * first) return;
+        }
+        throw new Error("workers did not start; give at least 9 lines");
+      };
     },
     async theirs(dtype, threads) {
       const { env, AutoModelForSeq2SeqLM, AutoTokenizer } = await import(`${address}/library/transformers.min.js`);
@@ -80,6 +89,8 @@ function prepare({ address, names, lines, length }) {
         await translate(lines.slice(0, 1));
       }),
     async run(together) {
+      await allRun();
+      allRun = async () => {};
       await translate(lines.slice(0, together));
       const took = await milliseconds(async () => {
         for (let start = 0; start < lines.length; start += together) {
@@ -93,32 +104,25 @@ function prepare({ address, names, lines, length }) {
   };
 }
 
-const TYPES = { html: "text/html", js: "text/javascript", mjs: "text/javascript", json: "application/json", wasm: "application/wasm" };
 const served = new Set();
-const server = createServer((request, response) => {
-  const [, folder, name] = /^\/(\w+)\/(.*)$/.exec(new URL(request.url, "http://localhost").pathname) ?? [];
-  // Threads of WebAssembly need a page that is isolated from others.
-  const headers = { "cross-origin-opener-policy": "same-origin", "cross-origin-embedder-policy": "require-corp" };
-  if (folder === "page") return response.writeHead(200, { ...headers, "content-type": "text/html" }).end("<title>Speed</title>");
-  try {
-    const content = readFileSync(join(folders[folder], name));
-    if (folder !== "model" && folder !== "js") served.add(join(folders[folder], name));
-    const type = TYPES[name.split(".").pop()] ?? "application/octet-stream";
-    response.writeHead(200, { ...headers, "content-type": type, "content-length": content.length }).end(content);
-  } catch {
-    response.writeHead(404, headers).end();
-  }
-});
-await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
-const address = `http://127.0.0.1:${server.address().port}`;
+// Threads of WebAssembly need a page that is isolated from others.
+const headers = { "cross-origin-opener-policy": "same-origin", "cross-origin-embedder-policy": "require-corp" };
+const [server, address] = await serveFiles((path) => {
+  const [, folder, name] = /^\/(\w+)\/(.*)$/.exec(path) ?? [];
+  if (folder === "page") return { html: "<title>Speed</title>" };
+  const file = join(folders[folder], name);
+  if (folder !== "model" && folder !== "js" && existsSync(file)) served.add(file);
+  return file;
+}, headers);
 
 const brotli = (file) => brotliCompressSync(readFileSync(file)).length;
 const threads = availableParallelism();
+const each = [...new Set([1, threads])];
 const PROGRAMS = ["f32", "int8"].flatMap((precision) => {
   const dtype = { f32: "fp32", int8: "q8" }[precision];
   return [
-    [`this package, ${precision}`, "ours", precision],
-    ...[...new Set([1, threads])].map((n) => [`transformers.js, ${dtype}, ${n} threads`, "theirs", dtype, n]),
+    ...each.map((n) => [`this package, ${precision}, workers: ${n}`, "ours", precision, n]),
+    ...each.map((n) => [`transformers.js, ${dtype}, threads: ${n}`, "theirs", dtype, n]),
   ];
 });
 const downloads = PROGRAMS.map(() => []);

@@ -14,12 +14,11 @@
 // to the first translation with the files in memory. But for CPU times, it needs a quiet machine.
 
 import { existsSync, readFileSync, readdirSync } from "node:fs";
-import { createServer } from "node:http";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { brotliCompressSync } from "node:zlib";
 
-import { Page, program } from "../transformer-infer/web/tests/browser.js";
+import { Page, program, serveFiles } from "../transformer-infer/web/tests/browser.js";
 
 const [ours, peers, model, text, rounds = "3"] = process.argv.slice(2);
 if (!text) throw new Error("usage: web_speed.mjs PACKAGE PEERS MODEL TEXT [ROUNDS]");
@@ -99,20 +98,10 @@ function prepare({ modules, folders, lines }) {
   };
 }
 
-const TYPES = { css: "text/css", html: "text/html", js: "text/javascript", wasm: "application/wasm" };
-const server = createServer((request, response) => {
-  const [, folder, name] = /^\/(\w+)\/(.*)$/.exec(new URL(request.url, "http://localhost").pathname) ?? [];
-  if (folder === "page") return response.writeHead(200, { "content-type": "text/html" }).end("<title>Speed</title>");
-  const type = TYPES[name?.split(".").pop()] ?? "application/octet-stream";
-  try {
-    const content = readFileSync(join(folders[folder], name));
-    response.writeHead(200, { "content-type": type }).end(content);
-  } catch {
-    response.writeHead(404).end();
-  }
+const [server, address] = await serveFiles((path) => {
+  const [, folder, name] = /^\/(\w+)\/(.*)$/.exec(path) ?? [];
+  return folder === "page" ? { html: "<title>Speed</title>" } : join(folders[folder], name);
 });
-await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
-const address = `http://127.0.0.1:${server.address().port}`;
 const urls = (name) =>
   existsSync(folders[name]) && Object.fromEntries(readdirSync(folders[name]).map((file) => [file, `${address}/${name}/${file}`]));
 
@@ -153,7 +142,7 @@ const brotli = (folder, pattern) =>
     .filter((name) => pattern.test(name))
     .reduce((sum, name) => sum + brotliCompressSync(readFileSync(join(folder, name))).length, 0);
 const megabytes = (...args) => (brotli(...args) / 1e6).toFixed(2);
-console.log(`download with brotli: ${megabytes(ours, /^(index|files|engine|worker|transformer_web)\.js$|^transformer_web_bg\.wasm$/)} MB`);
+console.log(`download with brotli: ${megabytes(ours, /^(index|files|round|engine|worker|transformer_web)\.js$|^transformer_web_bg\.wasm$/)} MB`);
 console.log(`Bergamot's: ${megabytes(join(bergamot, "worker"), /\.(wasm|js)$/)} MB`);
 
 const request = { folders: { model: urls("model"), int8: urls("int8") }, lines };

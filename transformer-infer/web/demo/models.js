@@ -35,7 +35,8 @@ async function open(files, name) {
     const begin = performance.now();
     // Models of Firefox Translations are made for integers.
     const precision = files["manifest.json"] ? undefined : "int8";
-    const translator = await Translator.load(files, { precision });
+    const workers = navigator.hardwareConcurrency >= 4 ? 2 : 1;
+    const translator = await Translator.load(files, { precision, workers });
     const { source, target, parameters, beam } = translator.info;
     models.push({
       name: unused(name),

@@ -9,6 +9,12 @@ export interface LoadOptions {
   precision?: "f32" | "int8";
   /** False: all target tokens are candidates, even if the model has a shortlist. */
   shortlist?: boolean;
+  /**
+   * Number of workers, each of which holds the model in its own memory. All but the first start with the first text of
+   * more than eight sentences, and read the files again that are not bytes; a worker takes part in a text if it is ready before
+   * the first 256 kB of the text are translated. Default: 1.
+   */
+  workers?: number;
   /** Cancels the download. */
   signal?: AbortSignal;
   /** Called with the number of bytes of all files so far. */
@@ -30,7 +36,7 @@ export interface TranslateOptions {
   language?: string;
   /** Terms of the text, and their translations. */
   glossary?: Record<string, string>;
-  /** Cancels the translation between sentences; the promise is rejected with the signal's reason. */
+  /** Cancels the translation: the promise is rejected with the signal's reason. Workers end the calls that they have begun. */
   signal?: AbortSignal;
   /** Called with the next translated sentences. A sentence comes again if its translation lacked text to copy. */
   onSentences?: (sentences: Sentence[]) => void;
@@ -55,7 +61,7 @@ export interface ModelInfo {
   formats: string[];
 }
 
-/** A model in a worker. If the worker fails, the call is rejected, and the next one starts a new worker. */
+/** A model in one or more workers. If a worker fails, the call is rejected, and the next one starts a new worker. */
 export class Translator {
   /**
    * Opens a model from its files by name: a model directory of `transformer-infer`, or the files of a model of Firefox
@@ -68,9 +74,9 @@ export class Translator {
   translateDocument(document: Blob | BufferSource, name: string, options?: TranslateOptions): Promise<Uint8Array>;
   /** Returns a page of HTML with what each head of the decoder attends to in the source, for a sentence and a translation. */
   attention(source: string, target: string): Promise<string>;
-  /** Returns the memory of the model in bytes. */
+  /** Returns the memory of all workers in bytes. */
   memory(): Promise<number>;
-  /** Ends the worker. Calls in progress are rejected. */
+  /** Ends the workers. Calls in progress are rejected. */
   free(): void;
 }
 

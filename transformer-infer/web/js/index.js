@@ -1,15 +1,12 @@
 // Translates in a worker. See index.d.ts.
 
 import { hashesOf, isBytes, readAll } from "./files.js";
+import { Job, Round } from "./round.js";
 
 export { modelDirectory } from "./files.js";
 
-// Sentences of one call of the worker, after the first. More are faster together, fewer are cancelled sooner.
-const [FEWEST, MOST] = [8, 64];
-const CALL_MS = 200;
-
-/** Returns the number of sentences of the call after one of `n` sentences that took `ms` milliseconds. */
-const nextCall = (n, ms) => Math.min(Math.max(FEWEST, n === 1 ? 0 : ms < CALL_MS ? 2 * n : n >> 1), MOST);
+// Sentences of a text for which no other workers are started.
+const MOST_ALONE = 8;
 
 async function startWorker() {
   const url = new URL("./worker.js", import.meta.url);
@@ -76,48 +73,55 @@ class Calls {
 export class Translator {
   #files;
   #options;
-  #calls;
-  #isFree = false;
+  #nWorkers;
+  /** Promises of the workers with the model. */
+  #workers = [];
+  /** Promises of all workers that were started. */
+  #started = [];
+  #freed = new AbortController();
 
-  constructor(files, options) {
+  constructor(files, { workers = 1, ...options }) {
+    if (!(Number.isInteger(workers) && workers > 0)) throw new RangeError("`workers` must be an integer of at least 1");
     this.#files = files;
     this.#options = options;
+    this.#nWorkers = workers;
   }
 
   static async load(files, options = {}) {
     const translator = new Translator(files, options);
-    await translator.#open();
+    await translator.#open(0);
     return translator;
   }
 
   // Returns a worker with the model, after a failure a new one.
-  async #running() {
-    const opened = this.#open();
+  async #running(index) {
+    const opened = this.#open(index);
     const calls = await opened;
     if (!calls.isStopped) return calls;
-    if (this.#calls === opened) this.#calls = undefined;
-    return this.#open();
+    if (this.#workers[index] === opened) this.#workers[index] = undefined;
+    return this.#open(index);
   }
 
-  #open() {
-    if (this.#isFree) return Promise.reject(new Error("the translator was freed"));
-    this.#calls ??= this.#start().catch((error) => {
-      this.#calls = undefined;
+  #open(index) {
+    if (this.#freed.signal.aborted) return Promise.reject(this.#freed.signal.reason);
+    this.#workers[index] ??= this.#start().catch((error) => {
+      this.#workers[index] = undefined;
       throw error;
     });
-    return this.#calls;
+    return this.#workers[index];
   }
 
   async #start() {
-    const { signal, onProgress, ...options } = this.#options;
+    const { signal = this.#freed.signal, onProgress, ...options } = this.#options;
     const starting = Calls.start();
+    this.#started.push(starting);
     try {
       const [calls, contents] = await Promise.all([starting, readAll(this.#files, { signal, onProgress })]);
       const owned = Object.keys(contents).filter((name) => !isBytes(this.#files[name]));
       const buffers = owned.map((name) => contents[name].buffer);
       this.info = await calls.callWith(buffers, "load", contents, hashesOf(contents), JSON.stringify(options));
-      signal?.throwIfAborted();
-      // The signal ended with the first load.
+      signal.throwIfAborted();
+      // The signal and the progress are those of the first load.
       this.#options = options;
       return calls;
     } catch (error) {
@@ -138,37 +142,75 @@ export class Translator {
 
   async #translate(content, { signal, onSentences, ...options }) {
     signal?.throwIfAborted();
-    const calls = await this.#running();
-    const job = await calls.call("begin", content, JSON.stringify(options));
+    const working = this.#work(content, JSON.stringify(options), { signal, onSentences });
+    if (!signal) return working;
+    // The caller does not wait for the workers' calls.
+    let stop;
+    const stopped = new Promise((_, reject) => (stop = () => reject(signal.reason)));
+    signal.addEventListener("abort", stop);
+    return Promise.race([working, stopped]).finally(() => signal.removeEventListener("abort", stop));
+  }
+
+  async #work(content, options, { signal, onSentences }) {
+    const begin = async (index) => Job.begin(await this.#running(index), content, options);
+    const first = await begin(0);
+    const begun = [first];
+    let jobs = [first];
     const sentences = [];
     try {
-      for (let n = 1; ; ) {
+      for (let isFirst = true; ; isFirst = false) {
         signal?.throwIfAborted();
-        const started = performance.now();
-        const step = await calls.call("step", job, n);
-        n = nextCall(n, performance.now() - started);
+        const [length] = await Promise.all(jobs.map((job) => job.call("beginRound")));
         signal?.throwIfAborted();
-        if (step.written) return { written: step.written, sentences };
-        sentences.push(...step.sentences);
-        onSentences?.(step.sentences);
+        if (length === undefined) return { written: await first.call("take"), sentences };
+        const round = new Round(length, { signal, onSentences });
+        for (const job of jobs) round.add(job);
+        const others = isFirst ? this.#helpers(length) : [];
+        for (const index of others) this.#join(round, begun, begin(index));
+        const ended = await round.end();
+        jobs = ended.jobs;
+        sentences.push(...ended.sentences);
       }
     } finally {
-      if (!calls.isStopped) await calls.call("end", job);
+      for (const job of begun) job.end();
+    }
+  }
+
+  // Returns the other workers for a text of some sentences: those that run, or all for a long text.
+  #helpers(length) {
+    const indices = Array.from({ length: this.#nWorkers - 1 }, (_, index) => index + 1);
+    return indices.filter((index) => length > (this.#workers[index] ? 1 : MOST_ALONE));
+  }
+
+  // Lets another worker take part in the first round of a text, unless its model is loaded too late for that.
+  async #join(round, begun, beginning) {
+    try {
+      const job = await beginning;
+      await job.call("beginRound");
+      if (round.add(job)) begun.push(job);
+      else job.end();
+    } catch (error) {
+      if (!this.#freed.signal.aborted) console.warn(`a worker takes no part: ${error.message}`);
     }
   }
 
   async attention(source, target) {
-    return (await this.#running()).call("attention", source, target);
+    return (await this.#running(0)).call("attention", source, target);
   }
 
-  /** Bytes of the module's memory, which grows but never shrinks. */
+  /** Bytes of the modules' memory, which grows but never shrinks. */
   async memory() {
-    return (await this.#running()).call("memory");
+    await this.#running(0);
+    const workers = await Promise.allSettled(this.#workers);
+    const calls = workers.flatMap(({ value }) => (value && !value.isStopped ? value : []));
+    const sizes = await Promise.all(calls.map((it) => it.call("memory")));
+    return sizes.reduce((sum, size) => sum + size, 0);
   }
 
   free() {
-    this.#isFree = true;
-    this.#calls?.then((calls) => calls.stop(new Error("the translator was freed")), () => {});
-    this.#calls = undefined;
+    const reason = new Error("the translator was freed");
+    this.#freed.abort(reason);
+    for (const worker of this.#started) worker.then((calls) => calls.stop(reason), () => {});
+    this.#workers = this.#started = [];
   }
 }

@@ -14,11 +14,13 @@ async function moduleBytes(name) {
 
 async function start(name) {
   const bytes = moduleBytes(name);
-  const { default: init, ...classes } = await import(`./${name}.js`);
-  return { wasm: await init({ module_or_path: bytes }), ...classes };
+  const { default: init, prepare, ...classes } = await import(`./${name}.js`);
+  const wasm = await init({ module_or_path: bytes });
+  prepare();
+  return { wasm, ...classes };
 }
 
-// The module is compiled while the page reads the files of the model. `load` returns its errors.
+// The module and its patterns are compiled while the page reads the files of the model. `load` returns its errors.
 const starting = start(moduleName());
 starting.catch(() => {});
 
@@ -44,11 +46,11 @@ const methods = {
     jobs.set(job, model.begin(content, options));
     return job;
   },
-  // The sentences, or the translation's bytes when all are translated.
-  step(job, n) {
-    const json = jobs.get(job).step(n);
-    return json === undefined ? { written: jobs.get(job).take() } : { sentences: JSON.parse(json) };
-  },
+  beginRound: (job) => jobs.get(job).begin_round(),
+  translate: (job, from, n) => JSON.parse(jobs.get(job).translate(from, n)),
+  translated: (job, from, n) => jobs.get(job).translated(from, n),
+  supply: (job, from, lines) => jobs.get(job).supply(from, lines),
+  take: (job) => jobs.get(job).take(),
   end(job) {
     jobs.get(job)?.free();
     jobs.delete(job);

@@ -2,14 +2,15 @@
 
 use std::io::{Cursor, Read};
 use std::mem;
+use std::ops::Range;
 use std::path::Path;
 use std::rc::Rc;
 
 use transformer_infer::Glossary;
 use transformer_infer::document::format::{Format, FormatOptions, PartReader};
 use transformer_infer::document::{
-    DocumentLine, DocumentRules, Protection, Split, Splitter, TokenLimits, TranslatedLine, Window,
-    translate_lines,
+    DocumentLine, DocumentRules, LineLimits, Protection, Split, Splitter, TokenLimits,
+    TranslatedLine, Window, translate_lines,
 };
 use transformer_infer::search::Search;
 use wasm_bindgen::JsError;
@@ -17,7 +18,7 @@ use wasm_bindgen::prelude::wasm_bindgen;
 
 use crate::model::Loaded;
 use crate::options::{JobOptions, refused};
-use crate::sentence::Sentence;
+use crate::sentence::{Line, Sentence};
 
 /// The language of texts of an unknown language.
 const DEFAULT_LANGUAGE: &str = "en";
@@ -39,8 +40,8 @@ pub struct Job {
     /// The parts of the text that have not begun.
     reader: PartReader,
     window: Option<Window>,
-    /// The translations of the first sentences of the window's round.
-    round: Vec<TranslatedLine>,
+    /// The translations of the sentences of the window's round, as far as they are known.
+    round: Vec<Option<TranslatedLine>>,
     n_sentences: u64,
     is_text: bool,
     /// The translation, up to the last part that is complete.
@@ -103,6 +104,12 @@ impl Job {
         })
     }
 
+    /// Returns the places of up to `n` sentences of the round.
+    fn range(&self, from: usize, n: usize) -> Range<usize> {
+        let from = from.min(self.round.len());
+        from..from.saturating_add(n).min(self.round.len())
+    }
+
     /// Goes on to the next sentences; returns whether there are any.
     fn advance(&mut self) -> Result<bool, JsError> {
         let translator = &self.model.translator;
@@ -142,25 +149,39 @@ impl Job {
 
 #[wasm_bindgen]
 impl Job {
-    /// Translates up to `n` sentences, and returns them as JSON; `undefined` if all are translated.
+    /// Goes on to the next round, and returns its number of sentences; `undefined` if all are translated.
     ///
-    /// A sentence comes again if its translation lacked text that must be copied.
+    /// A round has the next sentences of the text, or those again that lacked text that must be copied.
     ///
     /// # Errors
     ///
-    /// Returns an error if the model computes NaN, or if the HTML is nested too deeply.
-    pub fn step(&mut self, n: usize) -> Result<Option<String>, JsError> {
+    /// Returns an error if a sentence of the last round is not translated, or if the HTML is nested too deeply.
+    pub fn begin_round(&mut self) -> Result<Option<usize>, JsError> {
+        if let Some(window) = self.window.as_mut().filter(|_| !self.round.is_empty()) {
+            let round: Option<Vec<TranslatedLine>> =
+                mem::take(&mut self.round).into_iter().collect();
+            let round = round.ok_or_else(|| JsError::new("sentences are not translated"))?;
+            window.write(round, &self.protection);
+        }
         if !self.advance()? {
             return Ok(None);
         }
-        let Some(window) = &mut self.window else {
-            return Ok(None);
-        };
-        let lines = window.sentences();
-        let n_lines = lines.len();
-        let end = n_lines.min(self.round.len() + n.max(1));
+        let n = self.window.as_ref().map_or(0, |it| it.sentences().len());
+        self.round = vec![None; n];
+        Ok(Some(n))
+    }
+
+    /// Translates up to `n` sentences of the round from a place on, and returns them as JSON.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the model computes NaN.
+    pub fn translate(&mut self, from: usize, n: usize) -> Result<String, JsError> {
+        let lines = self.window.as_ref().map(Window::sentences);
+        let lines = lines.unwrap_or_default();
+        let range = self.range(from, n);
         let has_alignments = self.has_alignments;
-        let lines = lines[self.round.len()..end].iter().map(|line| {
+        let lines = lines[range.clone()].iter().map(|line| {
             let mut line = *line;
             line.needs_links |= has_alignments;
             line
@@ -183,12 +204,35 @@ impl Job {
         });
         let sentences: Vec<Sentence<'_>> = sentences.collect();
         let json = serde_json::to_string(&sentences).map_err(refused)?;
-        self.round
-            .extend(translated.into_iter().map(|(_, line)| line));
-        if self.round.len() == n_lines {
-            window.write(mem::take(&mut self.round), &self.protection);
+        for (line, (_, translated)) in self.round[range].iter_mut().zip(translated) {
+            *line = Some(translated);
         }
-        Ok(Some(json))
+        Ok(json)
+    }
+
+    /// Returns the translations of up to `n` sentences of the round for [`Job::supply`].
+    ///
+    /// # Errors
+    ///
+    /// Does not fail: translations can be written as JSON.
+    pub fn translated(&self, from: usize, n: usize) -> Result<String, JsError> {
+        let lines = self.round[self.range(from, n)].iter().flatten();
+        let lines: Vec<Line> = lines.map(Line::from).collect();
+        serde_json::to_string(&lines).map_err(refused)
+    }
+
+    /// Takes translations of the same sentences that a job of another worker has.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if `lines` is not of [`Job::translated`].
+    pub fn supply(&mut self, from: usize, lines: &str) -> Result<(), JsError> {
+        let lines: Vec<Line> = serde_json::from_str(lines).map_err(refused)?;
+        let range = self.range(from, lines.len());
+        for (line, translated) in self.round[range].iter_mut().zip(lines) {
+            *line = Some(translated.into());
+        }
+        Ok(())
     }
 
     /// Returns the translated text without a byte order mark, or the document.
@@ -200,4 +244,28 @@ impl Job {
         }
         written
     }
+}
+
+/// Compiles the patterns that every text needs, of sentences and of text to copy, which takes longer than translating a
+/// sentence. A worker does it while the files of the model are read.
+///
+/// # Errors
+///
+/// Does not fail: the text is fixed.
+#[wasm_bindgen]
+pub fn prepare() -> Result<(), JsError> {
+    struct Unlimited;
+
+    impl LineLimits for Unlimited {}
+
+    let rules = DocumentRules {
+        limits: &Unlimited,
+        splitter: &Splitter::new(Split::default(), DEFAULT_LANGUAGE),
+        protection: &Protection::placeholders(),
+    };
+    let text = Cursor::new("Two dogs. One cat.");
+    let reader = Format::Text.read("a text".to_owned(), text, &FormatOptions::default());
+    let parts = reader.map_err(refused)?.window().map_err(refused)?;
+    Window::new(parts, 0).begin_level(&rules, |_, _| ());
+    Ok(())
 }

@@ -15,7 +15,7 @@ use std::panic;
 use wasm_bindgen::prelude::wasm_bindgen;
 use wasm_bindgen::throw_str;
 
-pub use job::Job;
+pub use job::{Job, prepare};
 pub use model::{Files, Model};
 
 /// Makes panics exceptions with their message.

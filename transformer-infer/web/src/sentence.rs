@@ -1,10 +1,11 @@
-//! [`Sentence`]: a translated sentence, for JavaScript.
+//! A translated sentence: [`Sentence`] for JavaScript, [`Line`] for other workers.
 
 use std::ops::Range;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use transformer_infer::Translation;
 use transformer_infer::attention::Link;
+use transformer_infer::document::TranslatedLine;
 
 /// A sentence with its translations.
 #[derive(Debug, Serialize)]
@@ -55,4 +56,31 @@ impl<'a> Sentence<'a> {
 
 fn in_utf16(text: &str, range: &Range<usize>) -> [usize; 2] {
     [range.start, range.end].map(|end| text[..end].encode_utf16().count())
+}
+
+/// A translation, with its links as first and end bytes of source and target.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Line(String, Vec<[usize; 4]>);
+
+impl From<&TranslatedLine> for Line {
+    fn from(TranslatedLine { text, links }: &TranslatedLine) -> Self {
+        let links = links.iter();
+        let links = links.map(|Link { src, tgt }| [src.start, src.end, tgt.start, tgt.end]);
+        Self(text.clone(), links.collect())
+    }
+}
+
+impl From<Line> for TranslatedLine {
+    fn from(Line(text, links): Line) -> Self {
+        let links = links
+            .into_iter()
+            .map(|[start, end, tgt_start, tgt_end]| Link {
+                src: start..end,
+                tgt: tgt_start..tgt_end,
+            });
+        Self {
+            text,
+            links: links.collect(),
+        }
+    }
 }

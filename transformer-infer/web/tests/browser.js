@@ -15,17 +15,23 @@ export const program = NAMES.find((name) => spawnSync(name, ["--version"]).statu
 /** Milliseconds after which a page that was waited for is a failure: far longer than on any busy machine. */
 const PATIENCE = 60_000;
 
-const TYPES = { ".css": "text/css", ".html": "text/html", ".js": "text/javascript", ".svg": "image/svg+xml", ".wasm": "application/wasm" };
+const TYPES = { ".css": "text/css", ".html": "text/html", ".js": "text/javascript", ".json": "application/json", ".mjs": "text/javascript", ".svg": "image/svg+xml", ".wasm": "application/wasm" };
 
-/** Serves the files that `fileOf` returns for the paths of requests; resolves to the server, and its address. */
-export async function serveFiles(fileOf) {
+/**
+ * Serves files, with headers of all responses; resolves to the server, and its address. `fileOf` returns the name of the file
+ * for the path of a request, or `{ html }`.
+ */
+export async function serveFiles(fileOf, headers = {}) {
   const server = createServer(({ url }, response) => {
-    const file = fileOf(new URL(url, "http://localhost").pathname);
     try {
-      const content = readFileSync(file);
-      response.writeHead(200, { "content-type": TYPES[extname(file)] ?? "application/octet-stream" }).end(content);
+      const file = fileOf(new URL(url, "http://localhost").pathname);
+      const content = file.html ?? readFileSync(file);
+      const type = file.html ? TYPES[".html"] : TYPES[extname(file)];
+      const length = Buffer.byteLength(content);
+      const own = { "content-type": type ?? "application/octet-stream", "content-length": length };
+      response.writeHead(200, { ...headers, ...own }).end(content);
     } catch {
-      response.writeHead(404).end();
+      response.writeHead(404, headers).end();
     }
   });
   await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -98,7 +104,14 @@ export class Page {
     const closed = new Promise((resolve) => this.#browser.once("close", resolve));
     this.#browser.kill();
     await closed;
-    // Processes of the browser may still write there.
-    rmSync(this.#profile, { recursive: true, force: true, maxRetries: 50, retryDelay: 100 });
+    // Processes of the browser may still write there. With `maxRetries` Node does not remove what they wrote meanwhile.
+    for (let tries = 50; ; tries--) {
+      try {
+        return rmSync(this.#profile, { recursive: true, force: true });
+      } catch (error) {
+        if (tries === 0) throw error;
+      }
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
   }
 }

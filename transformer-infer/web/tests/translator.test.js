@@ -198,6 +198,56 @@ test("a signal cancels between sentences", async () => {
   translator.free();
 });
 
+test("several workers translate a text together", async () => {
+  const path = models.binary.integers;
+  const alone = await Translator.load(filesOf(path));
+  const translator = await Translator.load(filesOf(path), { workers: 3 });
+  const lone = await translator.memory();
+  const source = lines().join("\n");
+  const page = `<p>Good <b>morning</b>. Where is the <a href="#">dog 1,234 {name}</a>?</p>\n`.repeat(40);
+  // The second round of texts comes when the workers run.
+  for (const round of [1, 2]) {
+    for (const [text, options] of [
+      [source, { split: "lines", nBest: 2, beam: 2, alignments: true }],
+      [page, { html: true }],
+      ["Good morning.", {}],
+    ]) {
+      const handedOver = [];
+      const onSentences = (sentences) => handedOver.push(...sentences);
+      const expected = await alone.translate(text, options);
+      const found = await translator.translate(text, { ...options, onSentences });
+      assert.deepEqual(found, expected);
+      assert.deepEqual(handedOver, expected.sentences);
+    }
+    if (round === 2) assert.ok((await translator.memory()) > 2.5 * lone);
+  }
+  const controller = new AbortController();
+  let count = 0;
+  const onSentences = () => {
+    count += 1;
+    controller.abort();
+  };
+  await assert.rejects(translator.translate(source, { signal: controller.signal, onSentences }), { name: "AbortError" });
+  const fail = () => {
+    throw new Error("the page failed");
+  };
+  // All workers go on with other texts.
+  const other = translator.translate(page, { html: true });
+  await assert.rejects(translator.translate(source, { split: "lines", onSentences: fail }), { message: "the page failed" });
+  assert.equal((await other).text, (await alone.translate(page, { html: true })).text);
+  assert.equal(count, 1);
+  assert.equal((await translator.translate("Good morning.")).text, (await alone.translate("Good morning.")).text);
+  translator.free();
+  alone.free();
+  await assert.rejects(Translator.load(filesOf(path), { workers: 0 }), /`workers` must be/);
+  // A worker that is loading ends, too: else this process would not.
+  const short = await Translator.load(filesOf(path), { workers: 2 });
+  const translating = short.translate(source, { split: "lines" });
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  short.free();
+  await assert.rejects(translating, /was freed/);
+});
+
 test("several models translate side by side", async () => {
   const [first, second] = await Promise.all([
     Translator.load(filesOf(models.binary.floats)),
@@ -261,11 +311,11 @@ function fakeWorker(context, answer) {
 }
 
 test("a signal cancels before sentences are handed over", async (context) => {
-  for (const last of [{ sentences: [{}] }, { written: new Uint8Array([66]) }]) {
+  for (const last of ["beginRound", "translate"]) {
     const controller = new AbortController();
     fakeWorker(context, (method) => {
-      if (method === "step") controller.abort();
-      return method === "step" ? last : 0;
+      if (method === last) controller.abort();
+      return { beginRound: 1, translate: [{}] }[method];
     });
     const translator = await Translator.load({});
     const onSentences = () => assert.fail("sentences came after the signal");
@@ -279,17 +329,49 @@ test("the error of a failed worker ends calls in progress and later ones", async
     [{ message: "out of memory" }, "the worker failed: out of memory"],
     [{}, "the worker failed: its script cannot be loaded"],
   ]) {
-    for (const failing of ["begin", "step"]) {
+    for (const failing of ["begin", "translate"]) {
       fakeWorker(context, (method, fail) => {
         // After the answer: the worker fails between two calls.
         if (method === "begin" && failing === "begin") queueMicrotask(() => fail(event));
-        if (method === failing && failing === "step") fail(event);
-        return method === "begin" ? 7 : 0;
+        if (method === failing && failing === "translate") fail(event);
+        return { begin: 7, beginRound: 1, translate: [] }[method];
       });
       const translator = await Translator.load({});
       await assert.rejects(translator.translate("Good morning."), { message: expected });
     }
   }
+});
+
+test("the failure of one of several workers ends the text, and no other worker", async (context) => {
+  let nWorkers = 0;
+  let nAfterEnd = 0;
+  class FakeWorker {
+    #index = nWorkers++;
+    #listeners = {};
+    #hasEnded = false;
+    addEventListener(event, call) {
+      this.#listeners[event] = call;
+    }
+    async postMessage({ id, method, args: [, from, n] }) {
+      if (method === "end") this.#hasEnded = true;
+      if (method === "begin") this.#hasEnded = false;
+      if (method === "translate" && this.#hasEnded) nAfterEnd += 1;
+      if (method === "translate") await new Promise((resolve) => setTimeout(resolve, this.#index === 0 ? 20 : 1));
+      const error = method === "translate" && this.#index === 1 && { message: "NaN", isFatal: false };
+      const sentences = Array.from({ length: n }, (_, index) => from + index);
+      const value = { begin: 7, beginRound: 40, translate: sentences }[method];
+      this.#listeners.message?.({ data: error ? { id, error } : { id, value } });
+    }
+    terminate() {
+      assert.fail("a worker was ended");
+    }
+  }
+  setGlobal(context, "Worker", FakeWorker);
+  const translator = await Translator.load({}, { workers: 2 });
+  await assert.rejects(translator.translate("Good morning."), { message: "NaN" });
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  assert.equal(nAfterEnd, 0);
+  assert.equal(nWorkers, 2);
 });
 
 test("only errors that the module returns leave the worker usable", async (context) => {
@@ -301,7 +383,7 @@ test("only errors that the module returns leave the worker usable", async (conte
   };
   const refused = await call({ id: 0, method: "load", args: [{}, {}, ""] });
   assert.equal(refused.error.isFatal, false, refused.error.message);
-  const broken = await call({ id: 1, method: "step", args: [7, 1] });
+  const broken = await call({ id: 1, method: "translate", args: [7, 0, 1] });
   assert.equal(broken.error.isFatal, true, broken.error.message);
 });
 
