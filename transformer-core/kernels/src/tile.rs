@@ -25,3 +25,16 @@ pub(crate) struct Sums(pub(crate) [i32; 4 * SIDE * SIDE]);
 
 /// Pairs of bfloat16 that are multiplied in one step: `[SIDE rows, SIDE pairs]`, or transposed.
 pub(crate) type Block = [[u32; SIDE]; SIDE];
+
+/// The vectors by which [`vnni`](super::vnni) multiplies tiles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Vectors {
+    /// Of AVX-512, which has 32 registers.
+    Of512Bits,
+    /// Of AVX-VNNI, with 16 registers.
+    Of256Bits,
+}
+
+/// Maximum number of rows that [`vnni`](super::vnni) multiplies at once: with four vectors of sums each, they fill the
+/// registers.
+pub(crate) const MAX_ROWS: usize = 6;

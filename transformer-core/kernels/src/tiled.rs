@@ -11,8 +11,9 @@ use super::finish::Finish;
 use super::instruction_set;
 use super::panel_product::{columns_per_thread, in_parts};
 use super::quantize::quantize_rows;
-use super::tile::{DEPTH, Line, SIDE, Sums, Tile};
-use super::vnni::{self, Vectors};
+use super::rten;
+use super::tile::{DEPTH, Line, MAX_ROWS, SIDE, Sums, Tile, Vectors};
+use super::vnni;
 
 /// Number of tiles of columns that are multiplied together.
 const GROUP: usize = 4;
@@ -69,7 +70,7 @@ impl Instructions {
     fn exist(self) -> bool {
         match self {
             Self::Amx => amx::available(),
-            Self::Vnni(vectors) => vectors.exist(),
+            Self::Vnni(vectors) => vnni::exist(vectors),
         }
     }
 
@@ -77,7 +78,7 @@ impl Instructions {
     fn zero_point(self) -> u8 {
         match self {
             Self::Amx => 0,
-            Self::Vnni(_) => 128,
+            Self::Vnni(_) => rten::ZERO_POINT,
         }
     }
 }
@@ -245,7 +246,7 @@ impl MultiplyTiles<'_> {
         let panels = group.map(|panel| self.matrix.panel(panel));
         let starts = group.map(|panel| &self.matrix.starts[panel]);
         let n_rows = self.rows.scales.len();
-        let n_blocks = n_rows.div_ceil(vnni::MAX_ROWS);
+        let n_blocks = n_rows.div_ceil(MAX_ROWS);
         let mut row = 0;
         for block in 0..n_blocks {
             let end = row + (n_rows - row).div_ceil(n_blocks - block);

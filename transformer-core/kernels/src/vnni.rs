@@ -8,33 +8,19 @@ use std::arch::x86_64::{
     _mm512_set1_epi32,
 };
 
-use super::tile::{DEPTH, Line, SIDE, Sums, Tile};
-
-/// Maximum number of rows that are multiplied at once: with four vectors of sums each, they fill the registers.
-pub(crate) const MAX_ROWS: usize = 6;
+use super::tile::{DEPTH, Line, MAX_ROWS, SIDE, Sums, Tile, Vectors};
 
 /// Number of panels that are multiplied at once.
 const PANELS: usize = 4;
 
-/// The vectors that are multiplied.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Vectors {
-    /// Of AVX-512, which has 32 registers.
-    Of512Bits,
-    /// Of AVX-VNNI, with 16 registers.
-    Of256Bits,
-}
-
-impl Vectors {
-    /// Returns whether this processor has the instructions.
-    pub(crate) fn exist(self) -> bool {
-        match self {
-            Self::Of512Bits => {
-                is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vnni")
-            }
-            Self::Of256Bits => {
-                is_x86_feature_detected!("avx2") && is_x86_feature_detected!("avxvnni")
-            }
+/// Returns whether this processor has the instructions.
+pub(crate) fn exist(vectors: Vectors) -> bool {
+    match vectors {
+        Vectors::Of512Bits => {
+            is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vnni")
+        }
+        Vectors::Of256Bits => {
+            is_x86_feature_detected!("avx2") && is_x86_feature_detected!("avxvnni")
         }
     }
 }
@@ -76,7 +62,7 @@ fn sum_rows<const M: usize>(
     starts: [&[i32; SIDE]; PANELS],
     sums: &mut Sums,
 ) {
-    assert!(vectors.exist(), "this processor has the instructions");
+    assert!(exist(vectors), "this processor has the instructions");
     let depth = columns[0].len();
     let rows = std::array::from_fn(|row| &rows[row * stride..][..depth]);
     let columns = columns.map(|panel| &panel[..depth]);
