@@ -5,6 +5,8 @@ import { Job, Round } from "./round.js";
 
 export { modelDirectory } from "./files.js";
 
+const wasFreed = () => new Error("the translator was freed");
+
 // Sentences of a text for which no other workers are started.
 const MOST_ALONE = 8;
 
@@ -76,8 +78,6 @@ export class Translator {
   #nWorkers;
   /** Promises of the workers with the model. */
   #workers = [];
-  /** Promises of all workers that were started. */
-  #started = [];
   #freed = new AbortController();
 
   constructor(files, { workers = 1, ...options }) {
@@ -103,7 +103,7 @@ export class Translator {
   }
 
   #open(index) {
-    if (this.#freed.signal.aborted) return Promise.reject(this.#freed.signal.reason);
+    if (this.#freed.signal.aborted) return Promise.reject(wasFreed());
     this.#workers[index] ??= this.#start().catch((error) => {
       this.#workers[index] = undefined;
       throw error;
@@ -112,20 +112,22 @@ export class Translator {
   }
 
   async #start() {
-    const { signal = this.#freed.signal, onProgress, ...options } = this.#options;
+    const { signal, onProgress, ...options } = this.#options;
     const starting = Calls.start();
-    this.#started.push(starting);
+    const stop = (error) => starting.then((calls) => calls.stop(error), () => {});
+    this.#freed.signal.addEventListener("abort", () => stop(wasFreed()));
     try {
-      const [calls, contents] = await Promise.all([starting, readAll(this.#files, { signal, onProgress })]);
+      const reading = readAll(this.#files, { signal: signal ?? this.#freed.signal, onProgress });
+      const [calls, contents] = await Promise.all([starting, reading]);
       const owned = Object.keys(contents).filter((name) => !isBytes(this.#files[name]));
       const buffers = owned.map((name) => contents[name].buffer);
       this.info = await calls.callWith(buffers, "load", contents, hashesOf(contents), JSON.stringify(options));
-      signal.throwIfAborted();
+      signal?.throwIfAborted();
       // The signal and the progress are those of the first load.
       this.#options = options;
       return calls;
     } catch (error) {
-      starting.then((calls) => calls.stop(error), () => {});
+      stop(error);
       throw error;
     }
   }
@@ -208,9 +210,7 @@ export class Translator {
   }
 
   free() {
-    const reason = new Error("the translator was freed");
-    this.#freed.abort(reason);
-    for (const worker of this.#started) worker.then((calls) => calls.stop(reason), () => {});
-    this.#workers = this.#started = [];
+    this.#freed.abort();
+    this.#workers = [];
   }
 }

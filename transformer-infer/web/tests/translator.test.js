@@ -248,6 +248,16 @@ test("several workers translate a text together", async () => {
   await assert.rejects(translating, /was freed/);
 });
 
+test("browsers older than `throwIfAborted` translate", async (context) => {
+  const { throwIfAborted } = AbortSignal.prototype;
+  delete AbortSignal.prototype.throwIfAborted;
+  context.after(() => (AbortSignal.prototype.throwIfAborted = throwIfAborted));
+  const translator = await Translator.load(filesOf(models.binary.integers), { workers: 2 });
+  assert.notEqual((await translator.translate(lines().join("\n"))).text, "");
+  translator.free();
+  await assert.rejects(translator.translate("Good"), /was freed/);
+});
+
 test("several models translate side by side", async () => {
   const [first, second] = await Promise.all([
     Translator.load(filesOf(models.binary.floats)),
