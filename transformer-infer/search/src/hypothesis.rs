@@ -2,7 +2,7 @@
 
 use transformer_text::{BOS, EOS};
 
-use super::{NEVER_GENERATED, Search};
+use super::{NEVER_GENERATED, ScoredToken, Search};
 
 /// A generated sequence with its log-probability and score.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,6 +34,12 @@ impl Step {
             log_prob,
             score: log_prob,
         }
+    }
+}
+
+impl From<ScoredToken> for Step {
+    fn from(token: ScoredToken) -> Self {
+        Self::new(token.id, token.log_prob)
     }
 }
 

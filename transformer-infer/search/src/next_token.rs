@@ -37,24 +37,20 @@ pub trait NextToken {
         (self.log_probs(last_tokens), nothing)
     }
 
-    /// Like [`log_probs`](Self::log_probs), but returns only the likeliest token of each row. Ties go to the lower id.
-    ///
-    /// A model on a GPU copies less data this way.
-    fn best(&mut self, last_tokens: &[u32]) -> Vec<ScoredToken> {
-        let vocab_size = self.vocab_size();
-        self.log_probs(last_tokens)
-            .chunks_exact(vocab_size)
-            .map(best_of_row)
-            .collect()
-    }
-
-    /// Like [`best`](Self::best), but returns the `k` likeliest tokens of each row, in order; fewer if fewer have a
-    /// finite log-probability. Ties go to the lower id.
+    /// Like [`log_probs`](Self::log_probs), but returns only the `k` likeliest tokens of each row, in order; fewer if
+    /// fewer have a finite log-probability. Ties go to the lower id. A model on a GPU copies less data this way. After
+    /// them, each row has the `others`, in their order: special tokens (ids 0 to 2), of which the search needs the
+    /// probability for [`Search::renormalize`](super::Search::renormalize).
     ///
     /// Returns `None`, and changes nothing, if returning all log-probabilities is as fast; the search then calls
     /// [`log_probs`](Self::log_probs). This is the default implementation.
-    fn top_k(&mut self, last_tokens: &[u32], k: usize) -> Option<Vec<Vec<ScoredToken>>> {
-        let _ = (last_tokens, k);
+    fn top_k(
+        &mut self,
+        last_tokens: &[u32],
+        k: usize,
+        others: &[u32],
+    ) -> Option<Vec<Vec<ScoredToken>>> {
+        let _ = (last_tokens, k, others);
         None
     }
 
@@ -81,12 +77,13 @@ macro_rules! forward {
             (**self).log_probs_with_attention(last_tokens)
         }
 
-        fn best(&mut self, last_tokens: &[u32]) -> Vec<ScoredToken> {
-            (**self).best(last_tokens)
-        }
-
-        fn top_k(&mut self, last_tokens: &[u32], k: usize) -> Option<Vec<Vec<ScoredToken>>> {
-            (**self).top_k(last_tokens, k)
+        fn top_k(
+            &mut self,
+            last_tokens: &[u32],
+            k: usize,
+            others: &[u32],
+        ) -> Option<Vec<Vec<ScoredToken>>> {
+            (**self).top_k(last_tokens, k, others)
         }
 
         fn select(&mut self, rows: &[usize]) {
@@ -216,7 +213,7 @@ impl<F: FnMut(&[u32]) -> Vec<f32>> NextToken for PrefixScorer<F> {
 /// Passes every call on to a model, and records it.
 ///
 /// For displays and tests: each step stores `n_rows · vocab_size` numbers. Every step asks the model for all
-/// log-probabilities, never only for the likeliest tokens ([`NextToken::best`], [`NextToken::top_k`]), which many
+/// log-probabilities, never only for the likeliest tokens ([`NextToken::top_k`]), which many
 /// models compute in another way. Both ways have the same definition, so a search over a recorder finds the same as
 /// over the model alone, except that log-probabilities may differ by rounding, and so may the order of tokens that are
 /// equally likely up to rounding. The time of a step differs from that of the model alone.

@@ -4,18 +4,18 @@
 //! a repetition penalty lowers them, and a forbidden token gets −∞. A forced prefix takes precedence over all of
 //! them ([`Request::prefix`]).
 
-use std::slice;
+use std::mem;
 
 use transformer_text::EOS;
 
-use super::hypothesis::Prefix;
+use super::hypothesis::{Prefix, Step};
 use super::{AtLimit, NEVER_GENERATED, NextToken, Request, ScoredToken, Search};
 
 #[derive(Debug)]
 pub(super) struct Processors<'a> {
     search: &'a Search,
-    /// True if a setting of the search, other than the lengths of requests, may change scores at any step.
-    are_active: bool,
+    /// True if a setting of the search forbids tokens, or changes scores, depending on the tokens so far.
+    has_rules: bool,
 }
 
 #[derive(Debug)]
@@ -30,29 +30,10 @@ pub(super) struct Prediction {
 
 impl<'a> Processors<'a> {
     pub(super) fn new(search: &'a Search) -> Self {
-        let are_active = !search.banned.is_empty()
+        let has_rules = !search.banned.is_empty()
             || search.no_repeat_ngram.is_some()
-            || search.repetition_penalty != 1.0
-            || search.renormalizes();
-        Self { search, are_active }
-    }
-
-    /// Like [`top_k`](Self::top_k), for the likeliest allowed token of each row alone.
-    pub(super) fn best<'p>(
-        &self,
-        model: &mut impl NextToken,
-        rows: impl Iterator<Item = (&'p Request, &'p Prefix)> + Clone,
-    ) -> Option<Vec<ScoredToken>> {
-        if !self.need_only_likeliest(rows.clone()) {
-            return None;
-        }
-        if rows.clone().any(is_too_short) {
-            let top_1 = self.top_k(model, rows, 1)?.into_iter();
-            let best = top_1.map(|row| row.first().copied().unwrap_or(ScoredToken::NONE));
-            return Some(best.collect());
-        }
-        let last_tokens = rows.map(|(_, prefix)| prefix.last_token());
-        Some(model.best(&last_tokens.collect::<Vec<_>>()))
+            || search.repetition_penalty != 1.0;
+        Self { search, has_rules }
     }
 
     /// Runs the model on the last token of each row, and returns the `k` likeliest allowed tokens of each. Returns
@@ -63,7 +44,7 @@ impl<'a> Processors<'a> {
         model: &mut impl NextToken,
         rows: impl Iterator<Item = (&'p Request, &'p Prefix)> + Clone,
         k: usize,
-    ) -> Option<Vec<Vec<ScoredToken>>> {
+    ) -> Option<Vec<Vec<Step>>> {
         if !self.need_only_likeliest(rows.clone()) {
             return None;
         }
@@ -71,29 +52,45 @@ impl<'a> Processors<'a> {
         let last_tokens: Vec<u32> = last_tokens.collect();
         // One more token, if EOS is forbidden.
         let n_forbidden = usize::from(rows.clone().any(is_too_short));
-        let mut likeliest = model.top_k(&last_tokens, k.saturating_add(n_forbidden))?;
-        if n_forbidden > 0 {
-            for (row, likeliest) in rows.zip(&mut likeliest) {
-                // Without another token, EOS is allowed.
-                if is_too_short(row) && likeliest.len() > 1 {
-                    likeliest.retain(|token| token.id != EOS);
-                }
-                likeliest.truncate(k);
+        let n_likeliest = k.saturating_add(n_forbidden);
+        let others: &[u32] = if self.search.renormalizes() {
+            &NEVER_GENERATED
+        } else {
+            &[]
+        };
+        let likeliest = model.top_k(&last_tokens, n_likeliest, others)?;
+        let steps = rows.zip(likeliest).map(|(row, mut likeliest)| {
+            let forbidden = likeliest.split_off(likeliest.len() - others.len());
+            // Without another token, EOS is allowed.
+            if is_too_short(row) && likeliest.len() > 1 {
+                likeliest.retain(|token| token.id != EOS);
             }
-        }
-        Some(likeliest)
+            likeliest.truncate(k);
+            let mut steps: Vec<Step> = likeliest.into_iter().map(Step::from).collect();
+            if let (false, Some(best)) = (forbidden.is_empty(), steps.first()) {
+                let forbidden = forbidden.iter().map(|token| token.log_prob);
+                let log_allowed = log_allowed(forbidden, best.log_prob);
+                for step in &mut steps {
+                    step.score = shifted(step.score, log_allowed);
+                }
+            }
+            steps
+        });
+        Some(steps.collect())
     }
 
     /// Returns whether the search needs only the likeliest tokens of these rows: no score changes except that of EOS
-    /// below the minimum length, no token or phrase is forced, and no attention is needed.
+    /// below the minimum length, no token or phrase is forced, and no attention is needed. Below the minimum length, EOS
+    /// may have nearly all of the probability, and 1 minus that is not exact enough for renormalization.
     fn need_only_likeliest<'p>(
         &self,
         mut rows: impl Iterator<Item = (&'p Request, &'p Prefix)>,
     ) -> bool {
-        !self.are_active
+        !self.has_rules
             && self.search.coverage_penalty == 0.0
             && !rows.any(|(request, prefix)| {
                 self.must_end(&prefix.ids, request)
+                    || (self.search.renormalizes() && ends_too_early(&prefix.ids, request))
                     || request.prefix.len() > prefix.ids.len()
                     || !request.phrases.is_empty()
             })
@@ -101,7 +98,8 @@ impl<'a> Processors<'a> {
 
     /// Returns whether the scores of any of these rows may differ from the model's log-probabilities.
     fn change_any<'p>(&self, mut rows: impl Iterator<Item = (&'p Request, &'p Prefix)>) -> bool {
-        self.are_active
+        self.has_rules
+            || self.search.renormalizes()
             || rows.any(|(request, prefix)| {
                 self.must_end(&prefix.ids, request) || is_too_short((request, prefix))
             })
@@ -144,8 +142,26 @@ impl<'a> Processors<'a> {
     /// Turns the log-probabilities of the tokens after `ids` into scores. If every token is forbidden, EOS is allowed.
     fn process(&self, scores: &mut [f32], ids: &[u32], request: &Request) {
         self.apply_rules(scores, ids, request);
-        if self.search.renormalizes() {
-            renormalize(scores);
+        if !self.search.renormalizes() {
+            return;
+        }
+        let mut forbidden = [f32::NEG_INFINITY; NEVER_GENERATED.len()];
+        for (id, forbidden) in NEVER_GENERATED.iter().zip(&mut forbidden) {
+            if let Some(score) = scores.get_mut(*id as usize) {
+                *forbidden = mem::replace(score, f32::NEG_INFINITY);
+            }
+        }
+        let changes_any = self.has_rules || self.must_end(ids, request);
+        let log_allowed = if changes_any || ends_too_early(ids, request) {
+            let allowed = scores.iter().map(|score| f64::from(*score).exp());
+            allowed.sum::<f64>().ln()
+        } else {
+            // As in `top_k`, with the same bits.
+            let likeliest = scores.iter().copied().fold(f32::NAN, f32::max);
+            log_allowed(forbidden.into_iter(), likeliest)
+        };
+        for score in scores {
+            *score = shifted(*score, log_allowed);
         }
     }
 
@@ -199,17 +215,19 @@ impl Prediction {
     }
 }
 
-/// Shifts scores so that the probabilities of the allowed tokens sum to 1.
-fn renormalize(scores: &mut [f32]) {
-    for id in NEVER_GENERATED {
-        forbid(scores, id);
-    }
-    let sum: f64 = scores.iter().map(|score| f64::from(*score).exp()).sum();
-    let total = sum.ln();
-    if total.is_finite() {
-        for score in scores {
-            *score = (f64::from(*score) - total) as f32;
-        }
+/// Returns the logarithm of the total probability of the allowed tokens, given the log-probabilities of the forbidden
+/// ones, and that of the likeliest allowed one, which is a lower bound despite rounding.
+fn log_allowed(forbidden: impl Iterator<Item = f32>, likeliest: f32) -> f64 {
+    let forbidden: f64 = forbidden.map(|log_prob| f64::from(log_prob).exp()).sum();
+    (1.0 - forbidden).max(f64::from(likeliest).exp()).ln()
+}
+
+/// Returns the score among the allowed tokens, if their total probability has a finite logarithm.
+fn shifted(score: f32, log_allowed: f64) -> f32 {
+    if log_allowed.is_finite() {
+        (f64::from(score) - log_allowed) as f32
+    } else {
+        score
     }
 }
 
@@ -257,8 +275,7 @@ fn forbid_repeated_ngrams(scores: &mut [f32], ids: &[u32], n: usize) {
 #[derive(Debug)]
 pub(super) enum Predicted {
     /// The likeliest tokens of each row, including all that can be chosen.
-    TopK(Vec<Vec<ScoredToken>>),
-    Best(Vec<ScoredToken>),
+    TopK(Vec<Vec<Step>>),
     All(Prediction),
 }
 
@@ -266,16 +283,15 @@ impl Predicted {
     /// Returns the model's log-probability of each token of a row, if all were read.
     pub(super) fn log_probs(&self, row: usize) -> &[f32] {
         match self {
-            Self::TopK(_) | Self::Best(_) => &[],
+            Self::TopK(_) => &[],
             Self::All(prediction) => prediction.log_probs(row),
         }
     }
 
     /// Returns the likeliest tokens of a row; empty if all tokens were read.
-    pub(super) fn likeliest(&self, row: usize) -> &[ScoredToken] {
+    pub(super) fn likeliest(&self, row: usize) -> &[Step] {
         match self {
             Self::TopK(top_k) => &top_k[row],
-            Self::Best(best) => slice::from_ref(&best[row]),
             Self::All(_) => &[],
         }
     }

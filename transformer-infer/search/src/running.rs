@@ -206,16 +206,16 @@ impl RunningSearch {
             let prefixes = sentence.prefixes().iter();
             prefixes.map(|prefix| (sentence.request(), prefix))
         });
-        let likeliest = match self.kind {
-            Kind::Beam => {
-                let k = n_candidates(&self.search);
-                let top_k = processors.top_k(model, rows.clone(), k);
-                top_k.map(Predicted::TopK)
-            }
-            Kind::Greedy => processors.best(model, rows.clone()).map(Predicted::Best),
+        let k = match self.kind {
+            Kind::Beam => Some(n_candidates(&self.search)),
+            Kind::Greedy => Some(1),
             Kind::Sampling(_) => None,
         };
-        likeliest.unwrap_or_else(|| Predicted::All(processors.predict(model, rows)))
+        let top_k = k.and_then(|k| processors.top_k(model, rows.clone(), k));
+        top_k.map_or_else(
+            || Predicted::All(processors.predict(model, rows)),
+            Predicted::TopK,
+        )
     }
 }
 

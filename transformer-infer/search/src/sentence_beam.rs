@@ -5,7 +5,7 @@ use transformer_text::EOS;
 use super::hypothesis::{Prefix, Step};
 use super::phrase_beam::{PhraseBeam, n_phrases_met};
 use super::processors::Predicted;
-use super::{AtLimit, Hypothesis, NEVER_GENERATED, Request, ScoredToken, Search, StopRule};
+use super::{AtLimit, Hypothesis, NEVER_GENERATED, Request, Search, StopRule};
 
 /// Maximum number of candidates for which memory is reserved in advance.
 const MOST_RESERVED: usize = 64;
@@ -192,7 +192,6 @@ impl Beam {
         let rows = first_row..first_row + self.beam.len();
         let n_continuations = match predicted {
             Predicted::TopK(top_k) => top_k[rows.clone()].iter().map(Vec::len).sum(),
-            Predicted::Best(_) => rows.len(),
             Predicted::All(prediction) => prediction.vocab_size * rows.len(),
         };
         let mut best = Likeliest::new(n_candidates(search).min(n_continuations));
@@ -203,8 +202,8 @@ impl Beam {
                     best.offer(parent, prefix, id, *score, || log_probs[id as usize]);
                 }
             }
-            for ScoredToken { id, log_prob } in predicted.likeliest(row).iter().copied() {
-                best.offer(parent, prefix, id, log_prob, || log_prob);
+            for step in predicted.likeliest(row) {
+                best.offer(parent, prefix, step.id, step.score, || step.log_prob);
             }
         }
         Chosen::of(best.candidates, search.beam_size)

@@ -159,9 +159,9 @@ impl Sequences {
             let row = first_row + index;
             let ended = match predicted {
                 Predicted::All(prediction) => sequence.choose(prediction, row, search, sampling),
-                Predicted::Best(_) | Predicted::TopK(_) => {
+                Predicted::TopK(_) => {
                     let likeliest = predicted.likeliest(row).first().copied();
-                    sequence.follow(likeliest.unwrap_or(ScoredToken::NONE), search)
+                    sequence.follow(likeliest.unwrap_or(ScoredToken::NONE.into()), search)
                 }
             };
             match ended {
@@ -190,11 +190,11 @@ struct Sequence<'a> {
 
 impl Sequence<'_> {
     /// Appends the likeliest token; returns the hypothesis if the sequence ends.
-    fn follow(&mut self, best: ScoredToken, search: &Search) -> Option<Hypothesis> {
+    fn follow(&mut self, best: Step, search: &Search) -> Option<Hypothesis> {
         if !best.log_prob.is_finite() {
             return Some(self.prefix.clone().give_up(&[], search));
         }
-        self.grow(Step::new(best.id, best.log_prob), search)
+        self.grow(best, search)
     }
 
     /// Chooses a token from the prediction and appends it; returns the hypothesis if the sequence ends.

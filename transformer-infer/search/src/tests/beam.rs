@@ -36,11 +36,22 @@ impl NextToken for WithTopK {
         self.table.log_probs(last_tokens)
     }
 
-    fn top_k(&mut self, last_tokens: &[u32], k: usize) -> Option<Vec<Vec<ScoredToken>>> {
+    fn top_k(
+        &mut self,
+        last_tokens: &[u32],
+        k: usize,
+        others: &[u32],
+    ) -> Option<Vec<Vec<ScoredToken>>> {
         self.n_calls += 1;
         let log_probs = self.log_probs(last_tokens);
-        let rows = log_probs.chunks(self.vocab_size());
-        Some(rows.map(|row| likeliest(row, k)).collect())
+        let rows = log_probs.chunks(self.vocab_size()).map(|row| {
+            let others = others.iter().map(|id| ScoredToken {
+                id: *id,
+                log_prob: row[*id as usize],
+            });
+            likeliest(row, k).into_iter().chain(others).collect()
+        });
+        Some(rows.collect())
     }
 
     fn select(&mut self, rows: &[usize]) {
@@ -185,17 +196,17 @@ proptest! {
     fn a_model_with_top_k_finds_the_same_hypotheses(
         seed: u64, beam_size in 1_usize..6, max_len in 2_usize..9, penalty in penalties(),
         at_limit in limit_rules(), prefix in proptest::collection::vec(4_u32..8, 0..2),
-        min_lens in proptest::array::uniform3(0_usize..9),
+        min_lens in proptest::array::uniform3(0_usize..9), renormalize: bool,
     ) {
         let mut table = Table::random(seed, &[0, 1, 2], 40);
         let mut requests = up_to(&[max_len, 6, 3]);
         for (request, min_len) in requests.iter_mut().zip(min_lens) {
             request.min_len = min_len;
         }
-        // Forced tokens and limits need whole rows: a short search may never call `top_k`.
-        let must_call = prefix.is_empty();
+        // Forced tokens, limits and minimum lengths may need whole rows: a short search may never call `top_k`.
+        let must_call = prefix.is_empty() && (!renormalize || min_lens == [0; 3]);
         requests[1].prefix = prefix;
-        let search = Search { at_limit, ..search(beam_size, penalty) };
+        let search = Search { at_limit, renormalize, ..search(beam_size, penalty) };
         let expected = beam_search(&mut table.clone(), &requests, &search);
         let mut model = WithTopK::new(table.clone());
         // Through two pointers, as a boxed model is called.

@@ -44,20 +44,25 @@ impl<'a> PackedScorer<'a> {
         Self::resume(model, state, workspace)
     }
 
-    /// Runs the model, and returns the `k` likeliest tokens of each row.
-    fn likeliest(&mut self, last_tokens: &[u32], k: usize) -> Vec<Vec<ScoredToken>> {
+    /// Runs the model, and returns the `k` likeliest tokens of each row, and then special tokens.
+    fn likeliest(
+        &mut self,
+        last_tokens: &[u32],
+        k: usize,
+        others: &[u32],
+    ) -> Vec<Vec<ScoredToken>> {
         let (model, state) = (self.model, &mut self.state);
         let vocab_size = model.config().tgt_vocab_size;
         let mut rest = &*model.step_limited(state, last_tokens, &mut self.workspace);
         if (0..state.n_rows()).all(|row| state.candidates(row).is_none()) {
-            return top_k_of_rows(rest, vocab_size, k);
+            return top_k_of_rows(rest, vocab_size, k, others);
         }
         let top_k = (0..state.n_rows()).map(|row| {
             let ids = state.candidates(row);
-            let (logits, others) = rest.split_at(ids.map_or(vocab_size, <[u32]>::len));
-            rest = others;
+            let (logits, later) = rest.split_at(ids.map_or(vocab_size, <[u32]>::len));
+            rest = later;
             // Special tokens are the first candidates, so their indices are their ids.
-            let mut best = top_k_of_rows(logits, logits.len(), k).swap_remove(0);
+            let mut best = top_k_of_rows(logits, logits.len(), k, others).swap_remove(0);
             for token in &mut best {
                 token.id = ids.map_or(token.id, |ids| ids[token.id as usize]);
             }
@@ -144,14 +149,13 @@ impl NextToken for PackedScorer<'_> {
         (logits.to_vec(), attention)
     }
 
-    fn best(&mut self, last_tokens: &[u32]) -> Vec<ScoredToken> {
-        let best = self.likeliest(last_tokens, 1).into_iter();
-        best.map(|row| row.first().copied().unwrap_or(ScoredToken::NONE))
-            .collect()
-    }
-
-    fn top_k(&mut self, last_tokens: &[u32], k: usize) -> Option<Vec<Vec<ScoredToken>>> {
-        Some(self.likeliest(last_tokens, k))
+    fn top_k(
+        &mut self,
+        last_tokens: &[u32],
+        k: usize,
+        others: &[u32],
+    ) -> Option<Vec<Vec<ScoredToken>>> {
+        Some(self.likeliest(last_tokens, k, others))
     }
 
     fn select(&mut self, rows: &[usize]) {

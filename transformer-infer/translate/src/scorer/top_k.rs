@@ -29,17 +29,25 @@ pub(crate) fn top_k_of_row(logits: &[f32], summary: &LogitSummary, k: usize) -> 
     best
 }
 
-pub(super) fn top_k_of_rows(logits: &[f32], vocab_size: usize, k: usize) -> Vec<Vec<ScoredToken>> {
+/// Returns the `k` likeliest tokens of each row, and then the `others`.
+pub(super) fn top_k_of_rows(
+    logits: &[f32],
+    vocab_size: usize,
+    k: usize,
+    others: &[u32],
+) -> Vec<Vec<ScoredToken>> {
     let summaries = summarize_logits(logits, vocab_size);
     let rows = logits.chunks(vocab_size).zip(&summaries);
-    rows.map(|(row, summary)| top_k_of_row(row, summary, k))
-        .collect()
-}
-
-pub(super) fn best_of_rows(logits: &[f32], vocab_size: usize) -> Vec<ScoredToken> {
-    let best = top_k_of_rows(logits, vocab_size, 1).into_iter();
-    best.map(|row| row.first().copied().unwrap_or(ScoredToken::NONE))
-        .collect()
+    let rows = rows.map(|(row, summary)| {
+        let others = others.iter().map(|id| ScoredToken {
+            id: *id,
+            log_prob: (row.get(*id as usize)).map_or(f32::NEG_INFINITY, |it| summary.log_prob(*it)),
+        });
+        let mut best = top_k_of_row(row, summary, k);
+        best.extend(others);
+        best
+    });
+    rows.collect()
 }
 
 /// Maximum number of tokens per row that a device chooses: CubeCL's kernel (cubek-reduce 0.3.1) keeps no more.
@@ -66,13 +74,6 @@ impl DeviceTopK {
         Self { bans, vocab_size }
     }
 
-    /// Returns the likeliest token of each row of `logits`, `[batch, vocab]`.
-    pub(super) fn best(&self, logits: Tensor<2>) -> Vec<ScoredToken> {
-        let (log_probs, ids) = self.log_probs(logits).max_dim_with_indices(1);
-        let best = read_pairs(log_probs, ids).into_iter();
-        best.map(scored).collect()
-    }
-
     /// Returns the `k` likeliest tokens of each row of `logits`, `[batch, vocab]`, the likeliest first. The result of
     /// the device is checked before it is used. CubeCL's kernel starts from ids that do not exist, and leaves them
     /// where it finds no finite value, or where it is wrong (<https://github.com/tracel-ai/cubek/issues/422>). The CPU
@@ -83,6 +84,13 @@ impl DeviceTopK {
         let is_in_vocabulary = |id: &&u32| (**id as usize) < self.vocab_size;
         let n_banned = NEVER_GENERATED.iter().filter(is_in_vocabulary).count();
         let k = k.min(self.vocab_size - n_banned);
+        if k == 1 {
+            let (values, ids) = log_probs.max_dim_with_indices(1);
+            let best = read_pairs(values, ids).into_iter().map(scored);
+            return best
+                .map(|best| Vec::from_iter(best.log_prob.is_finite().then_some(best)))
+                .collect();
+        }
         if k > 0 {
             let (values, ids) = log_probs.clone().topk_with_indices(k, 1);
             let chosen = read_pairs(values, ids).into_iter();

@@ -10,8 +10,7 @@ use transformer_core::{
 };
 use transformer_search::{NextToken, ScoredToken};
 
-use super::top_k::{DeviceTopK, MAX_TOP_K, read_two, read_values};
-use super::top_k::{best_of_rows, top_k_of_rows};
+use super::top_k::{DeviceTopK, MAX_TOP_K, read_two, read_values, top_k_of_rows};
 
 /// The message if a scorer has no state: only `select` takes it, and puts another in its place.
 const HAS_STATE: &str = "an earlier selection of rows panicked";
@@ -141,21 +140,18 @@ impl NextToken for Scorer<'_> {
         (self.after_read(log_probs), rows.collect())
     }
 
-    fn best(&mut self, last_tokens: &[u32]) -> Vec<ScoredToken> {
-        let logits = self.decode_step(last_tokens, None);
-        match &self.top_k {
-            None => best_of_rows(&read_values(logits.into_data()), self.vocab_size),
-            Some(top_k) => top_k.best(logits),
-        }
-    }
-
-    fn top_k(&mut self, last_tokens: &[u32], k: usize) -> Option<Vec<Vec<ScoredToken>>> {
-        if self.top_k.is_some() && k > MAX_TOP_K {
+    fn top_k(
+        &mut self,
+        last_tokens: &[u32],
+        k: usize,
+        others: &[u32],
+    ) -> Option<Vec<Vec<ScoredToken>>> {
+        if self.top_k.is_some() && (k > MAX_TOP_K || !others.is_empty()) {
             return None;
         }
         let logits = self.decode_step(last_tokens, None);
         Some(match &self.top_k {
-            None => top_k_of_rows(&read_values(logits.into_data()), self.vocab_size, k),
+            None => top_k_of_rows(&read_values(logits.into_data()), self.vocab_size, k, others),
             Some(top_k) => top_k.top_k(logits, k),
         })
     }
@@ -219,8 +215,8 @@ mod tests {
         };
         let model = random_model(&config, &device, 1);
         let mut scorer = Scorer::new(&model, &[[4, 5]]);
-        assert!(scorer.top_k(&[BOS], 4).is_some());
-        let many = scorer.top_k(&[BOS], MAX_TOP_K + 1);
+        assert!(scorer.top_k(&[BOS], 4, &[]).is_some());
+        let many = scorer.top_k(&[BOS], MAX_TOP_K + 1, &[]);
         assert_eq!(many.is_some(), is_cpu_memory(&scorer.device));
         let n_decoded = scorer.state.as_ref().map(DecoderState::n_decoded);
         assert_eq!(n_decoded, Some(1 + usize::from(many.is_some())));
