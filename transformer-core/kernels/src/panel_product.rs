@@ -1,6 +1,6 @@
 //! Matrix products in 32-bit floats with weights in panels, on one thread or several.
 //!
-//! A panel is [`WIDTH`] columns of the weights, row after row, so that one step of the kernel reads contiguous memory.
+//! A panel is up to [`WIDTH`] columns of the weights, row after row, so that one step of the kernel reads contiguous memory.
 
 use std::ops::Range;
 
@@ -11,15 +11,15 @@ use rayon::prelude::*;
 use super::finish::Finish;
 use super::fused::dispatch_to;
 use super::instruction_set;
-use super::panel_kernel::PanelProduct;
+use super::panel_kernel::{LinesOfPanel, PanelProduct};
 
 /// Number of elements of a line of the processor's cache, and of its longest vectors.
 pub(super) const LINE: usize = 16;
 
-/// Number of lines of a row of a panel. In WebAssembly a panel is small enough for the first-level cache.
+/// Maximum number of lines of a row of a panel.
 pub(super) const LINES: usize = if cfg!(target_family = "wasm") { 1 } else { 3 };
 
-/// Number of columns of a panel; the last one may have fewer lines.
+/// Maximum number of columns of a panel.
 pub(super) const WIDTH: usize = LINES * LINE;
 
 /// Neighboring elements of a row of a panel.
@@ -32,6 +32,8 @@ pub(super) struct PanelMatrix {
     /// Panel after panel, each `[d_in, lines]`, filled with zeros.
     lines: Vec<Line>,
     shape: [usize; 2],
+    /// Number of lines of a row of a panel; the last panel may have fewer.
+    lines_of_panel: usize,
 }
 
 /// Returns whether the kernel fits this processor: with vectors of at least 8 elements, that is AVX2 or AVX-512, and in
@@ -55,10 +57,12 @@ impl PanelMatrix {
     /// Packs a matrix, given with the strides of its rows and columns.
     pub(super) fn new(values: &[f32], shape: [usize; 2], strides: [usize; 2]) -> Self {
         let [d_in, d_out] = shape;
+        let lines_of_panel = instruction_set().dispatch(LinesOfPanel);
         let mut lines = vec![Line::zeroed(); d_out.div_ceil(LINE) * d_in];
-        let panels = lines.par_chunks_mut(LINES * d_in).enumerate();
+        let panels = lines.par_chunks_mut(lines_of_panel * d_in).enumerate();
+        let width = lines_of_panel * LINE;
         panels.for_each(|(index, panel)| {
-            let columns = index * WIDTH..d_out.min((index + 1) * WIDTH);
+            let columns = index * width..d_out.min((index + 1) * width);
             let width = columns.len().next_multiple_of(LINE);
             let rows: &mut [f32] = bytemuck::cast_slice_mut(panel);
             for (k, row) in rows.chunks_exact_mut(width).enumerate() {
@@ -67,7 +71,15 @@ impl PanelMatrix {
                 }
             }
         });
-        Self { lines, shape }
+        Self {
+            lines,
+            shape,
+            lines_of_panel,
+        }
+    }
+
+    pub(super) fn lines_of_panel(&self) -> usize {
+        self.lines_of_panel
     }
 
     pub(super) fn shape(&self) -> [usize; 2] {

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::finish::{Finish, FinishRows};
 use super::instruction_set;
-use super::integers::IntegerMatrix;
+use super::integers::{Activations, IntegerMatrix};
 use super::panel_product::{self, PanelMatrix};
 use super::quantize::quantize_rows;
 use super::rten::{self, ZERO_POINT};
@@ -17,7 +17,7 @@ pub struct Kernels {
     integers: Vec<u8>,
     scales: Vec<f32>,
     tiled: TiledRows,
-    groups: Vec<i32>,
+    activations: Activations,
     /// The results of several threads for one product.
     parts: Vec<f32>,
     /// The largest magnitude of the input of each product, if it is recorded.
@@ -165,7 +165,11 @@ impl Kernels {
             Layout::Pairs { integers, scales } => {
                 self.round(x, d_in, 0);
                 let rows: &[i8] = bytemuck::cast_slice(&self.integers);
-                integers.multiply(rows, &mut self.groups, bytemuck::cast_slice_mut(product));
+                integers.multiply(
+                    rows,
+                    &mut self.activations,
+                    bytemuck::cast_slice_mut(product),
+                );
                 self.finish_sums(scales, finish, product);
             }
             Layout::Tiled { integers, scales } => {

@@ -9,7 +9,7 @@ use std::mem;
 use transformer_text::EOS;
 
 use super::hypothesis::{Prefix, Step};
-use super::{AtLimit, NEVER_GENERATED, NextToken, Request, ScoredToken, Search};
+use super::{AtLimit, NEVER_GENERATED, NextToken, Request, Search};
 
 #[derive(Debug)]
 pub(super) struct Processors<'a> {

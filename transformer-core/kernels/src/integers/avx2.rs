@@ -1,5 +1,9 @@
-//! Sums of integers by AVX2's sums of two products of 16 bits. Its sums of two products of 8 bits saturate at 16 bits, so
-//! they would not be exact.
+//! Sums of integers by AVX2's sums of two products of 8 bits, which saturate at 16 bits.
+//!
+//! Its instruction multiplies unsigned integers by signed ones: weights get 128 added, from 0 to 255, and the sum of a row's
+//! activations times 128 is subtracted at the end. Two products are then exact if the two activations sum to no more
+//! than 128: `255 · 128 < 2¹⁵`. Of a pair that sums to more, the first is taken out of its group and multiplied apart. With
+//! activations that are distributed normally, these are 5% of the groups.
 
 use std::arch::x86_64::__m256i;
 use std::array;
@@ -7,7 +11,13 @@ use std::array;
 use pulp::x86::V3;
 
 pub(super) use super::portable::{GROUP, MAX_ROWS};
-use super::{Step, Sums, WIDTH, portable};
+use super::{Activations, Rest, Step, SumIntegers, Sums, WIDTH, portable};
+
+/// The integer that is added to weights.
+const ADDED_TO_WEIGHTS: i32 = 128;
+
+/// Maximum magnitude of the sum of two activations for which two products are exact.
+const MAX_PAIR: i16 = 128;
 
 /// The vector instructions, if the processor has them.
 #[derive(Clone, Copy, Debug)]
@@ -22,28 +32,64 @@ impl Kernel {
     pub(super) fn portable() -> Self {
         Self(None)
     }
+}
 
-    /// Returns what is added to activations.
-    pub(super) fn added(self) -> u8 {
-        portable::Kernel::new().added()
+impl SumIntegers for Kernel {
+    fn weight(self, weight: i8) -> i8 {
+        match self.0 {
+            Some(_) => (i32::from(weight) + ADDED_TO_WEIGHTS) as i8,
+            None => weight,
+        }
     }
 
-    pub(super) fn group(self, group: &[i8]) -> i32 {
+    fn group(self, group: &[i8]) -> i32 {
         portable::Kernel::new().group(group)
     }
 
-    /// Runs a function that calls [`sum`](Self::sum).
     #[inline(always)]
-    pub(super) fn run(self, function: impl FnOnce()) {
+    fn push_row(self, row: &[i8], activations: &mut Activations) {
+        let first = activations.groups.len();
+        let (groups, rest) = row.as_chunks::<GROUP>();
+        let groups = groups.iter().map(|group| bytemuck::cast::<_, i32>(*group));
+        activations.groups.extend(groups);
+        activations
+            .groups
+            .extend(rest.chunks(GROUP).map(|group| self.group(group)));
+        let Some(simd) = self.0 else {
+            return;
+        };
+        let mut sum = 0;
+        let groups = &mut activations.groups[first..];
+        for (step, groups) in (0..).step_by(8).zip(groups.chunks_mut(8)) {
+            let mut vector = [0; 8];
+            vector[..groups.len()].copy_from_slice(groups);
+            let (sum_of_groups, are_exact) = sum_pairs(simd, bytemuck::cast(vector));
+            sum += sum_of_groups;
+            if !are_exact {
+                for (step, group) in (step..).zip(groups) {
+                    let apart = take_large_pairs(group);
+                    if apart != 0 {
+                        activations.apart.push((step, apart));
+                    }
+                }
+            }
+        }
+        activations.rests.push(Rest {
+            constant: -ADDED_TO_WEIGHTS * sum,
+            end: activations.apart.len(),
+        });
+    }
+
+    #[inline(always)]
+    fn run(self, function: impl FnOnce()) {
         match self.0 {
             Some(simd) => simd.vectorize(function),
             None => portable::Kernel::new().run(function),
         }
     }
 
-    /// Returns `start` plus the products of rows of groups with a panel.
     #[inline(always)]
-    pub(super) fn sum(self, panel: &[Step], start: &[i32; WIDTH], rows: &[i32]) -> Sums {
+    fn sum(self, panel: &[Step], start: &[i32; WIDTH], rows: &[i32]) -> Sums {
         let Some(simd) = self.0 else {
             return portable::Kernel::new().sum(panel, start, rows);
         };
@@ -53,6 +99,33 @@ impl Kernel {
             3 => sum::<3>(simd, panel, start, rows),
             _ => sum::<MAX_ROWS>(simd, panel, start, rows),
         }
+    }
+
+    #[inline(always)]
+    fn add_rest(
+        self,
+        panel: &[Step],
+        activations: &Activations,
+        row: usize,
+        sums: &mut [i32; WIDTH],
+    ) {
+        let Some(simd) = self.0 else {
+            return;
+        };
+        let Rest { constant, end } = activations.rests[row];
+        let first = row
+            .checked_sub(1)
+            .map_or(0, |row| activations.rests[row].end);
+        let constant = simd.avx._mm256_set1_epi32(constant);
+        let mut vectors: [__m256i; 2] = bytemuck::cast(*sums);
+        for sum in &mut vectors {
+            *sum = simd.avx2._mm256_add_epi32(*sum, constant);
+        }
+        for (step, group) in &activations.apart[first..end] {
+            let weights = bytemuck::cast(panel[*step].0);
+            add_products(simd, weights, *group, &mut vectors);
+        }
+        *sums = bytemuck::cast(vectors);
     }
 }
 
@@ -64,17 +137,9 @@ fn sum<const N: usize>(simd: V3, panel: &[Step], start: &[i32; WIDTH], rows: &[i
     );
     let mut sums: [[__m256i; 2]; N] = [bytemuck::cast(*start); N];
     for (k, Step(step)) in panel.iter().enumerate() {
-        let (halves, _) = step.as_chunks::<WIDTH>();
-        let weights = [
-            simd.avx2._mm256_cvtepi8_epi16(bytemuck::cast(halves[0])),
-            simd.avx2._mm256_cvtepi8_epi16(bytemuck::cast(halves[1])),
-        ];
+        let weights: [__m256i; 2] = bytemuck::cast(*step);
         for row in 0..N {
-            let pair = simd.avx._mm256_set1_epi32(rows[row][k]);
-            for part in 0..2 {
-                let products = simd.avx2._mm256_madd_epi16(weights[part], pair);
-                sums[row][part] = simd.avx2._mm256_add_epi32(sums[row][part], products);
-            }
+            add_products(simd, weights, rows[row][k], &mut sums[row]);
         }
     }
     let mut found = [[0; WIDTH]; MAX_ROWS];
@@ -82,4 +147,50 @@ fn sum<const N: usize>(simd: V3, panel: &[Step], start: &[i32; WIDTH], rows: &[i
         *found = bytemuck::cast(sums);
     }
     found
+}
+
+/// Adds the products of four weights of each column with a group.
+#[inline(always)]
+fn add_products(simd: V3, weights: [__m256i; 2], group: i32, sums: &mut [__m256i; 2]) {
+    let ones = simd.avx._mm256_set1_epi16(1);
+    let group = simd.avx._mm256_set1_epi32(group);
+    for part in 0..2 {
+        let pairs = simd.avx2._mm256_maddubs_epi16(weights[part], group);
+        let products = simd.avx2._mm256_madd_epi16(pairs, ones);
+        sums[part] = simd.avx2._mm256_add_epi32(sums[part], products);
+    }
+}
+
+/// Returns the sum of activations, and whether the products of all pairs are exact.
+#[inline(always)]
+fn sum_pairs(simd: V3, activations: __m256i) -> (i32, bool) {
+    let ones = simd.avx._mm256_set1_epi8(1);
+    let pairs = simd.avx2._mm256_maddubs_epi16(ones, activations);
+    let largest = simd.avx._mm256_set1_epi16(MAX_PAIR);
+    let large = simd
+        .avx2
+        ._mm256_cmpgt_epi16(simd.avx2._mm256_abs_epi16(pairs), largest);
+    let sums = simd
+        .avx2
+        ._mm256_madd_epi16(pairs, simd.avx._mm256_set1_epi16(1));
+    let sums: [i32; 8] = bytemuck::cast(sums);
+    (
+        sums.iter().sum(),
+        simd.avx2._mm256_movemask_epi8(large) == 0,
+    )
+}
+
+/// Takes the first activation out of each pair that sums to more than [`MAX_PAIR`], and returns it as a group.
+fn take_large_pairs(group: &mut i32) -> i32 {
+    let mut kept = group.to_ne_bytes();
+    let mut taken = [0; GROUP];
+    for pair in [0, 2] {
+        let [first, second] = [kept[pair], kept[pair + 1]].map(|it| i16::from(it as i8));
+        if (first + second).abs() > MAX_PAIR {
+            taken[pair] = kept[pair];
+            kept[pair] = 0;
+        }
+    }
+    *group = i32::from_ne_bytes(kept);
+    i32::from_ne_bytes(taken)
 }

@@ -38,6 +38,54 @@ struct Step([i8; GROUP * WIDTH]);
 /// The sums of the products of up to [`MAX_ROWS`] rows with a panel.
 type Sums = [[i32; WIDTH]; MAX_ROWS];
 
+/// Rows of integers, as the kernel takes them; a buffer of [`IntegerMatrix::multiply`].
+#[derive(Default)]
+pub(crate) struct Activations {
+    /// The groups of each row.
+    groups: Vec<i32>,
+    /// What is added to the sums of each row with a panel, if the kernel needs that.
+    rests: Vec<Rest>,
+    /// The groups of all rows that are multiplied apart, each with the index of its step.
+    apart: Vec<(usize, i32)>,
+}
+
+/// The part of a row that is not in its groups.
+struct Rest {
+    constant: i32,
+    /// The end of the row in [`Activations::apart`].
+    end: usize,
+}
+
+/// Sums of products of 8-bit integers.
+trait SumIntegers: Copy {
+    /// Returns what is added to activations.
+    fn added(self) -> u8 {
+        0
+    }
+
+    /// Returns a weight as it is packed.
+    fn weight(self, weight: i8) -> i8 {
+        weight
+    }
+
+    fn group(self, group: &[i8]) -> i32;
+
+    /// Divides a row into groups.
+    fn push_row(self, row: &[i8], activations: &mut Activations) {
+        let groups = row.chunks(GROUP).map(|group| self.group(group));
+        activations.groups.extend(groups);
+    }
+
+    /// Runs a function that calls [`sum`](Self::sum).
+    fn run(self, function: impl FnOnce());
+
+    /// Returns `start` plus the products of rows of groups with a panel.
+    fn sum(self, panel: &[Step], start: &[i32; WIDTH], rows: &[i32]) -> Sums;
+
+    /// Adds the rest of a row to its sums.
+    fn add_rest(self, _: &[Step], _: &Activations, _row: usize, _: &mut [i32; WIDTH]) {}
+}
+
 /// A matrix of integers `[d_in, d_out]`, panel after panel, filled with zeros.
 pub(crate) struct IntegerMatrix {
     kernel: Kernel,
@@ -54,12 +102,15 @@ impl IntegerMatrix {
     }
 
     pub(crate) fn pack(values: &[i8], shape: [usize; 2], strides: [usize; 2]) -> Self {
+        Self::pack_for(Kernel::new(), values, shape, strides)
+    }
+
+    fn pack_for(kernel: Kernel, values: &[i8], shape: [usize; 2], strides: [usize; 2]) -> Self {
         let [d_in, d_out] = shape;
         let n_steps = d_in.div_ceil(GROUP);
         let n_panels = d_out.div_ceil(WIDTH);
         let mut steps = vec![Step([0; GROUP * WIDTH]); n_steps * n_panels];
         let mut starts = vec![[0; WIDTH]; n_panels];
-        let kernel = Kernel::new();
         let added = i32::from(kernel.added());
         let panels = steps.chunks_exact_mut(n_steps).zip(&mut starts);
         for (panel, (steps, start)) in panels.enumerate() {
@@ -81,7 +132,7 @@ impl IntegerMatrix {
                 }
                 for column in 0..WIDTH {
                     for (index, row) in rows.iter().enumerate() {
-                        step[GROUP * column + index] = row[column];
+                        step[GROUP * column + index] = kernel.weight(row[column]);
                         start[column] -= added * i32::from(row[column]);
                     }
                 }
@@ -99,51 +150,52 @@ impl IntegerMatrix {
         self.shape
     }
 
-    /// Writes the sums of the products of rows of integers; `groups` is a buffer.
-    pub(crate) fn multiply(&self, rows: &[i8], groups: &mut Vec<i32>, sums: &mut [i32]) {
-        self.multiply_by(self.kernel, rows, groups, sums);
-    }
-
-    fn multiply_by(&self, kernel: Kernel, rows: &[i8], groups: &mut Vec<i32>, sums: &mut [i32]) {
-        let [d_in, d_out] = self.shape;
+    /// Writes the sums of the products of rows of integers.
+    pub(crate) fn multiply(&self, rows: &[i8], activations: &mut Activations, sums: &mut [i32]) {
+        let ([d_in, d_out], kernel) = (self.shape, self.kernel);
         let n_steps = d_in.div_ceil(GROUP);
-        groups.clear();
-        for row in rows.chunks_exact(d_in) {
-            groups.extend(row.chunks(GROUP).map(|group| kernel.group(group)));
-        }
+        activations.groups.clear();
+        activations.rests.clear();
+        activations.apart.clear();
         let rows_at_once = (MAX_GROUPS / n_steps / MAX_ROWS).max(1) * MAX_ROWS;
-        let parts = groups.chunks(rows_at_once * n_steps);
-        for (groups, sums) in parts.zip(sums.chunks_mut(rows_at_once * d_out)) {
-            kernel.run(
-                #[inline(always)]
-                || self.sum_groups(kernel, groups, sums),
-            );
-        }
+        kernel.run(
+            #[inline(always)]
+            || {
+                for row in rows.chunks_exact(d_in) {
+                    kernel.push_row(row, activations);
+                }
+                let sums = sums.chunks_mut(rows_at_once * d_out);
+                for (first, sums) in (0..).step_by(rows_at_once).zip(sums) {
+                    self.sum_rows(activations, first, sums);
+                }
+            },
+        );
     }
 
+    /// Writes the sums of as many rows as `sums` has, from the row `first` on.
     #[inline(always)]
-    fn sum_groups(&self, kernel: Kernel, groups: &[i32], sums: &mut [i32]) {
-        let [d_in, d_out] = self.shape;
+    fn sum_rows(&self, activations: &Activations, first: usize, sums: &mut [i32]) {
+        let ([d_in, d_out], kernel) = (self.shape, self.kernel);
         let n_steps = d_in.div_ceil(GROUP);
         let panels = self.steps.chunks_exact(n_steps).zip(&self.starts);
         for (index, (panel, start)) in panels.enumerate() {
             let columns = index * WIDTH..d_out.min((index + 1) * WIDTH);
-            let blocks = groups.chunks(MAX_ROWS * n_steps);
-            for (rows, sums) in blocks.zip(sums.chunks_mut(MAX_ROWS * d_out)) {
-                let found = kernel.sum(panel, start, rows);
-                for (sums, found) in sums.chunks_exact_mut(d_out).zip(&found) {
-                    sums[columns.clone()].copy_from_slice(&found[..columns.len()]);
+            let blocks = activations.groups[first * n_steps..].chunks(MAX_ROWS * n_steps);
+            let mut rows = first..;
+            for (groups, sums) in blocks.zip(sums.chunks_mut(MAX_ROWS * d_out)) {
+                let mut found = kernel.sum(panel, start, groups);
+                let sums = sums.chunks_exact_mut(d_out).zip(&mut found);
+                for ((sums, found), row) in sums.zip(&mut rows) {
+                    kernel.add_rest(panel, activations, row, found);
+                    let sums = &mut sums[columns.clone()];
+                    match sums.first_chunk_mut() {
+                        Some(all) => *all = *found,
+                        None => sums.copy_from_slice(&found[..columns.len()]),
+                    }
                 }
             }
         }
     }
-}
-
-/// Returns two activations as one element of 16-bit products.
-#[cfg(not(all(target_family = "wasm", feature = "relaxed-simd")))]
-fn pair(group: &[i8]) -> i32 {
-    let [first, second] = [group[0], *group.get(1).unwrap_or(&0)].map(i16::from);
-    i32::from(first) & 0xffff | i32::from(second) << 16
 }
 
 #[cfg(test)]
@@ -155,13 +207,15 @@ mod tests {
     /// Shapes with an odd number of inputs, with part of a panel, and with more groups than are multiplied at once.
     const SHAPES: [[usize; 2]; 5] = [[1, 1], [300, 37], [1027, 16], [64, 65], [40_000, 3]];
 
-    /// Returns the kernels that this processor has.
-    fn kernels() -> Vec<Kernel> {
-        vec![
+    /// Packs a matrix for each kernel that this processor has.
+    fn pack(weights: &[i8], shape: [usize; 2], strides: [usize; 2]) -> Vec<IntegerMatrix> {
+        let kernels = [
             Kernel::new(),
             #[cfg(target_arch = "x86_64")]
             Kernel::portable(),
-        ]
+        ];
+        let pack = |kernel| IntegerMatrix::pack_for(kernel, weights, shape, strides);
+        kernels.map(pack).into()
     }
 
     #[test]
@@ -175,8 +229,7 @@ mod tests {
         for [d_in, d_out] in SHAPES {
             let weights: Vec<i8> = (0..d_in * d_out).map(|_| integer()).collect();
             // Weights of which each column is contiguous.
-            let matrix = IntegerMatrix::pack(&weights, [d_in, d_out], [1, d_in]);
-            assert_eq!(matrix.shape(), [d_in, d_out]);
+            let matrices = pack(&weights, [d_in, d_out], [1, d_in]);
             for n_rows in [1, 2, 3, 4, 9] {
                 let rows: Vec<i8> = (0..n_rows * d_in).map(|_| integer()).collect();
                 let sum = |index: usize| -> i32 {
@@ -186,9 +239,10 @@ mod tests {
                     (0..d_in).map(product).sum()
                 };
                 let expected: Vec<i32> = (0..n_rows * d_out).map(sum).collect();
-                for kernel in kernels() {
+                for matrix in &matrices {
                     let mut sums = vec![7; n_rows * d_out];
-                    matrix.multiply_by(kernel, &rows, &mut vec![5], &mut sums);
+                    matrix.multiply(&rows, &mut Activations::default(), &mut sums);
+                    let kernel = matrix.kernel;
                     assert_eq!(sums, expected, "{n_rows} rows of {d_in}, {kernel:?}");
                 }
             }

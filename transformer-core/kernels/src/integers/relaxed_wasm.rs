@@ -8,7 +8,7 @@ use std::arch::wasm32::{
 };
 use std::array;
 
-use super::{Step, Sums, WIDTH};
+use super::{Step, SumIntegers, Sums, WIDTH};
 
 /// Number of activations that are multiplied at once.
 pub(super) const GROUP: usize = 4;
@@ -32,28 +32,27 @@ impl Kernel {
         let flips = if is_unsigned() { 0x8080_8080 } else { 0 };
         Self { flips }
     }
+}
 
-    /// Returns what is added to activations.
-    pub(super) fn added(self) -> u8 {
+impl SumIntegers for Kernel {
+    fn added(self) -> u8 {
         self.flips as u8
     }
 
-    pub(super) fn group(self, group: &[i8]) -> i32 {
+    fn group(self, group: &[i8]) -> i32 {
         // Weights after the last one are zeros.
         let byte = |index| group.get(index).map_or(0, |it| *it as u8);
         let bytes = u32::from_ne_bytes(array::from_fn(byte));
         (bytes ^ self.flips) as i32
     }
 
-    /// Runs a function that calls [`sum`](Self::sum).
     #[inline(always)]
-    pub(super) fn run(self, function: impl FnOnce()) {
+    fn run(self, function: impl FnOnce()) {
         run(function);
     }
 
-    /// Returns `start` plus the products of rows of groups with a panel.
     #[inline(always)]
-    pub(super) fn sum(self, panel: &[Step], start: &[i32; WIDTH], rows: &[i32]) -> Sums {
+    fn sum(self, panel: &[Step], start: &[i32; WIDTH], rows: &[i32]) -> Sums {
         let start = bytemuck::cast(*start);
         bytemuck::cast(match rows.split_at(panel.len()) {
             (row, []) => [sum_one(panel, start, row), start],

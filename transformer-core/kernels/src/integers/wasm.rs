@@ -4,7 +4,7 @@ use std::arch::wasm32::{
     i16x8_extend_high_i8x16, i16x8_extend_low_i8x16, i32x4_add, i32x4_dot_i16x8, i32x4_splat, v128,
 };
 
-use super::{Step, Sums, WIDTH, pair};
+use super::{Step, SumIntegers, Sums, WIDTH};
 
 /// Number of activations that are multiplied at once.
 pub(super) const GROUP: usize = 2;
@@ -20,25 +20,21 @@ impl Kernel {
     pub(super) fn new() -> Self {
         Self
     }
+}
 
-    /// Returns what is added to activations.
-    pub(super) fn added(self) -> u8 {
-        0
+impl SumIntegers for Kernel {
+    fn group(self, group: &[i8]) -> i32 {
+        let [first, second] = [group[0], *group.get(1).unwrap_or(&0)].map(i16::from);
+        i32::from(first) & 0xffff | i32::from(second) << 16
     }
 
-    pub(super) fn group(self, group: &[i8]) -> i32 {
-        pair(group)
-    }
-
-    /// Runs a function that calls [`sum`](Self::sum).
     #[inline(always)]
-    pub(super) fn run(self, function: impl FnOnce()) {
+    fn run(self, function: impl FnOnce()) {
         function();
     }
 
-    /// Returns `start` plus the products of rows of groups with a panel.
     #[inline(always)]
-    pub(super) fn sum(self, panel: &[Step], start: &[i32; WIDTH], rows: &[i32]) -> Sums {
+    fn sum(self, panel: &[Step], start: &[i32; WIDTH], rows: &[i32]) -> Sums {
         match rows.split_at(panel.len()) {
             (row, []) => {
                 let [sums] = sum(panel, start, [row]);

@@ -223,8 +223,18 @@ impl<'a> Job<'a> {
         let n_batches = n_batches.next_multiple_of(n_threads.max(1));
         // Few rows are for few threads.
         let n_batches = n_batches.min(rows / FEWEST_ROWS).max(1);
-        let cut = |batch: Vec<usize>| split_evenly(&batch, &self.lens, n_batches, n_sources);
+        let steps = self.n_steps();
+        let cut = |batch: Vec<usize>| split_evenly(&batch, &steps, n_batches, n_sources);
         self.batches().into_iter().flat_map(cut).collect()
+    }
+
+    /// Returns about how many tokens the translation of each source has: as many as the source, within the limits.
+    fn n_steps(&self) -> Vec<usize> {
+        let n_steps = self.lens.iter().map(|len| {
+            let request = self.limits.request(self.search, *len);
+            (*len).max(request.min_len).min(request.max_len).max(1)
+        });
+        n_steps.collect()
     }
 
     fn ids(&self, batch: &[usize]) -> Vec<&'a [u32]> {
@@ -275,7 +285,19 @@ fn batches(lens: &[usize], budget: usize) -> Vec<Vec<usize>> {
 
 #[cfg(test)]
 mod tests {
+    use transformer_search::LengthLimit;
+
     use super::*;
+
+    /// Returns sources of these lengths.
+    fn sources(lens: &[usize]) -> Vec<Source<'static>> {
+        let source = |(index, len): (u64, &usize)| Source {
+            ids: &[7; 9][..*len],
+            index,
+            ..Source::default()
+        };
+        (0..).zip(lens).map(source).collect()
+    }
 
     #[test]
     fn parts_of_a_batch_have_about_as_many_tokens() {
@@ -288,6 +310,23 @@ mod tests {
     }
 
     #[test]
+    fn parts_have_as_many_sources_if_translations_have_the_same_length() {
+        let sources = sources(&[9, 8, 4, 4, 3, 2, 2, 2]);
+        let five = LengthLimit {
+            factor: 0.0,
+            extra: 5,
+        };
+        let search = Search {
+            max_len: five,
+            min_len: five,
+            ..Search::default()
+        };
+        let limits = BatchLimits::default();
+        let batches = Job::new(&sources, &search, &limits).batches_for(2, usize::MAX);
+        assert_eq!(batches, [vec![0, 1, 2, 3], vec![4, 5, 6, 7]]);
+    }
+
+    #[test]
     fn sources_of_like_length_share_a_batch_and_empty_ones_are_in_none() {
         let lens = [3, 0, 9, 2, 3, 4];
         assert_eq!(batches(&lens, 10), [vec![2], vec![5, 0], vec![4, 3]]);
@@ -295,16 +334,7 @@ mod tests {
 
     #[test]
     fn few_limited_sources_share_a_batch() {
-        let ids = [7; 9];
-        let sources: Vec<Source<'_>> = (0..130)
-            .map(|index| Source {
-                ids: &ids,
-                prefix: &[],
-                n_free: 0,
-                phrases: &[],
-                index,
-            })
-            .collect();
+        let sources = sources(&[9; 130]);
         let limits = BatchLimits::default();
         let lens = |search: &Search, most| -> Vec<usize> {
             let job = Job::new(&sources, search, &limits);
