@@ -2,10 +2,10 @@
 //!
 //! The sums of a block of rows with a panel are in registers from the first product to the last: with AVX-512, 8 rows
 //! by 3 vectors, where each step has 24 products and reads 11 operands; with AVX2, 6 rows by 2 vectors. A panel is as wide
-//! as these vectors: read in parts, one after the other, it would not stay in the first-level cache between them. Few rows
-//! are multiplied by several panels at once, because the processor needs about 10 sums that do not wait for each other.
-//! Most products are limited by the time to read
-//! the weights from the third-level cache or memory, so each block of rows prefetches weights that are used soon.
+//! as these vectors, so that a block reads it in the order of memory. Few rows are multiplied by several panels at once,
+//! because AVX2 needs 8 sums that do not wait for each other.
+//! Most products are limited by the time to read the weights from the third-level cache or memory, so each block of rows
+//! prefetches weights that are used soon; several panels at once are left to the processor's own prefetching.
 
 use std::array;
 use std::ops::Range;
@@ -64,7 +64,7 @@ struct Ahead<'a> {
     per_step: usize,
 }
 
-/// Returns the number of lines of a row of a panel: as many as a tile has.
+/// Computes the number of lines of a row of a panel: as many as a tile has.
 pub(super) struct LinesOfPanel;
 
 impl WithSimd for LinesOfPanel {
@@ -287,7 +287,7 @@ fn multiply_tile<S, const M: usize, const N: usize, const PANELS: usize, const C
     let mut totals = [[[simd.splat_f32s(0.0); N]; PANELS]; M];
     let mut chunks = ahead.lines.chunks(ahead.per_step);
     for k in 0..d_in {
-        // One line a step, or the loop of `chunks` takes longer than the products.
+        // With AVX2, at most one line a step: the loop over several takes as long as the products.
         if !has_32_registers::<S>() {
             if PANELS == 1
                 && let Some(line) = ahead.lines.get(k)

@@ -13,6 +13,7 @@ mod next_token;
 mod phrase_beam;
 mod phrase_tracker;
 mod processors;
+mod renormalize;
 mod request;
 mod rules;
 mod run;
@@ -30,6 +31,8 @@ pub use hypothesis::Hypothesis;
 pub use next_token::NextToken;
 #[doc(hidden)]
 pub use next_token::{NEVER_GENERATED, PrefixScorer, Recorder, ScoredToken, SearchStep};
+#[doc(hidden)]
+pub use renormalize::log_prob_without;
 #[doc(hidden)]
 pub use request::{Phrase, Position, Request, TokenEdges, Variant};
 #[doc(hidden)]

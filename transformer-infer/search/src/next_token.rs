@@ -38,9 +38,10 @@ pub trait NextToken {
     }
 
     /// Like [`log_probs`](Self::log_probs), but returns only the `k` likeliest tokens of each row, in order; fewer if
-    /// fewer have a finite log-probability. Ties go to the lower id. A model on a GPU copies less data this way. After
-    /// them, each row has the `others`, in their order: special tokens (ids 0 to 2), of which the search needs the
-    /// probability for [`Search::renormalize`](super::Search::renormalize).
+    /// fewer have a finite log-probability. Ties go to the lower id. A model on a GPU copies less data this way.
+    ///
+    /// After them, if there are tokens to be `without`, each row has one more element: any id, with
+    /// [`log_prob_without`](super::log_prob_without) them.
     ///
     /// Returns `None`, and changes nothing, if returning all log-probabilities is as fast; the search then calls
     /// [`log_probs`](Self::log_probs). This is the default implementation.
@@ -48,9 +49,9 @@ pub trait NextToken {
         &mut self,
         last_tokens: &[u32],
         k: usize,
-        others: &[u32],
+        without: Option<&[u32]>,
     ) -> Option<Vec<Vec<ScoredToken>>> {
-        let _ = (last_tokens, k, others);
+        let _ = (last_tokens, k, without);
         None
     }
 
@@ -81,9 +82,9 @@ macro_rules! forward {
             &mut self,
             last_tokens: &[u32],
             k: usize,
-            others: &[u32],
+            without: Option<&[u32]>,
         ) -> Option<Vec<Vec<ScoredToken>>> {
-            (**self).top_k(last_tokens, k, others)
+            (**self).top_k(last_tokens, k, without)
         }
 
         fn select(&mut self, rows: &[usize]) {

@@ -4,12 +4,10 @@
 //! a repetition penalty lowers them, and a forbidden token gets −∞. A forced prefix takes precedence over all of
 //! them ([`Request::prefix`]).
 
-use std::mem;
-
 use transformer_text::EOS;
 
 use super::hypothesis::{Prefix, Step};
-use super::{AtLimit, NEVER_GENERATED, NextToken, Request, Search};
+use super::{AtLimit, NEVER_GENERATED, NextToken, Request, ScoredToken, Search, log_prob_without};
 
 #[derive(Debug)]
 pub(super) struct Processors<'a> {
@@ -53,35 +51,30 @@ impl<'a> Processors<'a> {
         // One more token, if EOS is forbidden.
         let n_forbidden = usize::from(rows.clone().any(is_too_short));
         let n_likeliest = k.saturating_add(n_forbidden);
-        let others: &[u32] = if self.search.renormalizes() {
-            &NEVER_GENERATED
-        } else {
-            &[]
-        };
-        let likeliest = model.top_k(&last_tokens, n_likeliest, others)?;
+        let without = self.search.renormalizes().then_some(&NEVER_GENERATED[..]);
+        let likeliest = model.top_k(&last_tokens, n_likeliest, without)?;
         let steps = rows.zip(likeliest).map(|(row, mut likeliest)| {
-            let forbidden = likeliest.split_off(likeliest.len() - others.len());
+            let log_allowed = match without {
+                Some(_) => likeliest.pop().map_or(0.0, |allowed| allowed.log_prob),
+                None => 0.0,
+            };
             // Without another token, EOS is allowed.
             if is_too_short(row) && likeliest.len() > 1 {
                 likeliest.retain(|token| token.id != EOS);
             }
             likeliest.truncate(k);
-            let mut steps: Vec<Step> = likeliest.into_iter().map(Step::from).collect();
-            if let (false, Some(best)) = (forbidden.is_empty(), steps.first()) {
-                let forbidden = forbidden.iter().map(|token| token.log_prob);
-                let log_allowed = log_allowed(forbidden, best.log_prob);
-                for step in &mut steps {
-                    step.score = shifted(step.score, log_allowed);
-                }
-            }
-            steps
+            let step = |token: ScoredToken| Step {
+                score: shifted(token.log_prob, log_allowed),
+                ..Step::from(token)
+            };
+            likeliest.into_iter().map(step).collect()
         });
         Some(steps.collect())
     }
 
-    /// Returns whether the search needs only the likeliest tokens of these rows: no score changes except that of EOS
-    /// below the minimum length, no token or phrase is forced, and no attention is needed. Below the minimum length, EOS
-    /// may have nearly all of the probability, and 1 minus that is not exact enough for renormalization.
+    /// Returns whether the search needs only the likeliest tokens of these rows: all scores of a row change by
+    /// the same amount, if at all, except that of EOS below the minimum length; no token or phrase is forced, and no
+    /// attention is needed. Below the minimum length, renormalization leaves EOS out, too, and needs all scores.
     fn need_only_likeliest<'p>(
         &self,
         mut rows: impl Iterator<Item = (&'p Request, &'p Prefix)>,
@@ -145,21 +138,19 @@ impl<'a> Processors<'a> {
         if !self.search.renormalizes() {
             return;
         }
-        let mut forbidden = [f32::NEG_INFINITY; NEVER_GENERATED.len()];
-        for (id, forbidden) in NEVER_GENERATED.iter().zip(&mut forbidden) {
-            if let Some(score) = scores.get_mut(*id as usize) {
-                *forbidden = mem::replace(score, f32::NEG_INFINITY);
-            }
-        }
         let changes_any = self.has_rules || self.must_end(ids, request);
         let log_allowed = if changes_any || ends_too_early(ids, request) {
-            let allowed = scores.iter().map(|score| f64::from(*score).exp());
-            allowed.sum::<f64>().ln()
+            let allowed = (0..).zip(scores.iter());
+            let allowed = allowed.filter(|(id, _)| !NEVER_GENERATED.contains(id));
+            let probs = allowed.map(|(_, score)| f64::from(*score).exp());
+            probs.sum::<f64>().ln() as f32
         } else {
             // As in `top_k`, with the same bits.
-            let likeliest = scores.iter().copied().fold(f32::NAN, f32::max);
-            log_allowed(forbidden.into_iter(), likeliest)
+            log_prob_without(&scores.iter().copied(), &NEVER_GENERATED)
         };
+        for id in NEVER_GENERATED {
+            forbid(scores, id);
+        }
         for score in scores {
             *score = shifted(*score, log_allowed);
         }
@@ -215,17 +206,10 @@ impl Prediction {
     }
 }
 
-/// Returns the logarithm of the total probability of the allowed tokens, given the log-probabilities of the forbidden
-/// ones, and that of the likeliest allowed one, which is a lower bound despite rounding.
-fn log_allowed(forbidden: impl Iterator<Item = f32>, likeliest: f32) -> f64 {
-    let forbidden: f64 = forbidden.map(|log_prob| f64::from(log_prob).exp()).sum();
-    (1.0 - forbidden).max(f64::from(likeliest).exp()).ln()
-}
-
 /// Returns the score among the allowed tokens, if their total probability has a finite logarithm.
-fn shifted(score: f32, log_allowed: f64) -> f32 {
+fn shifted(score: f32, log_allowed: f32) -> f32 {
     if log_allowed.is_finite() {
-        (f64::from(score) - log_allowed) as f32
+        score - log_allowed
     } else {
         score
     }

@@ -314,7 +314,7 @@ fn the_device_and_the_cpu_choose_the_same_token() {
     let mut last_tokens = vec![BOS; 2];
     for _ in 0..5 {
         let top_1 = on_device
-            .top_k(&last_tokens, 1, &[])
+            .top_k(&last_tokens, 1, None)
             .expect("one is little");
         let best = top_1.concat();
         let log_probs = on_host.log_probs(&last_tokens);

@@ -1,9 +1,10 @@
 //! Sums of integers by AVX2's sums of two products of 8 bits, which saturate at 16 bits.
 //!
-//! Its instruction multiplies unsigned integers by signed ones: weights get 128 added, from 0 to 255, and the sum of a row's
-//! activations times 128 is subtracted at the end. Two products are then exact if the two activations sum to no more
-//! than 128: `255 · 128 < 2¹⁵`. Of a pair that sums to more, the first is taken out of its group and multiplied apart. With
-//! activations that are distributed normally, these are 5% of the groups.
+//! Its instruction multiplies unsigned integers by signed ones: weights get 128 added, and are from 0 to 255, and the sum of
+//! a row's activations times 128 is subtracted at the end. Two products are then exact if the magnitude of the sum of their
+//! activations is at most 128: with equal signs they are at most `255 · 128 < 2¹⁵`, with different ones no more than one of
+//! them. Of a larger pair, the first is taken out of its group and multiplied apart. With activations that are distributed
+//! normally, these are about 5% of the groups.
 
 use std::arch::x86_64::__m256i;
 use std::array;

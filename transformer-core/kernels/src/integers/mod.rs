@@ -32,7 +32,7 @@ const MAX_GROUPS: usize = 1 << 16;
 
 /// [`GROUP`] rows of a panel: the weights of a column are neighbors.
 #[derive(Clone, Copy)]
-#[repr(C, align(16))]
+#[repr(C, align(32))]
 struct Step([i8; GROUP * WIDTH]);
 
 /// The sums of the products of up to [`MAX_ROWS`] rows with a panel.
@@ -76,7 +76,7 @@ trait SumIntegers: Copy {
         activations.groups.extend(groups);
     }
 
-    /// Runs a function that calls [`sum`](Self::sum).
+    /// Runs a function that calls the methods below, and [`push_row`](Self::push_row).
     fn run(self, function: impl FnOnce());
 
     /// Returns `start` plus the products of rows of groups with a panel.

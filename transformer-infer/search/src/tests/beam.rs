@@ -7,7 +7,7 @@ use super::reference::{continuations, exhaustive, hypothesis, sort};
 use super::table::Table;
 use crate::{
     AtLimit, Hypothesis, LengthPenalty, NEVER_GENERATED, NextToken, Request, ScoredToken, Search,
-    StopRule, beam_search, greedy_search,
+    StopRule, beam_search, greedy_search, log_prob_without,
 };
 
 /// A table that implements [`NextToken::top_k`], as the Transformer does.
@@ -40,16 +40,16 @@ impl NextToken for WithTopK {
         &mut self,
         last_tokens: &[u32],
         k: usize,
-        others: &[u32],
+        without: Option<&[u32]>,
     ) -> Option<Vec<Vec<ScoredToken>>> {
         self.n_calls += 1;
         let log_probs = self.log_probs(last_tokens);
         let rows = log_probs.chunks(self.vocab_size()).map(|row| {
-            let others = others.iter().map(|id| ScoredToken {
-                id: *id,
-                log_prob: row[*id as usize],
+            let allowed = without.map(|without| ScoredToken {
+                id: 0,
+                log_prob: log_prob_without(&row.iter().copied(), without),
             });
-            likeliest(row, k).into_iter().chain(others).collect()
+            likeliest(row, k).into_iter().chain(allowed).collect()
         });
         Some(rows.collect())
     }

@@ -62,7 +62,7 @@ proptest! {
         let all = exhaustive(&table, VOCAB_SIZE as u32, &request, &search);
         let search = beam(all.len().max(2), search);
         let found = beam_search(&mut table, &[request], &search).concat();
-        prop_assert!(same(&found, &all), "{found:?}\n{all:?}");
+        prop_assert!(same(&found, &all, &search), "{found:?}\n{all:?}");
     }
 
     // Where the tokens of a phrase that is met already occur once more, the search sees text in them, and bans them. So
@@ -81,7 +81,7 @@ proptest! {
             let is_found = || found.iter().any(|found| found.ids == it.ids && found.finished == it.finished);
             keeps_rules(it, &request, &search) || is_found()
         });
-        prop_assert!(same(&found, &all), "{found:?}\n{all:?}");
+        prop_assert!(same(&found, &all, &search), "{found:?}\n{all:?}");
     }
 
     #[test]

@@ -44,25 +44,25 @@ impl<'a> PackedScorer<'a> {
         Self::resume(model, state, workspace)
     }
 
-    /// Runs the model, and returns the `k` likeliest tokens of each row, and then special tokens.
+    /// Runs the model; returns the rows of `NextToken::top_k`.
     fn likeliest(
         &mut self,
         last_tokens: &[u32],
         k: usize,
-        others: &[u32],
+        without: Option<&[u32]>,
     ) -> Vec<Vec<ScoredToken>> {
         let (model, state) = (self.model, &mut self.state);
         let vocab_size = model.config().tgt_vocab_size;
         let mut rest = &*model.step_limited(state, last_tokens, &mut self.workspace);
         if (0..state.n_rows()).all(|row| state.candidates(row).is_none()) {
-            return top_k_of_rows(rest, vocab_size, k, others);
+            return top_k_of_rows(rest, vocab_size, k, without);
         }
         let top_k = (0..state.n_rows()).map(|row| {
             let ids = state.candidates(row);
             let (logits, later) = rest.split_at(ids.map_or(vocab_size, <[u32]>::len));
             rest = later;
-            // Special tokens are the first candidates, so their indices are their ids.
-            let mut best = top_k_of_rows(logits, logits.len(), k, others).swap_remove(0);
+            // Special tokens are the first candidates, so that their indices are their ids.
+            let mut best = top_k_of_rows(logits, logits.len(), k, without).swap_remove(0);
             for token in &mut best {
                 token.id = ids.map_or(token.id, |ids| ids[token.id as usize]);
             }
@@ -153,9 +153,9 @@ impl NextToken for PackedScorer<'_> {
         &mut self,
         last_tokens: &[u32],
         k: usize,
-        others: &[u32],
+        without: Option<&[u32]>,
     ) -> Option<Vec<Vec<ScoredToken>>> {
-        Some(self.likeliest(last_tokens, k, others))
+        Some(self.likeliest(last_tokens, k, without))
     }
 
     fn select(&mut self, rows: &[usize]) {

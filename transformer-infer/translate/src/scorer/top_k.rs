@@ -2,7 +2,7 @@
 
 use burn::tensor::{DType, Device, Int, Tensor, TensorData, Transaction, activation};
 use transformer_core::cpu::{LogitSummary, summarize_logits};
-use transformer_search::{NEVER_GENERATED, ScoredToken};
+use transformer_search::{NEVER_GENERATED, ScoredToken, log_prob_without};
 
 /// Returns the `k` likeliest tokens of a row in the order of `NextToken::top_k`, given its logits and their summary.
 pub(crate) fn top_k_of_row(logits: &[f32], summary: &LogitSummary, k: usize) -> Vec<ScoredToken> {
@@ -29,22 +29,23 @@ pub(crate) fn top_k_of_row(logits: &[f32], summary: &LogitSummary, k: usize) -> 
     best
 }
 
-/// Returns the `k` likeliest tokens of each row, and then the `others`.
+/// Returns the `k` likeliest tokens of each row, and the last element of `NextToken::top_k`.
 pub(super) fn top_k_of_rows(
     logits: &[f32],
     vocab_size: usize,
     k: usize,
-    others: &[u32],
+    without: Option<&[u32]>,
 ) -> Vec<Vec<ScoredToken>> {
     let summaries = summarize_logits(logits, vocab_size);
     let rows = logits.chunks(vocab_size).zip(&summaries);
     let rows = rows.map(|(row, summary)| {
-        let others = others.iter().map(|id| ScoredToken {
-            id: *id,
-            log_prob: (row.get(*id as usize)).map_or(f32::NEG_INFINITY, |it| summary.log_prob(*it)),
+        let log_probs = row.iter().map(|logit| summary.log_prob(*logit));
+        let allowed = without.map(|without| ScoredToken {
+            id: 0,
+            log_prob: log_prob_without(&log_probs, without),
         });
         let mut best = top_k_of_row(row, summary, k);
-        best.extend(others);
+        best.extend(allowed);
         best
     });
     rows.collect()
@@ -74,8 +75,8 @@ impl DeviceTopK {
         Self { bans, vocab_size }
     }
 
-    /// Returns the `k` likeliest tokens of each row of `logits`, `[batch, vocab]`, the likeliest first. The result of
-    /// the device is checked before it is used. CubeCL's kernel starts from ids that do not exist, and leaves them
+    /// Returns the `k` likeliest tokens of each row of `logits`, `[batch, vocab]`, the likeliest first. If there
+    /// are several, the result of the device is checked before it is used. CubeCL's kernel starts from ids that do not exist, and leaves them
     /// where it finds no finite value, or where it is wrong (<https://github.com/tracel-ai/cubek/issues/422>). The CPU
     /// then chooses from all log-probabilities.
     pub(super) fn top_k(&self, logits: Tensor<2>, k: usize) -> Vec<Vec<ScoredToken>> {

@@ -144,14 +144,19 @@ impl NextToken for Scorer<'_> {
         &mut self,
         last_tokens: &[u32],
         k: usize,
-        others: &[u32],
+        without: Option<&[u32]>,
     ) -> Option<Vec<Vec<ScoredToken>>> {
-        if self.top_k.is_some() && (k > MAX_TOP_K || !others.is_empty()) {
+        if self.top_k.is_some() && (k > MAX_TOP_K || without.is_some()) {
             return None;
         }
         let logits = self.decode_step(last_tokens, None);
         Some(match &self.top_k {
-            None => top_k_of_rows(&read_values(logits.into_data()), self.vocab_size, k, others),
+            None => top_k_of_rows(
+                &read_values(logits.into_data()),
+                self.vocab_size,
+                k,
+                without,
+            ),
             Some(top_k) => top_k.top_k(logits, k),
         })
     }
@@ -215,8 +220,8 @@ mod tests {
         };
         let model = random_model(&config, &device, 1);
         let mut scorer = Scorer::new(&model, &[[4, 5]]);
-        assert!(scorer.top_k(&[BOS], 4, &[]).is_some());
-        let many = scorer.top_k(&[BOS], MAX_TOP_K + 1, &[]);
+        assert!(scorer.top_k(&[BOS], 4, None).is_some());
+        let many = scorer.top_k(&[BOS], MAX_TOP_K + 1, None);
         assert_eq!(many.is_some(), is_cpu_memory(&scorer.device));
         let n_decoded = scorer.state.as_ref().map(DecoderState::n_decoded);
         assert_eq!(n_decoded, Some(1 + usize::from(many.is_some())));
