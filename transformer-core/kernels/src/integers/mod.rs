@@ -50,6 +50,10 @@ pub(crate) struct Activations {
 }
 
 /// The part of a row that is not in its groups.
+#[cfg_attr(
+    not(target_arch = "x86_64"),
+    expect(dead_code, reason = "only AVX2 needs it")
+)]
 struct Rest {
     constant: i32,
     /// The end of the row in [`Activations::apart`].
