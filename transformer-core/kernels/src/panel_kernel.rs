@@ -4,8 +4,9 @@
 //! by 3 vectors, where each step has 24 products and reads 11 operands; with AVX2, 6 rows by 2 vectors. A panel is as wide
 //! as these vectors, so that a block reads it in the order of memory. Few rows are multiplied by several panels at once,
 //! because AVX2 needs 8 sums that do not wait for each other.
-//! Most products are limited by the time to read the weights from the third-level cache or memory, so each block of rows
-//! prefetches weights that are used soon; several panels at once are left to the processor's own prefetching.
+//!
+//! Weights come from the third-level cache or memory, and mostly take longer to arrive than to multiply. So each block of
+//! rows prefetches the weights that are used soon. Several panels at once leave that to the processor.
 
 use std::array;
 use std::ops::Range;

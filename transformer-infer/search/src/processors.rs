@@ -7,6 +7,7 @@
 use transformer_text::EOS;
 
 use super::hypothesis::{Prefix, Step};
+use super::renormalize::log_sum_without;
 use super::{AtLimit, NEVER_GENERATED, NextToken, Request, ScoredToken, Search, log_prob_without};
 
 #[derive(Debug)]
@@ -140,10 +141,7 @@ impl<'a> Processors<'a> {
         }
         let changes_any = self.has_rules || self.must_end(ids, request);
         let log_allowed = if changes_any || ends_too_early(ids, request) {
-            let allowed = (0..).zip(scores.iter());
-            let allowed = allowed.filter(|(id, _)| !NEVER_GENERATED.contains(id));
-            let probs = allowed.map(|(_, score)| f64::from(*score).exp());
-            probs.sum::<f64>().ln() as f32
+            log_sum_without(scores.iter().copied(), &NEVER_GENERATED)
         } else {
             // As in `top_k`, with the same bits.
             log_prob_without(&scores.iter().copied(), &NEVER_GENERATED)

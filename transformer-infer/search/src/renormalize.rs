@@ -5,17 +5,24 @@
 ///
 /// Subtracts them from 1, if what is left is exact enough, that is more than half; else sums all others.
 pub fn log_prob_without(log_probs: &(impl Iterator<Item = f32> + Clone), without: &[u32]) -> f32 {
-    let sum = |is_without: bool, n: usize| -> f64 {
-        let tokens = (0..).zip(log_probs.clone()).take(n);
-        let tokens = tokens.filter(|(id, _)| without.contains(id) == is_without);
-        tokens.map(|(_, log_prob)| f64::from(log_prob).exp()).sum()
-    };
     let n_read = without.iter().max().map_or(0, |last| *last as usize + 1);
-    let allowed = match sum(true, n_read) {
-        excluded if excluded < 0.5 => 1.0 - excluded,
-        _ => sum(false, usize::MAX),
-    };
-    allowed.ln() as f32
+    let tokens = (0..).zip(log_probs.clone()).take(n_read);
+    let excluded = tokens.filter(|(id, _)| without.contains(id));
+    let excluded = total(excluded.map(|(_, log_prob)| log_prob));
+    if excluded < 0.5 {
+        return (1.0 - excluded).ln() as f32;
+    }
+    log_sum_without(log_probs.clone(), without)
+}
+
+/// Returns the logarithm of the sum of the exponentials of all scores of a row but those of some tokens.
+pub(crate) fn log_sum_without(scores: impl Iterator<Item = f32>, without: &[u32]) -> f32 {
+    let others = (0..).zip(scores).filter(|(id, _)| !without.contains(id));
+    total(others.map(|(_, score)| score)).ln() as f32
+}
+
+fn total(log_probs: impl Iterator<Item = f32>) -> f64 {
+    log_probs.map(|log_prob| f64::from(log_prob).exp()).sum()
 }
 
 #[cfg(test)]

@@ -43,13 +43,13 @@ type Sums = [[i32; WIDTH]; MAX_ROWS];
 pub(crate) struct Activations {
     /// The groups of each row.
     groups: Vec<i32>,
-    /// What is added to the sums of each row with a panel, if the kernel needs that.
+    /// The part of each row that is not in its groups, if the kernel has such parts.
     rests: Vec<Rest>,
     /// The groups of all rows that are multiplied apart, each with the index of its step.
     apart: Vec<(usize, i32)>,
 }
 
-/// The part of a row that is not in its groups.
+/// The part of a row that is not in its groups, added to its sums with a panel.
 #[cfg_attr(
     not(target_arch = "x86_64"),
     expect(dead_code, reason = "only AVX2 needs it")

@@ -75,10 +75,10 @@ impl DeviceTopK {
         Self { bans, vocab_size }
     }
 
-    /// Returns the `k` likeliest tokens of each row of `logits`, `[batch, vocab]`, the likeliest first. If there
-    /// are several, the result of the device is checked before it is used. CubeCL's kernel starts from ids that do not exist, and leaves them
-    /// where it finds no finite value, or where it is wrong (<https://github.com/tracel-ai/cubek/issues/422>). The CPU
-    /// then chooses from all log-probabilities.
+    /// Returns the `k` likeliest tokens of each row of `logits`, `[batch, vocab]`, the likeliest first. If `k` is more
+    /// than 1, the result of the device is checked before it is used. CubeCL's kernel starts from ids that do not exist,
+    /// and leaves them where it finds no finite value, or where it is wrong
+    /// (<https://github.com/tracel-ai/cubek/issues/422>). The CPU then chooses from all log-probabilities.
     pub(super) fn top_k(&self, logits: Tensor<2>, k: usize) -> Vec<Vec<ScoredToken>> {
         let [n_rows, _] = logits.dims();
         let log_probs = self.log_probs(logits);
