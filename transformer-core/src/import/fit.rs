@@ -1,6 +1,6 @@
 //! [`StateDict::to_transformer`]: builds a model with the weights of a state dict.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use burn::tensor::{Device, TensorData};
 
@@ -138,13 +138,14 @@ impl StateDict {
         names: &Names,
         device: &Device,
     ) -> Result<Transformer, ImportError> {
-        let tensors = self.to_tensors(config, names)?;
+        let tensors = self.clone().into_tensors(config, names)?;
         let model = tensors.into_model(config, device);
         Ok(model.unwrap_or_else(|error| unreachable!("the table is complete: {error}")))
     }
 
-    pub(crate) fn to_tensors(
-        &self,
+    /// Returns the parameters of a model. Each tensor is freed once its parameters are converted.
+    pub(crate) fn into_tensors(
+        self,
         config: &TransformerConfig,
         names: &Names,
     ) -> Result<StoredTensors, ImportError> {
@@ -168,26 +169,60 @@ impl StateDict {
             return Err(ImportError::Misfits { misfits });
         }
         let mut fit = Fit {
-            dict: self,
+            dict: &self,
             config,
             names,
-            used: BTreeSet::new(),
+            n_uses: BTreeMap::new(),
             misfits: BTreeMap::new(),
         };
-        let mut tensors = Vec::new();
-        for (parameter, shape) in config.parameters() {
-            let values = fit.values(parameter, &shape);
-            tensors.extend(values.map(|(data, divisor)| (parameter.to_string(), data, divisor)));
-        }
+        let parameters: Vec<_> = config.parameters().collect();
+        let sources = parameters.iter();
+        let sources = sources.filter_map(|(parameter, shape)| fit.check(*parameter, shape));
+        let sources: Vec<(String, Layout)> = sources.collect();
         fit.check_tied();
         fit.check_output_bias();
         fit.check_left_over();
-        if fit.misfits.is_empty() {
-            return Ok(StoredTensors::in_memory(tensors));
+        let Fit {
+            misfits, n_uses, ..
+        } = fit;
+        match misfits.is_empty() {
+            true => Ok(self.convert(parameters, sources, n_uses)),
+            false => Err(ImportError::Misfits {
+                misfits: misfits.into_values().collect(),
+            }),
         }
-        Err(ImportError::Misfits {
-            misfits: fit.misfits.into_values().collect(),
-        })
+    }
+
+    /// Converts parameters to our layout, as floats, or as integers with their divisor. `n_uses` has the number of
+    /// parameters that are in each tensor.
+    fn convert(
+        mut self,
+        parameters: Vec<(Place, Vec<usize>)>,
+        sources: Vec<(String, Layout)>,
+        mut n_uses: BTreeMap<String, usize>,
+    ) -> StoredTensors {
+        let mut tensors = Vec::new();
+        for ((parameter, shape), (name, layout)) in parameters.into_iter().zip(sources) {
+            let divisor = self.divided(&name).map(|(_, divisor)| divisor);
+            let n_left = n_uses.get_mut(&name).map_or(0, |n| {
+                *n -= 1;
+                *n
+            });
+            let tensor = match n_left {
+                0 => self.remove(&name),
+                _ => self.tensor(&name).cloned(),
+            };
+            let tensor = tensor.unwrap_or_else(|| unreachable!("`{name}` was found before"));
+            tensors.push(match (layout, divisor) {
+                (Layout::Same, _) => (parameter.to_string(), tensor, divisor),
+                (layout, divisor) => {
+                    let values = tensor.iter::<f32>().map(|it| it / divisor.unwrap_or(1.0));
+                    let values = layout.convert(values.collect(), &shape);
+                    (parameter.to_string(), TensorData::new(values, shape), None)
+                }
+            });
+        }
+        StoredTensors::in_memory(tensors)
     }
 }
 
@@ -195,15 +230,15 @@ struct Fit<'a> {
     dict: &'a StateDict,
     config: &'a TransformerConfig,
     names: &'a Names,
-    used: BTreeSet<String>,
+    /// The number of parameters that come from each tensor; 0 for tensors that are only compared.
+    n_uses: BTreeMap<String, usize>,
     /// Differences by name, without duplicates: three parameters can come from one tensor.
     misfits: BTreeMap<String, Misfit>,
 }
 
 impl Fit<'_> {
-    /// Returns the values of a parameter in our layout, as floats, or as integers with their divisor; `None` after noting
-    /// a difference.
-    fn values(&mut self, parameter: Place, shape: &[usize]) -> Option<(TensorData, Option<f32>)> {
+    /// Returns the tensor of a parameter and its layout; `None` after noting a difference.
+    fn check(&mut self, parameter: Place, shape: &[usize]) -> Option<(String, Layout)> {
         let Some((name, layout)) = self.source(parameter) else {
             self.note(Misfit::Unnamed {
                 parameter: parameter.to_string(),
@@ -215,7 +250,7 @@ impl Fit<'_> {
             self.note(Misfit::Missing { name, expected });
             return None;
         };
-        self.used.insert(name.clone());
+        *self.n_uses.entry(name.clone()).or_default() += 1;
         let found = dims(tensor);
         if found != expected {
             self.note(Misfit::Shape {
@@ -225,14 +260,7 @@ impl Fit<'_> {
             });
             return None;
         }
-        if self.note_non_finite(&name) {
-            return None;
-        }
-        if let (Layout::Same, Some((_, divisor))) = (layout, self.dict.divided(&name)) {
-            return Some((tensor.clone(), Some(divisor)));
-        }
-        let values = layout.convert(self.dict.floats(&name)?, shape);
-        Some((TensorData::new(values, shape), None))
+        (!self.note_non_finite(&name)).then_some((name, layout))
     }
 
     /// Returns the tensor from which a parameter is loaded: for a tied matrix, the first of its names that
@@ -258,7 +286,7 @@ impl Fit<'_> {
             else {
                 continue;
             };
-            self.used.insert(name.clone());
+            self.n_uses.entry(name.clone()).or_default();
             let is_equal = name == first
                 || dims(copy) == dims(matrix)
                     && self.dict.floats(&name) == self.dict.floats(&first);
@@ -276,7 +304,7 @@ impl Fit<'_> {
         let Some(bias) = self.dict.floats(&name) else {
             return;
         };
-        self.used.insert(name.clone());
+        self.n_uses.entry(name.clone()).or_default();
         if self.note_non_finite(&name) {
             return;
         }
@@ -293,7 +321,7 @@ impl Fit<'_> {
         let dict = self.dict;
         for name in dict.names() {
             let is_positions = name.rsplit('.').next() == Some("pe");
-            if self.used.contains(name) || (is_positions && is_computed) {
+            if self.n_uses.contains_key(name) || (is_positions && is_computed) {
                 continue;
             }
             let found = dict.tensor(name).map(dims).unwrap_or_default();

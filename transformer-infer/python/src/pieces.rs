@@ -1,8 +1,8 @@
 //! [`PieceTranslator`]: a model of CTranslate2 that translates tokens, for `transformer_burn.ctranslate2`.
 
-use std::fs;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::sync::OnceLock;
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use transformer_core::import::Marian;
 use transformer_core::text::{EOS, Tokenizer, UNK};
-use transformer_core::{ComputePrecision, device};
+use transformer_core::{ComputePrecision, Transformer, device};
 use transformer_infer::bindings::change_search;
 use transformer_infer::search::{Hypothesis, Search};
 use transformer_infer::{OpenOptions, Source, Translator, score_ids};
@@ -21,7 +21,13 @@ use crate::translator::read;
 /// A model of CTranslate2 that translates tokens.
 #[pyclass(frozen, module = "transformer_burn")]
 #[derive(Debug)]
-pub(crate) struct PieceTranslator(Translator);
+pub(crate) struct PieceTranslator {
+    translator: Translator,
+    folder: PathBuf,
+    pieces: Vec<PathBuf>,
+    /// The model with which given translations are scored, read on first use.
+    scorer: OnceLock<Transformer>,
+}
 
 /// The settings of a search, and the sequences of tokens that it must not generate.
 #[derive(Debug, Deserialize)]
@@ -48,30 +54,32 @@ impl PieceTranslator {
         int8: Option<bool>,
         n_threads: Option<NonZeroUsize>,
     ) -> PyResult<Self> {
+        let precision = int8.map(|int8| match int8 {
+            true => ComputePrecision::Int8,
+            false => ComputePrecision::F32,
+        });
         py.detach(|| {
-            let (_, device) = device::choose(None).map_err(raised)?;
-            let marian = Marian::read_with_pieces(&folder, &pieces, &device).map_err(raised)?;
-            // Numbers of 16 bits need two bytes for each parameter.
-            let n_bytes = fs::metadata(&marian.weights).map_or(u64::MAX, |it| it.len());
-            let is_int8 = n_bytes < 2 * marian.config.parameter_count() as u64;
+            let marian = Marian::read_packed_with_pieces(&folder, &pieces, precision);
             let options = OpenOptions {
-                precision: Some(match int8.unwrap_or(is_int8) {
-                    true => ComputePrecision::Int8,
-                    false => ComputePrecision::F32,
-                }),
                 n_threads,
                 ..OpenOptions::default()
             };
-            Translator::of_marian(marian, &options)
-                .map(Self)
-                .map_err(raised)
+            let translator = Translator::of_packed_marian(marian.map_err(raised)?, &options);
+            Ok(Self {
+                translator: translator.map_err(raised)?,
+                folder,
+                pieces,
+                scorer: OnceLock::new(),
+            })
         })
     }
 
     /// True if matrix products are in integers.
     #[getter]
     fn is_int8(&self) -> bool {
-        self.0.precisions().contains(&ComputePrecision::Int8)
+        self.translator
+            .precisions()
+            .contains(&ComputePrecision::Int8)
     }
 
     /// Returns the translations of each source, best first. Each begins with its prefix.
@@ -84,11 +92,11 @@ impl PieceTranslator {
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Vec<Vec<Found>>> {
         let options: PieceOptions = read(options)?;
-        let tgt = self.0.tokenizers().tgt();
+        let tgt = self.translator.tokenizers().tgt();
         let suppressed = ids(tgt, &options.suppressed);
         let search = Search {
             banned: suppressed,
-            ..change_search(self.0.search(), &options.search).map_err(raised_any)?
+            ..change_search(self.translator.search(), &options.search).map_err(raised_any)?
         };
         search.validate().map_err(raised)?;
         py.detach(|| {
@@ -103,7 +111,7 @@ impl PieceTranslator {
             });
             let sources: Vec<Source<'_>> = sources.collect();
             let found = self
-                .0
+                .translator
                 .translate_sources(&sources, &search, &mut |_| ())
                 .map_err(raised)?;
             let found = found
@@ -122,19 +130,29 @@ impl PieceTranslator {
     ) -> PyResult<Vec<Vec<f64>>> {
         py.detach(|| {
             let sources = self.sources(&sources);
-            let targets = ids(self.0.tokenizers().tgt(), &targets);
+            let targets = ids(self.translator.tokenizers().tgt(), &targets);
             let pairs: Vec<_> = sources.into_iter().zip(targets).collect();
-            let scores = score_ids(self.0.model().map_err(raised)?, &pairs, self.0.limits());
+            let scores = score_ids(self.scorer()?, &pairs, self.translator.limits());
             Ok(scores.into_iter().map(|it| it.log_probs).collect())
         })
     }
 }
 
 impl PieceTranslator {
+    fn scorer(&self) -> PyResult<&Transformer> {
+        if let Some(model) = self.scorer.get() {
+            return Ok(model);
+        }
+        let (_, device) = device::choose(None).map_err(raised)?;
+        let marian = Marian::read_with_pieces(&self.folder, &self.pieces, &device);
+        let model = marian.map_err(raised)?.model;
+        Ok(self.scorer.get_or_init(|| model))
+    }
+
     /// Returns the ids of sources. The model's own EOS is added later, so that of a tokenizer is left out.
     fn sources(&self, sources: &[Vec<String>]) -> Vec<Vec<u32>> {
-        let mut sources = ids(self.0.tokenizers().src(), sources);
-        if !self.0.config().src_without_eos {
+        let mut sources = ids(self.translator.tokenizers().src(), sources);
+        if !self.translator.config().src_without_eos {
             for ids in &mut sources {
                 ids.pop_if(|id| *id == EOS);
             }
@@ -143,7 +161,7 @@ impl PieceTranslator {
     }
 
     fn found(&self, hypothesis: Hypothesis) -> Found {
-        let tokenizer = self.0.tokenizers().tgt();
+        let tokenizer = self.translator.tokenizers().tgt();
         let tokens = hypothesis.ids.iter().filter_map(|id| tokenizer.token(*id));
         (tokens.collect(), hypothesis.score)
     }

@@ -6,11 +6,13 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::io::{self, Read};
 use std::sync::Arc;
 
 use burn::tensor::{DType, TensorData};
 
 use super::CTranslate2Error as Error;
+use crate::ComputePrecision;
 use crate::import::StateDict;
 
 /// The types of values, by number.
@@ -39,7 +41,7 @@ const OLD_SCALE: f32 = 1000.0;
 ///
 /// Returns a [`CTranslate2Error`](Error) if the file is damaged, or is not a model that can be imported.
 pub fn read_container(file: &[u8]) -> Result<StateDict, Error> {
-    let variables = Variables::parse(file)?;
+    let variables = Variables::read(file)?;
     let mut dict = StateDict::default();
     for (name, variable) in &variables.variables {
         if !variable.is_scalar() && name.contains('/') {
@@ -50,33 +52,36 @@ pub fn read_container(file: &[u8]) -> Result<StateDict, Error> {
 }
 
 /// The variables of a model, under the names of today's versions.
-pub(super) struct Variables<'a> {
+pub(super) struct Variables {
     pub(super) version: u32,
     pub(super) spec: String,
-    variables: BTreeMap<String, Variable<'a>>,
+    variables: BTreeMap<String, Variable>,
     aliases: BTreeMap<String, Arc<str>>,
 }
 
 /// A variable: `values.len()` is the size of its shape and type.
 #[derive(Clone, PartialEq)]
-pub(super) struct Variable<'a> {
+pub(super) struct Variable {
     pub(super) shape: Vec<usize>,
     dtype: DType,
-    values: &'a [u8],
+    values: Vec<u8>,
 }
 
-struct Rest<'a>(&'a [u8]);
+/// Maximum size of the memory for values that is allocated before they are read.
+const MAX_AHEAD: usize = 1 << 26;
 
-impl<'a> Rest<'a> {
-    fn take(&mut self, n_bytes: usize, part: &'static str) -> Result<&'a [u8], Error> {
-        let split = self.0.split_at_checked(n_bytes);
-        let (taken, rest) = split.ok_or_else(|| {
-            damaged(format_args!(
+struct Rest<R>(R);
+
+impl<R: Read> Rest<R> {
+    fn take(&mut self, n_bytes: usize, part: &'static str) -> Result<Vec<u8>, Error> {
+        let mut taken = Vec::with_capacity(n_bytes.min(MAX_AHEAD));
+        let mut reader = self.0.by_ref().take(n_bytes as u64);
+        match reader.read_to_end(&mut taken).map_err(Error::Read)? {
+            n_read if n_read == n_bytes => Ok(taken),
+            _ => Err(damaged(format_args!(
                 "{part} do not fit into the file, which is cut off"
-            ))
-        })?;
-        self.0 = rest;
-        Ok(taken)
+            ))),
+        }
     }
 
     fn u8(&mut self, part: &'static str) -> Result<u8, Error> {
@@ -85,20 +90,20 @@ impl<'a> Rest<'a> {
 
     fn u32(&mut self, part: &'static str) -> Result<u32, Error> {
         let bytes = self.take(4, part)?.try_into();
-        Ok(u32::from_le_bytes(bytes.unwrap_or_default()))
+        Ok(bytes.map_or(0, u32::from_le_bytes))
     }
 
     /// Reads a text after its length, which includes the zero byte at its end.
-    fn text(&mut self, part: &'static str) -> Result<&'a str, Error> {
+    fn text(&mut self, part: &'static str) -> Result<String, Error> {
         let len = [self.u8(part)?, self.u8(part)?];
-        let bytes = self.take(u16::from_le_bytes(len).into(), part)?;
-        let text = bytes.strip_suffix(b"\0");
-        let text = text.and_then(|text| str::from_utf8(text).ok());
-        text.filter(|text| !text.contains('\0'))
+        let mut bytes = self.take(u16::from_le_bytes(len).into(), part)?;
+        let end = bytes.pop();
+        let text = String::from_utf8(bytes).ok();
+        text.filter(|text| end == Some(0) && !text.contains('\0'))
             .ok_or_else(|| damaged(format_args!("a name of {part} is not text")))
     }
 
-    fn variable(&mut self, name: &str, version: u32) -> Result<Variable<'a>, Error> {
+    fn variable(&mut self, name: &str, version: u32) -> Result<Variable, Error> {
         let part = "its variables";
         let rank = self.u8(part)?;
         let mut shape = Vec::new();
@@ -134,24 +139,23 @@ impl<'a> Rest<'a> {
     }
 }
 
-impl<'a> Variables<'a> {
-    pub(super) fn parse(file: &'a [u8]) -> Result<Self, Error> {
+impl Variables {
+    pub(super) fn read(file: impl Read) -> Result<Self, Error> {
         let mut rest = Rest(file);
         let version = rest.u32("its version")?;
         if !(1..=MAX_VERSION).contains(&version) {
             return Err(Error::Version { found: version });
         }
         let (spec, revision) = match version {
-            1 => ("", 1),
+            1 => (String::new(), 1),
             _ => (rest.text("its kind")?, rest.u32("its revision")?),
         };
-        if !SPECS.contains(&spec) || revision > MAX_REVISION {
-            let spec = spec.to_owned();
+        if !SPECS.contains(&&*spec) || revision > MAX_REVISION {
             return Err(Error::Spec { spec, revision });
         }
         let mut variables = BTreeMap::new();
         for _ in 0..rest.u32("its variables")? {
-            let name = current_name(rest.text("its variables")?, revision);
+            let name = current_name(&rest.text("its variables")?, revision);
             let variable = rest.variable(&name, version)?;
             if variables.insert(name.clone(), variable).is_some() {
                 return Err(twice(&name));
@@ -164,7 +168,7 @@ impl<'a> Variables<'a> {
         };
         for _ in 0..n_aliases {
             let [alias, target] = [rest.text("its aliases")?, rest.text("its aliases")?];
-            let [alias, target] = [alias, target].map(|name| current_name(name, revision));
+            let [alias, target] = [alias, target].map(|name| current_name(&name, revision));
             // Only names that were read before, so that there is no circle.
             let target = match aliases.get(&target) {
                 Some(variable) => variable.clone(),
@@ -179,10 +183,10 @@ impl<'a> Variables<'a> {
                 return Err(twice(&alias));
             }
         }
-        match rest.0.len() {
+        match io::copy(&mut rest.0, &mut io::sink()).map_err(Error::Read)? {
             0 => Ok(Self {
                 version,
-                spec: spec.to_owned(),
+                spec,
                 variables,
                 aliases,
             }),
@@ -195,7 +199,7 @@ impl<'a> Variables<'a> {
         self.aliases.get(name).map_or(name, |target| &**target)
     }
 
-    pub(super) fn get(&self, name: &str) -> Option<&Variable<'a>> {
+    pub(super) fn get(&self, name: &str) -> Option<&Variable> {
         self.variables.get(self.variable_of(name))
     }
 
@@ -211,17 +215,44 @@ impl<'a> Variables<'a> {
 
     pub(super) fn text(&self, name: &str) -> Option<String> {
         let variable = self.get(name)?;
-        Some(String::from_utf8_lossy(variable.values).into_owned())
+        Some(String::from_utf8_lossy(&variable.values).into_owned())
+    }
+
+    /// Returns the number format of products: integers if there are matrices of 8-bit integers.
+    pub(super) fn precision(&self) -> ComputePrecision {
+        let mut variables = self.variables.values();
+        match variables.any(|it| it.dtype == DType::I8 && it.shape.len() > 1) {
+            true => ComputePrecision::Int8,
+            false => ComputePrecision::F32,
+        }
+    }
+
+    /// Returns the sum of the sizes of all values in bytes.
+    pub(super) fn n_bytes(&self) -> usize {
+        self.variables.values().map(Variable::n_bytes).sum()
     }
 
     /// Returns a tensor of floats. Integers are divided by their scales: one for all, or one for each row.
     pub(super) fn tensor(&self, name: &str) -> Result<TensorData, Error> {
         let variable = self.get(name).ok_or_else(|| Error::missing(name))?;
+        self.floats(self.variable_of(name), variable.clone())
+    }
+
+    /// Removes a variable, and returns its tensor of floats.
+    pub(super) fn take(&mut self, name: &str) -> Result<TensorData, Error> {
+        let variable = self.variables.remove(name);
+        self.floats(name, variable.ok_or_else(|| Error::missing(name))?)
+    }
+
+    fn floats(&self, name: &str, variable: Variable) -> Result<TensorData, Error> {
+        let dtype = variable.dtype;
         let stored = variable.stored();
-        let scale_name = format!("{}_scale", self.variable_of(name));
-        let scales = match (variable.dtype, self.get(&scale_name)) {
+        let scale_name = format!("{name}_scale");
+        let scales = match (dtype, self.get(&scale_name)) {
             (DType::F32 | DType::F16 | DType::BF16, _) => return Ok(stored),
-            (DType::I8 | DType::I16, Some(scales)) => scales.stored().iter::<f32>().collect(),
+            (DType::I8 | DType::I16, Some(scales)) => {
+                scales.clone().stored().iter::<f32>().collect()
+            }
             (DType::I16, None) => vec![OLD_SCALE],
             _ => {
                 let fault = format_args!("`{name}` has integers without `{scale_name}`");
@@ -233,7 +264,7 @@ impl<'a> Variables<'a> {
                 "`{scale_name}` has the value {scale}"
             )));
         }
-        let n_rows = match (&scales[..], &variable.shape[..]) {
+        let n_rows = match (&scales[..], &stored.shape()[..]) {
             ([_], _) => 1,
             (scales, [n_rows, ..]) if scales.len() == *n_rows && *n_rows > 0 => *n_rows,
             (scales, shape) => {
@@ -248,19 +279,19 @@ impl<'a> Variables<'a> {
         for (row, scale) in values.chunks_mut(row_len).zip(scales) {
             row.iter_mut().for_each(|value| *value /= scale);
         }
-        Ok(TensorData::new(values, variable.shape.clone()))
+        Ok(TensorData::new(values, stored.shape().clone()))
     }
 }
 
-impl Variable<'_> {
-    fn stored(&self) -> TensorData {
-        let shape = self.shape.clone();
-        TensorData::from_bytes_vec(self.values.to_vec(), shape, self.dtype)
+impl Variable {
+    fn stored(self) -> TensorData {
+        TensorData::from_bytes_vec(self.values, self.shape, self.dtype)
     }
 
     pub(super) fn number(&self) -> Option<f64> {
         let is_one = self.values.len() == self.dtype.size();
-        is_one.then(|| self.stored().iter::<f64>().next()).flatten()
+        let first = || self.clone().stored().iter::<f64>().next();
+        is_one.then(first).flatten()
     }
 
     pub(super) fn is_scalar(&self) -> bool {

@@ -42,7 +42,7 @@ fn integers(values: &[i8]) -> Vec<u8> {
 }
 
 fn refusal(file: &[u8]) -> String {
-    match Variables::parse(file) {
+    match Variables::read(file) {
         Ok(_) => panic!("the file is damaged"),
         Err(error) => error.to_string(),
     }
@@ -61,7 +61,7 @@ fn each_row_is_divided_by_its_scale() {
     );
     variable(&mut variables, "a/weight_scale", &[2], DType::F32, &scales);
     let file = file(2, &variables, &[["b/weight", "a/weight"]]);
-    let variables = Variables::parse(&file).expect("the file is valid");
+    let variables = Variables::read(&file[..]).expect("the file is valid");
     let expected = TensorData::new(vec![1.0_f32, -2.0, 3.0, 0.5, -1.0, 1.5], [2, 3]);
     for name in ["a/weight", "b/weight"] {
         assert_eq!(variables.tensor(name).expect("it has scales"), expected);
@@ -74,7 +74,7 @@ fn old_integers_of_16_bits_are_thousandths() {
     let values = [1500_i16, -250].map(i16::to_le_bytes).concat();
     variable(&mut variables, "a/weight", &[1, 2], DType::I16, &values);
     let file = file(1, &variables, &[]);
-    let variables = Variables::parse(&file).expect("the file is valid");
+    let variables = Variables::read(&file[..]).expect("the file is valid");
     let found = variables.tensor("a/weight").expect("the scale is known");
     assert_eq!(found, TensorData::new(vec![1.5_f32, -0.25], [1, 2]));
 }
@@ -142,7 +142,7 @@ proptest! {
         variable(&mut variables, "a/weight", &[1, n_columns as u32], DType::I8, &integers(&row));
         variable(&mut variables, "a/weight_scale", &[1], DType::F32, &scale.to_le_bytes());
         let file = file(2, &variables, &[]);
-        let tensor = Variables::parse(&file).and_then(|it| it.tensor("a/weight"));
+        let tensor = Variables::read(&file[..]).and_then(|it| it.tensor("a/weight"));
         let tensor = tensor.expect("the file is valid");
         let values: Vec<f32> = tensor.iter::<f32>().collect();
         let (found, _) = quantize_matrix(&values, |it| it, [1, n_columns], ChannelAxis::Rows);

@@ -1,5 +1,7 @@
 //! [`CTranslate2Error`]: the errors of importing a model of CTranslate2.
 
+use std::io;
+
 use thiserror::Error;
 
 use crate::config::ConfigError;
@@ -11,6 +13,8 @@ use crate::import::ImportError;
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the messages and the names of fields say it")]
 pub enum CTranslate2Error {
+    #[error("it cannot be read")]
+    Read(#[source] io::Error),
     #[error(
         "it has the version {found}; only the versions 1 to 6 of CTranslate2's format can be imported"
     )]

@@ -2,14 +2,16 @@
 
 use std::path::{Path, PathBuf};
 
-use burn::tensor::{Device, TensorData};
+use burn::tensor::TensorData;
 
 use super::CTranslate2Error;
 use super::container::{Variables, damaged};
 use super::package::Package;
 use super::settings;
 use super::vocabulary::{Start, TokenSettings, Vocabularies};
+use crate::ComputePrecision;
 use crate::config::{Positions, TransformerConfig, Tying};
+use crate::directory::StoredTensors;
 use crate::import::marian::binary::reorder;
 use crate::import::marian::weights::IMPOSSIBLE;
 use crate::import::marian::{EarlyStopping, Generation};
@@ -21,21 +23,20 @@ const MODEL: &str = "model.bin";
 
 /// Reads a folder, a package, or the folder of a `model.bin`. Without SentencePiece models in it, `pieces` are those of
 /// both sides, or of source and target.
-pub(in super::super) fn read(
+pub(in super::super) fn read<M>(
     path: &Path,
     pieces: &[PathBuf],
-    device: &Device,
-) -> Result<Marian, MarianError> {
+    build: impl FnOnce(&TransformerConfig, StoredTensors, ComputePrecision) -> M,
+) -> Result<Marian<M>, MarianError> {
     let package = Package::open(path)?;
     let argos = package.argos_languages()?;
     let model = package.of_model(MODEL);
-    let file = package.read(&model, u64::MAX)?;
-    let file = file.ok_or_else(|| MarianError::Read {
+    let of_model = |source| package.refuse(&model, source);
+    let variables = package.read_with(&model, |file| Variables::read(file).map_err(of_model))?;
+    let variables = variables.ok_or_else(|| MarianError::Read {
         path: package.path(&model),
         source: std::io::ErrorKind::NotFound.into(),
     })?;
-    let of_model = |source| package.refuse(&model, source);
-    let variables = Variables::parse(&file).map_err(of_model)?;
     let tokens = TokenSettings::read(&package, &variables)?;
     let mut config = settings::config(&variables, tokens.layer_norm_epsilon).map_err(of_model)?;
     let starts_from_zero = variables
@@ -51,9 +52,8 @@ pub(in super::super) fn read(
     config.src_vocab_size = src.len();
     config.tgt_vocab_size = tgt.len();
     config.src_without_eos = !tokens.ends_sources(start);
-    let mut dict = dict(&variables, &config, file.len()).map_err(of_model)?;
-    drop(variables);
-    drop(file);
+    let precision = variables.precision();
+    let mut dict = dict(variables, &config).map_err(of_model)?;
     let is_known = |row: &Option<u32>| row.is_some_and(|row| (row as usize) < n_rows[1]);
     let has_own_start = start == Start::Token && tgt.iter().all(is_known);
     if !has_own_start && !config.output_bias {
@@ -71,8 +71,9 @@ pub(in super::super) fn read(
     if start != Start::Token {
         replace_start(&mut dict, start);
     }
-    let transformer = dict.to_transformer(&config, &Names::CTranslate2, device);
-    let transformer = transformer.map_err(|error| of_model(refusal(error)))?;
+    let tensors = dict.into_tensors(&config, &Names::CTranslate2);
+    let tensors = tensors.map_err(|error| of_model(refusal(error)))?;
+    let transformer = build(&config, tensors, precision);
     files.insert(0, model.clone());
     Ok(Marian {
         kind: "CTranslate2",
@@ -106,19 +107,16 @@ fn generation(is_argos: bool) -> Generation {
 
 /// Returns the tensors of the model: tied matrices once, and positions only if they are learned.
 fn dict(
-    variables: &Variables<'_>,
+    mut variables: Variables,
     config: &TransformerConfig,
-    file_len: usize,
 ) -> Result<StateDict, CTranslate2Error> {
-    let mut dict = StateDict::default();
-    let mut n_repeated = 0_usize;
-    for name in variables.names() {
+    let is_needed = |name: &&str| {
         let Some(variable) = variables.get(name) else {
-            continue;
+            return false;
         };
         let is_tied = match config.tying {
-            Tying::All => [SRC_EMBEDDING, PROJECTION].contains(&name),
-            Tying::Decoder => name == PROJECTION,
+            Tying::All => [SRC_EMBEDDING, PROJECTION].contains(name),
+            Tying::Decoder => *name == PROJECTION,
             Tying::None => false,
         };
         let is_computed = config.positions != Positions::Learned
@@ -127,18 +125,25 @@ fn dict(
             .strip_suffix("_scale")
             .is_some_and(|name| variables.get(name).is_some());
         let is_setting = variable.is_scalar() || !name.contains('/');
-        if is_tied || is_computed || is_scale || is_setting {
-            continue;
-        }
-        if variables.variable_of(name) != name {
-            n_repeated = n_repeated.saturating_add(variable.n_bytes());
-            if n_repeated > file_len {
-                let fault =
-                    format_args!("its aliases repeat {n_repeated} bytes, more than the file has");
-                return Err(damaged(fault));
-            }
-        }
+        !(is_tied || is_computed || is_scale || is_setting)
+    };
+    let names = variables.names().filter(is_needed).map(str::to_owned);
+    let names: Vec<String> = names.collect();
+    let is_alias = |name: &&String| variables.variable_of(name) != **name;
+    let (aliases, own): (Vec<&String>, Vec<&String>) = names.iter().partition(is_alias);
+    let n_bytes = variables.n_bytes();
+    let sizes = aliases.iter().filter_map(|name| variables.get(name));
+    let n_repeated = sizes.fold(0_usize, |sum, it| sum.saturating_add(it.n_bytes()));
+    if n_repeated > n_bytes {
+        let fault = format_args!("its aliases repeat {n_repeated} bytes, more than the file has");
+        return Err(damaged(fault));
+    }
+    let mut dict = StateDict::default();
+    for name in aliases {
         dict.insert(name, variables.tensor(name)?);
+    }
+    for name in own {
+        dict.insert(name, variables.take(name)?);
     }
     Ok(dict)
 }

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 use std::fs::File;
-use std::io::{ErrorKind, Read};
+use std::io::{self, BufReader, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -132,12 +132,37 @@ impl Package {
     pub(super) fn read(&self, name: &str, max_bytes: u64) -> Result<Option<Vec<u8>>, MarianError> {
         let path = self.path(name);
         let Some(archive) = &self.archive else {
-            return match regular_file::read(&path, max_bytes) {
-                Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-                Err(source) => Err(MarianError::Read { path, source }),
-                Ok(content) => Ok(Some(content)),
-            };
+            return found(&path, regular_file::read(&path, max_bytes));
         };
+        self.read_entry(archive, name, max_bytes, |entry| {
+            let mut content = Vec::new();
+            let read = entry.read_to_end(&mut content);
+            read.map(|_| content)
+                .map_err(|source| MarianError::Read { path, source })
+        })
+    }
+
+    /// Reads a file of any size part by part; `None` if there is no such file.
+    pub(super) fn read_with<T>(
+        &self,
+        name: &str,
+        read: impl FnOnce(&mut dyn Read) -> Result<T, MarianError>,
+    ) -> Result<Option<T>, MarianError> {
+        if let Some(archive) = &self.archive {
+            return self.read_entry(archive, name, u64::MAX, read);
+        }
+        let path = self.path(name);
+        let file = found(&path, regular_file::open(&path))?;
+        file.map(|file| read(&mut BufReader::new(file))).transpose()
+    }
+
+    fn read_entry<T>(
+        &self,
+        archive: &RefCell<ZipArchive<File>>,
+        name: &str,
+        max_bytes: u64,
+        read: impl FnOnce(&mut dyn Read) -> Result<T, MarianError>,
+    ) -> Result<Option<T>, MarianError> {
         let mut archive = archive.borrow_mut();
         let entry = match archive.by_name(&format!("{}{name}", self.folder)) {
             Err(ZipError::FileNotFound) => return Ok(None),
@@ -145,16 +170,13 @@ impl Package {
             Ok(entry) => entry,
         };
         let max_bytes = max_bytes.min(self.max_bytes);
-        let mut content = Vec::new();
         let mut start = entry.take(max_bytes.saturating_add(1));
-        match start.read_to_end(&mut content) {
-            Ok(n_bytes) if n_bytes as u64 > max_bytes => {
-                let fault = format_args!("`{name}` in it expands to more than {max_bytes} bytes");
-                Err(self.refuse("", damaged(fault)))
-            }
-            Ok(_) => Ok(Some(content)),
-            Err(source) => Err(MarianError::Read { path, source }),
+        let content = read(&mut start);
+        if start.limit() == 0 {
+            let fault = format_args!("`{name}` in it expands to more than {max_bytes} bytes");
+            return Err(self.refuse("", damaged(fault)));
         }
+        content.map(Some)
     }
 
     pub(super) fn read_json<T: DeserializeOwned>(
@@ -200,5 +222,17 @@ impl Package {
 
     fn damaged(&self, error: &ZipError) -> MarianError {
         self.refuse("", damaged(format_args!("{error}")))
+    }
+}
+
+/// Returns the content of a file at this path; `None` if there is no such file.
+fn found<T>(path: &Path, content: io::Result<T>) -> Result<Option<T>, MarianError> {
+    match content {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(MarianError::Read {
+            path: path.to_owned(),
+            source,
+        }),
+        Ok(content) => Ok(Some(content)),
     }
 }

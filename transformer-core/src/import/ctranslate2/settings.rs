@@ -52,7 +52,7 @@ const UNSUPPORTED: [(&str, &str); 6] = [
 
 /// Returns the config; the sizes of the vocabularies are those of the file.
 pub(super) fn config(
-    variables: &Variables<'_>,
+    variables: &Variables,
     norm_epsilon: Option<f64>,
 ) -> Result<TransformerConfig, Error> {
     check_supported(variables)?;
@@ -114,7 +114,7 @@ pub(super) fn config(
 }
 
 /// Refuses architectures that the config cannot express.
-fn check_supported(variables: &Variables<'_>) -> Result<(), Error> {
+fn check_supported(variables: &Variables) -> Result<(), Error> {
     for name in variables.names() {
         let part = UNSUPPORTED.iter().find(|(part, _)| name.contains(part));
         let number = variables.get(name).filter(|it| it.is_scalar());
@@ -131,14 +131,14 @@ fn check_supported(variables: &Variables<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-fn matrix(variables: &Variables<'_>, name: &str) -> Result<(usize, usize), Error> {
+fn matrix(variables: &Variables, name: &str) -> Result<(usize, usize), Error> {
     match variables.get(name).map(|it| &it.shape[..]) {
         Some(&[n_rows, n_columns]) => Ok((n_rows, n_columns)),
         _ => Err(Error::missing(name)),
     }
 }
 
-fn n_layers(variables: &Variables<'_>, stack: Stack) -> usize {
+fn n_layers(variables: &Variables, stack: Stack) -> usize {
     let prefix = format!("{stack}/layer_");
     let layers = variables.names().filter_map(|name| {
         let (layer, _) = name.strip_prefix(&prefix)?.split_once('/')?;
@@ -148,7 +148,7 @@ fn n_layers(variables: &Variables<'_>, stack: Stack) -> usize {
 }
 
 /// Returns a number of both stacks. Old files have it once.
-fn number(variables: &Variables<'_>, key: &str, default: f64) -> Result<f64, Error> {
+fn number(variables: &Variables, key: &str, default: f64) -> Result<f64, Error> {
     let number = |stack| {
         let number = variables.number(&format!("{stack}/{key}"));
         number.or_else(|| variables.number(key)).unwrap_or(default)
@@ -168,7 +168,7 @@ fn shared<T: PartialEq + ToString>(key: &str, [encoder, decoder]: [T; 2]) -> Res
 }
 
 /// Returns whether the embeddings of a stack are multiplied by `√d_model`, which is the default.
-fn is_scaled(variables: &Variables<'_>, stack: Stack, d_model: usize) -> Result<bool, Error> {
+fn is_scaled(variables: &Variables, stack: Stack, d_model: usize) -> Result<bool, Error> {
     let key = format!("{stack}/scale_embeddings");
     let embeddings = match stack {
         Stack::Encoder => "embeddings_0",
@@ -193,7 +193,7 @@ fn is_scaled(variables: &Variables<'_>, stack: Stack, d_model: usize) -> Result<
 }
 
 /// Returns which vocabulary matrices are one: by aliases, or by equal values in files without them.
-fn tying(variables: &Variables<'_>) -> Result<Tying, Error> {
+fn tying(variables: &Variables) -> Result<Tying, Error> {
     let of = |name: &str| match variables.get(name) {
         Some(variable) => {
             let scale = format!("{}_scale", variables.variable_of(name));
@@ -223,7 +223,7 @@ pub(super) struct Recognized {
 
 /// Returns the kind of positions: sinusoids if the tables of both stacks are near those of one kind, none if they are
 /// zeros, and learned positions otherwise. Models without tables have the sinusoids of OpenNMT-tf.
-pub(super) fn recognize(variables: &Variables<'_>, d_model: usize) -> Result<Recognized, Error> {
+pub(super) fn recognize(variables: &Variables, d_model: usize) -> Result<Recognized, Error> {
     let names = Stack::BOTH.map(|stack| format!("{stack}/position_encodings/encodings"));
     let tables = match [0, 1].map(|side| variables.get(&names[side])) {
         [None, None] => {

@@ -65,7 +65,7 @@ impl Default for TokenSettings {
 }
 
 impl TokenSettings {
-    pub(super) fn read(package: &Package, variables: &Variables<'_>) -> Result<Self, MarianError> {
+    pub(super) fn read(package: &Package, variables: &Variables) -> Result<Self, MarianError> {
         let name = package.of_model(CONFIG);
         let found = package.read_json::<Self>(&name, MAX_TOKENIZER_BYTES)?;
         let settings = match variables.version {
@@ -88,7 +88,7 @@ impl TokenSettings {
         Err(package.refuse(&name, CTranslate2Error::setting(key, &found, expected)))
     }
 
-    fn of_variables(variables: &Variables<'_>, found: Self) -> Self {
+    fn of_variables(variables: &Variables, found: Self) -> Self {
         let text = |name, default| variables.text(name).unwrap_or(default);
         let flag = |name, default| variables.number(name).map_or(default, |it| it != 0.0);
         let defaults = Self::default();

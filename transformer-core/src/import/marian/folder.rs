@@ -62,8 +62,23 @@ impl Marian<PackedTransformer> {
         precision: ComputePrecision,
     ) -> Result<Self, MarianError> {
         binary::read(&files.into(), |config, tensors| {
-            let packed = PackedTransformer::pack(config, tensors, precision);
-            packed.unwrap_or_else(|error| unreachable!("the table is complete: {error}"))
+            packed(config, tensors, precision)
+        })
+    }
+
+    /// Reads any model that [`Marian::read_with_pieces`] reads, for generation on CPUs. Without a precision, a model of
+    /// CTranslate2 in 8-bit integers computes in them, and any other model in 32-bit floats.
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`MarianError`] that names the file and the problem.
+    pub fn read_packed_with_pieces(
+        folder: impl Into<ModelFiles>,
+        pieces: &[PathBuf],
+        precision: Option<ComputePrecision>,
+    ) -> Result<Self, MarianError> {
+        read_as(&folder.into(), pieces, |config, tensors, stored| {
+            packed(config, tensors, precision.unwrap_or(stored))
         })
     }
 }
@@ -96,69 +111,84 @@ impl Marian {
         pieces: &[PathBuf],
         device: &Device,
     ) -> Result<Self, MarianError> {
-        let files = folder.into();
-        let binary = || binary::read(&files, |config, tensors| built(config, tensors, device));
-        let ModelFiles::Path(folder) = &files else {
-            return binary();
-        };
-        if ctranslate2::is_ctranslate2(folder) {
-            return ctranslate2::read(folder, pieces, device);
-        }
-        if !pieces.is_empty() {
-            let path = folder.to_owned();
-            return Err(MarianError::UnusedPieces { path });
-        }
-        if binary::is_binary(folder) {
-            return binary();
-        }
-        let settings = Settings::read(folder)?;
-        let tokenizers = match settings.family.is_multilingual() {
-            true => multilingual::read(folder, &settings)?,
-            false => vocabulary::read(folder, &settings)?,
-        };
-        let n_rows = |tokenizer| vocabulary::rows(tokenizer).len();
-        let (n_src, n_tgt) = (n_rows(tokenizers.src()), n_rows(tokenizers.tgt()));
-        let mut config = settings.config(folder, n_src, n_tgt)?;
-        let layout = tokenizers.src().languages().map(LanguageTokens::layout);
-        // The end of the source is before its last token, so it is added with that.
-        config.src_without_eos = layout == Some(LanguageLayout::SourceLast);
-        let (dict, path) = weights::read(folder, &settings, &tokenizers, device)?;
-        let model = match dict.to_transformer(&config, &Names::Marian, device) {
-            Ok(model) => model,
-            Err(ImportError::Config(source)) => return Err(MarianError::Config { path, source }),
-            Err(ImportError::Misfits { misfits }) => {
-                return Err(MarianError::Tensors { path, misfits });
-            }
-            Err(ImportError::TooSmall {
-                n_parameters,
-                n_values,
-            }) => {
-                return Err(MarianError::TooSmall {
-                    path,
-                    n_parameters,
-                    n_values,
-                });
-            }
-        };
-        let generation = settings.generation(folder)?;
-        Ok(Self {
-            languages: match settings.family.is_multilingual() {
-                true => multilingual::languages(&tokenizers, &generation),
-                false => settings::languages(folder)?,
-            },
-            config,
-            tokenizers,
-            generation,
-            kind: settings.family.name(),
-            model,
-            weights: path,
-            shortlist: None,
-            files: Vec::new(),
+        read_as(&folder.into(), pieces, |config, tensors, _| {
+            let model = tensors.into_model(config, device);
+            model.unwrap_or_else(|error| unreachable!("the table is complete: {error}"))
         })
     }
 }
 
-fn built(config: &TransformerConfig, tensors: StoredTensors, device: &Device) -> Transformer {
-    let model = tensors.into_model(config, device);
+fn packed(
+    config: &TransformerConfig,
+    tensors: StoredTensors,
+    precision: ComputePrecision,
+) -> PackedTransformer {
+    let model = PackedTransformer::pack(config, tensors, precision);
     model.unwrap_or_else(|error| unreachable!("the table is complete: {error}"))
+}
+
+/// Reads a model, and builds it from its tensors and the number format that it is stored in.
+fn read_as<M>(
+    files: &ModelFiles,
+    pieces: &[PathBuf],
+    build: impl FnOnce(&TransformerConfig, StoredTensors, ComputePrecision) -> M,
+) -> Result<Marian<M>, MarianError> {
+    let floats = ComputePrecision::F32;
+    let ModelFiles::Path(folder) = files else {
+        return binary::read(files, |config, tensors| build(config, tensors, floats));
+    };
+    if ctranslate2::is_ctranslate2(folder) {
+        return ctranslate2::read(folder, pieces, build);
+    }
+    if !pieces.is_empty() {
+        let path = folder.to_owned();
+        return Err(MarianError::UnusedPieces { path });
+    }
+    if binary::is_binary(folder) {
+        return binary::read(files, |config, tensors| build(config, tensors, floats));
+    }
+    let settings = Settings::read(folder)?;
+    let tokenizers = match settings.family.is_multilingual() {
+        true => multilingual::read(folder, &settings)?,
+        false => vocabulary::read(folder, &settings)?,
+    };
+    let n_rows = |tokenizer| vocabulary::rows(tokenizer).len();
+    let (n_src, n_tgt) = (n_rows(tokenizers.src()), n_rows(tokenizers.tgt()));
+    let mut config = settings.config(folder, n_src, n_tgt)?;
+    let layout = tokenizers.src().languages().map(LanguageTokens::layout);
+    // The end of the source is before its last token, so it is added with that.
+    config.src_without_eos = layout == Some(LanguageLayout::SourceLast);
+    let (dict, path) = weights::read(folder, &settings, &tokenizers)?;
+    let model = match dict.into_tensors(&config, &Names::Marian) {
+        Ok(tensors) => build(&config, tensors, floats),
+        Err(ImportError::Config(source)) => return Err(MarianError::Config { path, source }),
+        Err(ImportError::Misfits { misfits }) => {
+            return Err(MarianError::Tensors { path, misfits });
+        }
+        Err(ImportError::TooSmall {
+            n_parameters,
+            n_values,
+        }) => {
+            return Err(MarianError::TooSmall {
+                path,
+                n_parameters,
+                n_values,
+            });
+        }
+    };
+    let generation = settings.generation(folder)?;
+    Ok(Marian {
+        languages: match settings.family.is_multilingual() {
+            true => multilingual::languages(&tokenizers, &generation),
+            false => settings::languages(folder)?,
+        },
+        config,
+        tokenizers,
+        generation,
+        kind: settings.family.name(),
+        model,
+        weights: path,
+        shortlist: None,
+        files: Vec::new(),
+    })
 }

@@ -2,15 +2,16 @@
 
 use std::path::{Path, PathBuf};
 
-use burn::tensor::{Device, Tensor, TensorData};
+use burn::tensor::TensorData;
 
 use super::MarianError;
 use super::binary::reorder;
 use super::settings::{Family, Settings};
 use super::vocabulary::rows;
+use crate::config::Positions;
 use crate::directory::Tokenizers;
 use crate::import::{StateDict, pytorch};
-use crate::model::sinusoids;
+use crate::model::sinusoid_table;
 use crate::text::{BOS, EOS};
 
 pub(crate) const SHARED: &str = "model.shared.weight";
@@ -35,7 +36,6 @@ pub(super) fn read(
     folder: &Path,
     settings: &Settings,
     tokenizers: &Tokenizers,
-    device: &Device,
 ) -> Result<(StateDict, PathBuf), MarianError> {
     let safetensors = folder.join("model.safetensors");
     let pickled = folder.join("pytorch_model.bin");
@@ -64,7 +64,7 @@ pub(super) fn read(
     }
     weights.reorder_bias(&tgt)?;
     match settings.family {
-        Family::Marian | Family::Pegasus => weights.check_positions(settings.d_model, device)?,
+        Family::Marian | Family::Pegasus => weights.check_positions(settings.d_model)?,
         Family::M2m100 => weights.remove_positions(),
         Family::Mbart | Family::Bart => {}
     }
@@ -173,14 +173,14 @@ impl MarianWeights {
     }
 
     /// Removes the positions, which are computed here, after checking that they are sinusoids.
-    fn check_positions(&mut self, d_model: usize, device: &Device) -> Result<(), MarianError> {
+    fn check_positions(&mut self, d_model: usize) -> Result<(), MarianError> {
         for name in POSITIONS {
             let Some(found) = self.dict.remove(name) else {
                 continue;
             };
             let is_sinusoidal = matches!(found.shape()[..], [len, width]
                 if width == d_model && width.is_multiple_of(2)
-                    && is_near(&found, halves(len, width, device)));
+                    && is_near(&found, &sinusoid_table(Positions::SinusoidalHalves, 0, len, width)));
             if !is_sinusoidal {
                 return Err(MarianError::Positions {
                     path: self.path.clone(),
@@ -207,18 +207,7 @@ pub(super) fn ordered<T: Copy>(
     rows.iter().flat_map(row).copied().collect()
 }
 
-/// Returns all sines, then all cosines; the paper's formula alternates them.
-///
-/// # Shapes
-///
-/// - returns: `[len, d_model]`
-fn halves(len: usize, d_model: usize, device: &Device) -> Tensor<2> {
-    let pairs = sinusoids(0, len, d_model, device).reshape([len, d_model / 2, 2]);
-    pairs.swap_dims(1, 2).reshape([len, d_model])
-}
-
-fn is_near(found: &TensorData, expected: Tensor<2>) -> bool {
-    let expected = expected.into_data();
-    let mut both = found.iter::<f32>().zip(expected.iter::<f32>());
+fn is_near(found: &TensorData, expected: &[f32]) -> bool {
+    let mut both = found.iter::<f32>().zip(expected);
     both.all(|(a, b)| (a - b).abs() < POSITION_TOLERANCE)
 }

@@ -57,9 +57,8 @@ pub(in super::super) fn read<M>(
     ] {
         reorder(&mut dict, name, rows, n_rows, fill);
     }
-    let tensors = dict.to_tensors(&config, &Names::MarianBinary);
+    let tensors = dict.into_tensors(&config, &Names::MarianBinary);
     let tensors = tensors.map_err(|error| refused(misfit(error)))?;
-    drop(dict);
     let model = build(&config, tensors);
     Ok(Marian {
         kind: "Marian",
