@@ -96,7 +96,7 @@ impl CorpusCounts {
     }
 
     /// Returns the sums of the counts over these sentences; a sentence that occurs twice is added twice.
-    pub(super) fn sums_of(&self, sentences: impl IntoIterator<Item = usize>) -> Vec<f64> {
+    pub fn sums_of(&self, sentences: impl IntoIterator<Item = usize>) -> Vec<f64> {
         let mut sums = Vec::new();
         for sentence in sentences {
             add_counts(&mut sums, &self.rows[sentence]);

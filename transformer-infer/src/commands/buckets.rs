@@ -28,60 +28,35 @@ pub(super) struct BucketRow {
     pub(super) scores: Vec<f64>,
 }
 
-/// Lines of several systems, sorted into buckets by the length of the first reference.
-pub(super) struct ByLength {
-    /// For each bucket, metric and system, the counts of every sentence.
-    counts: Vec<Vec<Vec<CorpusCounts>>>,
-}
-
-impl ByLength {
-    pub(super) fn new(n_metrics: usize, n_systems: usize) -> Self {
-        let empty = vec![vec![CorpusCounts::default(); n_systems]; n_metrics];
-        Self {
-            counts: vec![empty; LENGTHS.len() + 1],
-        }
+/// Returns a table of each metric by the length of the first reference. `counts` are those of every sentence, by metric and
+/// system, and `lengths` those of the references, in words.
+pub(super) fn tables_by_length(
+    metrics: &[Box<dyn Metric>],
+    counts: &[Vec<CorpusCounts>],
+    lengths: &[usize],
+) -> Vec<BucketTable> {
+    let mut buckets = vec![Vec::new(); LENGTHS.len() + 1];
+    for (sentence, length) in lengths.iter().enumerate() {
+        buckets[bucket_of(&LENGTHS, *length)].push(sentence);
     }
-
-    pub(super) fn push(
-        &mut self,
-        metrics: &[Box<dyn Metric>],
-        hypotheses: &[String],
-        references: &[&str],
-    ) {
-        let length = references[0].split_whitespace().count();
-        let counts = &mut self.counts[bucket_of(&LENGTHS, length)];
-        for (metric, systems) in metrics.iter().zip(counts) {
-            for (counts, hypothesis) in systems.iter_mut().zip(hypotheses) {
-                counts.push(&**metric, hypothesis, references);
-            }
-        }
-    }
-
-    pub(super) fn tables(&self, metrics: &[Box<dyn Metric>]) -> Vec<BucketTable> {
-        let tables = metrics.iter().enumerate().map(|(index, metric)| {
-            let rows = self
-                .counts
-                .iter()
-                .enumerate()
-                .filter_map(|(bucket, counts)| {
-                    let systems = &counts[index];
-                    let n = systems[0].len();
-                    (n > 0).then(|| BucketRow {
-                        bucket: name_of(&LENGTHS, bucket),
-                        n,
-                        scores: systems
-                            .iter()
-                            .map(|it| metric.score_of(&it.sums()))
-                            .collect(),
-                    })
-                });
-            BucketTable {
-                title: format!("{} by words of the reference", metric.name()),
-                rows: rows.collect(),
+    let tables = metrics.iter().zip(counts).map(|(metric, systems)| {
+        let buckets = buckets.iter().enumerate();
+        let buckets = buckets.filter(|(_, sentences)| !sentences.is_empty());
+        let rows = buckets.map(|(bucket, sentences)| {
+            let sums = |it: &CorpusCounts| it.sums_of(sentences.iter().copied());
+            let scores = systems.iter().map(|it| metric.score_of(&sums(it)));
+            BucketRow {
+                bucket: name_of(&LENGTHS, bucket),
+                n: sentences.len(),
+                scores: scores.collect(),
             }
         });
-        tables.collect()
-    }
+        BucketTable {
+            title: format!("{} by words of the reference", metric.name()),
+            rows: rows.collect(),
+        }
+    });
+    tables.collect()
 }
 
 /// Words of several systems, sorted into buckets by their frequency in training text.
@@ -221,14 +196,14 @@ mod tests {
     #[test]
     fn sentences_have_the_bleu_of_their_length() {
         let golden = golden();
-        let metrics: Vec<Box<dyn Metric>> =
-            vec![Box::new(transformer_infer::metrics::Bleu::default())];
-        let mut by_length = ByLength::new(1, golden.systems.len());
-        for (index, reference) in golden.references.iter().enumerate() {
-            let hypotheses: Vec<String> =
-                golden.systems.iter().map(|it| it[index].clone()).collect();
-            by_length.push(&metrics, &hypotheses, &[reference]);
-        }
-        assert_rows(&by_length.tables(&metrics)[0], &golden.lengths);
+        let bleu = transformer_infer::metrics::Bleu::default();
+        let counts = golden.systems.iter().map(|system| {
+            let references = golden.references.iter().map(|it| vec![it.as_str()]);
+            CorpusCounts::new(&bleu, system.iter().map(String::as_str).zip(references))
+        });
+        let lengths = golden.references.iter();
+        let lengths: Vec<usize> = lengths.map(|it| it.split_whitespace().count()).collect();
+        let tables = tables_by_length(&[Box::new(bleu)], &[counts.collect()], &lengths);
+        assert_rows(&tables[0], &golden.lengths);
     }
 }

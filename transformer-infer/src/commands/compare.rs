@@ -9,7 +9,7 @@ use transformer_infer::metrics::{
     Chrf, Compared, CorpusCounts, Metric, PairedTest, PairedTestKind,
 };
 
-use super::buckets::{BucketRow, BucketTable, ByFrequency, ByLength};
+use super::buckets::{BucketRow, BucketTable, ByFrequency, tables_by_length};
 use super::compare_page::{ComparisonPage, PageFlags, TextTable};
 use super::{CommandError, LineFlags, ParallelLines, Row, ScoreOptions};
 
@@ -95,16 +95,15 @@ struct Tally<'a> {
     metrics: &'a [Box<dyn Metric>],
     /// Those of every sentence for each system, by metric, suffice for the tests.
     counts: Vec<Vec<CorpusCounts>>,
-    by_length: Option<ByLength>,
+    /// The lengths of the first references, in words.
+    lengths: Vec<usize>,
     by_frequency: Option<ByFrequency>,
 }
 
 impl Tally<'_> {
     fn push(&mut self, hypotheses: &[String], references: &[String]) {
         let references: Vec<&str> = references.iter().map(String::as_str).collect();
-        if let Some(by_length) = &mut self.by_length {
-            by_length.push(self.metrics, hypotheses, &references);
-        }
+        self.lengths.push(references[0].split_whitespace().count());
         if let Some(by_frequency) = &mut self.by_frequency {
             by_frequency.push(hypotheses, references[0]);
         }
@@ -128,7 +127,7 @@ impl Compare {
         let (tally, shown) = self.read(&metrics, picture.is_some())?;
         let Tally {
             counts,
-            by_length,
+            lengths,
             by_frequency,
             ..
         } = tally;
@@ -143,12 +142,9 @@ impl Compare {
             self.comparison(&**metric, self.references.len(), &compared)
         });
         let comparisons: Vec<Comparison> = comparisons.collect();
-        let tables = by_length.map(|it| it.tables(&metrics)).unwrap_or_default();
+        let mut tables = tables_by_length(&metrics, &counts, &lengths);
         let n_by_length = tables.len();
-        let mut tables: Vec<BucketTable> = tables
-            .into_iter()
-            .chain(by_frequency.map(|it| it.table()))
-            .collect();
+        tables.extend(by_frequency.map(|it| it.table()));
         if let Some(picture) = picture {
             let page = ComparisonPage {
                 flags: &self.page,
@@ -168,7 +164,7 @@ impl Compare {
             .map_err(CommandError::output)
     }
 
-    /// Counts all sentences, and returns them too if there is a page, which shows them and always has tables by length.
+    /// Counts all sentences, and returns them too if there is a page, which shows them.
     fn read<'a>(
         &self,
         metrics: &'a [Box<dyn Metric>],
@@ -179,7 +175,6 @@ impl Compare {
         let paths: Vec<&Path> = paths.map(PathBuf::as_path).collect();
         let mut rows = ParallelLines::open(&paths, "counterpart", self.lines)?;
         let n_systems = self.hypotheses.len();
-        let has_lengths = self.by_length || has_page;
         let by_frequency = match &self.by_frequency {
             Some(path) => Some(self.frequencies(path)?),
             None => None,
@@ -187,7 +182,7 @@ impl Compare {
         let mut tally = Tally {
             metrics,
             counts: vec![vec![CorpusCounts::default(); n_systems]; metrics.len()],
-            by_length: has_lengths.then(|| ByLength::new(metrics.len(), n_systems)),
+            lengths: Vec::new(),
             by_frequency,
         };
         let mut shown: Vec<Row> = Vec::new();
