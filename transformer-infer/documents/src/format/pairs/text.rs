@@ -98,10 +98,13 @@ fn escape(text: &str) -> Option<(Option<char>, usize)> {
             Some((None, text.len() - after.len()))
         }
         'u' | 'U' => {
-            let unit = |at: usize| u16::from_str_radix(text.get(at + 2..at + 6)?, 16).ok();
+            let unit = |at: usize| {
+                let escape = text.get(at..)?.strip_prefix('\\')?;
+                let digits = escape.strip_prefix(['u', 'U'])?.get(..4)?;
+                u16::from_str_radix(digits, 16).ok()
+            };
             let first = unit(0)?;
-            let is_high = (0xd800..0xdc00).contains(&first);
-            let second = unit(6).filter(|_| is_high && text[6..].starts_with('\\'));
+            let second = unit(6).filter(|_| (0xd800..0xdc00).contains(&first));
             let units = [Some(first), second].into_iter().flatten();
             let char = char::decode_utf16(units).next()?.ok()?;
             Some((Some(char), 6 * char.len_utf16()))

@@ -101,6 +101,19 @@ fn a_property_with_escapes_keeps_them_in_a_file_with_other_characters() {
 }
 
 #[test]
+fn half_a_surrogate_pair_before_a_backslash_is_copied() {
+    for (format, text) in [
+        ("properties", "a=One dog \\ud83d\\\\dc00\n"),
+        ("strings", "\"a\" = \"One dog \\Ud83d\\\\dc00\";\n"),
+    ] {
+        let parts = read(format, text).expect("it can be read");
+        assert_eq!(texts(&parts), [""; 0], "{format}");
+    }
+    let parts = read("strings", "\"a\" = \"One \\Ud83d\\udc00 dog\";\n").expect("it can be read");
+    assert_eq!(texts(&parts), ["One \u{1f400} dog"]);
+}
+
+#[test]
 fn a_string_of_many_lines_takes_linear_time() {
     let source = format!("\"a\" = \"{}\";\n", "dog\n".repeat(200_000));
     let parts = read("strings", &source).expect("it can be read");
