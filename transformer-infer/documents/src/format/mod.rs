@@ -13,6 +13,7 @@ mod package;
 mod pairs;
 mod parts;
 mod po;
+mod quoted;
 mod segments;
 mod source;
 mod spelling;

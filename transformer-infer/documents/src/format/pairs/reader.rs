@@ -4,10 +4,10 @@ use std::sync::{Arc, LazyLock};
 
 use regex::{Match, Regex};
 
-use super::text::{PairText, PlainYaml, Quotes, is_plain};
 use crate::format::encoding::{Charset, HEAD_BYTES};
 use crate::format::escapes::len_until_single_quote;
 use crate::format::parts::{PartQueue, ReadParts};
+use crate::format::quoted::{PlainYaml, QuotedText, Quotes, is_plain};
 use crate::format::source::{MAX_RECORD_BYTES, Source, split_line_end};
 use crate::{Notation, Part, ReadError};
 use transformer_protection::kinds::pattern;
@@ -183,7 +183,7 @@ impl Pairs {
             Quotes::DoubleYaml => has("\\u") || has("\\U") || has("\\x"),
             Quotes::Double | Quotes::Single | Quotes::Plain => has("\\u"),
         };
-        let text: Arc<dyn Notation> = Arc::new(PairText { quotes, is_ascii });
+        let text: Arc<dyn Notation> = Arc::new(QuotedText { quotes, is_ascii });
         match quotes {
             Quotes::Plain => Arc::new(PlainYaml(text)),
             _ => text,

@@ -1,11 +1,11 @@
-//! The values of [`Pairs`](super::Pairs): their text, and the rules for writing it.
+//! [`Quotes`] around values, which decode them, and [`QuotedText`], the rules for writing text between them.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
+use super::escapes::{escaped_by, letter_for};
+use super::value::Value;
 use crate::Notation;
-use crate::format::escapes::{escaped_by, letter_for};
-use crate::format::value::Value;
 
 /// The quotation marks around a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,13 +23,13 @@ pub(super) enum Quotes {
 }
 
 #[derive(Debug)]
-pub(super) struct PairText {
+pub(super) struct QuotedText {
     pub(super) quotes: Quotes,
     /// True if characters beyond ASCII are written as escapes.
     pub(super) is_ascii: bool,
 }
 
-impl Notation for PairText {
+impl Notation for QuotedText {
     fn escape<'a>(&self, text: &'a str) -> Cow<'a, str> {
         match self.quotes {
             Quotes::Plain => return Cow::Borrowed(text),
@@ -162,7 +162,7 @@ impl Notation for PlainYaml {
         match is_plain(&self.0.complete(written.clone())) {
             true => written,
             false => {
-                let text = PairText {
+                let text = QuotedText {
                     quotes: Quotes::DoubleYaml,
                     is_ascii: false,
                 };
