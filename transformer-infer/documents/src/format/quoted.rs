@@ -7,13 +7,18 @@ use super::escapes::{escaped_by, letter_for};
 use super::value::Value;
 use crate::Notation;
 
-/// The quotation marks around a value.
+/// The quotation marks around a value, with the notation between them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Quotes {
     /// Values of properties, which end with their line.
     Properties,
     /// Double quotation marks, with escapes of C.
     Double,
+    /// Double quotation marks of JSON.
+    Json {
+        /// True if `/` is written as `\/`, as in the source.
+        escapes_slashes: bool,
+    },
     /// Double quotation marks of YAML, with its escapes.
     DoubleYaml,
     /// Single quotation marks of YAML, which are doubled inside.
@@ -34,22 +39,31 @@ impl Notation for QuotedText {
         match self.quotes {
             Quotes::Plain => return Cow::Borrowed(text),
             Quotes::Single => return Cow::Owned(text.replace('\'', "''")),
-            Quotes::Properties | Quotes::Double | Quotes::DoubleYaml => {}
+            Quotes::Properties | Quotes::Double | Quotes::DoubleYaml | Quotes::Json { .. } => {}
         }
-        let is_yaml = self.quotes == Quotes::DoubleYaml;
         let mut escaped = String::with_capacity(text.len());
         for char in text.chars() {
-            let is_bare = char == '"' && self.quotes == Quotes::Properties;
-            match letter_for(char).filter(|_| !is_bare) {
+            let letter = match (char, self.quotes) {
+                ('"', Quotes::Properties) => None,
+                ('/', Quotes::Json { escapes_slashes }) => escapes_slashes.then_some('/'),
+                _ => letter_for(char),
+            };
+            let is_hidden = match self.quotes {
+                Quotes::DoubleYaml => is_hidden(char),
+                Quotes::Json { .. } => char < ' ',
+                _ => false,
+            };
+            let needs_code = is_hidden || self.is_ascii && !char.is_ascii();
+            match letter {
                 Some(letter) => escaped.extend(['\\', letter]),
                 // Writing to a string does not fail.
-                None if is_yaml && (self.is_ascii && !char.is_ascii() || is_hidden(char)) => {
+                None if needs_code && self.quotes == Quotes::DoubleYaml => {
                     let _ = match u32::from(char) {
                         code @ ..0x1_0000 => write!(escaped, "\\u{code:04x}"),
                         code => write!(escaped, "\\U{code:08x}"),
                     };
                 }
-                None if self.is_ascii && !char.is_ascii() => {
+                None if needs_code => {
                     for unit in char.encode_utf16(&mut [0; 2]) {
                         let _ = write!(escaped, "\\u{unit:04x}");
                     }
@@ -62,6 +76,13 @@ impl Notation for QuotedText {
 }
 
 impl Quotes {
+    /// Returns the quotation marks of a string of JSON, given its source.
+    pub(super) fn json(source: &str) -> Self {
+        Self::Json {
+            escapes_slashes: source.contains("\\/"),
+        }
+    }
+
     /// Returns the text of a value with its spelling; `None` if it has an escape that stands for no character.
     pub(super) fn decode(self, source: &str) -> Option<Value> {
         let mut value = Value::default();
@@ -71,7 +92,7 @@ impl Quotes {
         while let Some(first) = rest.chars().next() {
             let (char, len) = match (self, first) {
                 (Self::Single, '\'') => (Some('\''), 2),
-                (Self::Properties | Self::Double, '\\') => escape(rest)?,
+                (Self::Properties | Self::Double | Self::Json { .. }, '\\') => escape(rest)?,
                 (Self::DoubleYaml, '\\') => {
                     let (char, len) = yaml_escape(rest)?;
                     (Some(char), len)

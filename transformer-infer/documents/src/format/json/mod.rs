@@ -2,7 +2,6 @@
 
 mod grammar;
 mod reader;
-mod string;
 
 pub use grammar::JsonOptions;
 pub(super) use reader::Json;

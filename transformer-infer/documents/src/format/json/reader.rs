@@ -6,8 +6,8 @@ use regex::Regex;
 
 use super::grammar::{Expected, Grammar, MAX_DEPTH};
 use super::grammar::{JsonOptions, Selection};
-use super::string::{JsonText, decode};
 use crate::format::parts::{PartQueue, ReadParts};
+use crate::format::quoted::{QuotedText, Quotes};
 use crate::format::source::{MAX_RECORD_BYTES, Source};
 use crate::{Notation, ReadError};
 use transformer_protection::kinds::pattern;
@@ -61,7 +61,7 @@ impl ReadParts for Json {
             }
             b'"' if matches!(self.grammar.expected, Expected::Key | Expected::KeyOrEnd) => {
                 let key = read_string(source)?;
-                let text = decode(&key);
+                let text = Quotes::json(&key).decode(&key);
                 let text = text.as_ref().map_or(key.as_str(), |value| value.text());
                 self.grammar.selection = self.grammar.outer_selection().below(text, &self.options);
                 self.grammar.expected = Expected::Colon;
@@ -71,9 +71,11 @@ impl ReadParts for Json {
                 let source = read_string(source)?;
                 let is_translated = self.grammar.selection.is_translated();
                 self.grammar.end_value();
-                push_quoted(parts, |parts| match decode(&source) {
+                let quotes = Quotes::json(&source);
+                push_quoted(parts, |parts| match quotes.decode(&source) {
                     Some(value) if is_translated => {
-                        let notation: Arc<dyn Notation> = Arc::new(JsonText::like(&source));
+                        let is_ascii = source.is_ascii() && source.contains("\\u");
+                        let notation: Arc<dyn Notation> = Arc::new(QuotedText { quotes, is_ascii });
                         value.push_parts(&notation, parts);
                     }
                     _ => parts.push_verbatim(&source),
