@@ -21,8 +21,8 @@ pub(super) enum Quotes {
     },
     /// Double quotation marks of YAML, with its escapes.
     DoubleYaml,
-    /// Single quotation marks of YAML, which are doubled inside.
-    Single,
+    /// Quotation marks that are written twice inside: single ones of YAML, double ones of CSV.
+    Twice(char),
     /// YAML without quotation marks.
     Plain,
 }
@@ -38,7 +38,7 @@ impl Notation for QuotedText {
     fn escape<'a>(&self, text: &'a str) -> Cow<'a, str> {
         match self.quotes {
             Quotes::Plain => return Cow::Borrowed(text),
-            Quotes::Single => return Cow::Owned(text.replace('\'', "''")),
+            Quotes::Twice(quote) => return text.replace(quote, &format!("{quote}{quote}")).into(),
             Quotes::Properties | Quotes::Double | Quotes::DoubleYaml | Quotes::Json { .. } => {}
         }
         let mut escaped = String::with_capacity(text.len());
@@ -91,7 +91,7 @@ impl Quotes {
         let mut start = 0;
         while let Some(first) = rest.chars().next() {
             let (char, len) = match (self, first) {
-                (Self::Single, '\'') => (Some('\''), 2),
+                (Self::Twice(quote), first) if first == quote => (Some(quote), 2),
                 (Self::Properties | Self::Double | Self::Json { .. }, '\\') => escape(rest)?,
                 (Self::DoubleYaml, '\\') => {
                     let (char, len) = yaml_escape(rest)?;

@@ -167,7 +167,7 @@ impl Pairs {
             PairKind::Strings => Some((start, start + len_until_quote(value)?, Quotes::Double)),
             PairKind::Yaml => match value.chars().next()? {
                 '"' => Some((start + 1, start + 1 + quoted(value)?, Quotes::DoubleYaml)),
-                '\'' => Some((start + 1, start + 1 + quoted(value)?, Quotes::Single)),
+                '\'' => Some((start + 1, start + 1 + quoted(value)?, Quotes::Twice('\''))),
                 _ => {
                     let text = value.split(" #").next().unwrap_or_default().trim_end();
                     is_plain(text).then_some((start, start + text.len(), Quotes::Plain))
@@ -181,7 +181,7 @@ impl Pairs {
         let is_ascii = match quotes {
             Quotes::Properties => !self.has_raw || self.charset != Charset::UTF_8 || has("\\u"),
             Quotes::DoubleYaml => has("\\u") || has("\\U") || has("\\x"),
-            Quotes::Double | Quotes::Single | Quotes::Plain => has("\\u"),
+            _ => has("\\u"),
         };
         let text: Arc<dyn Notation> = Arc::new(QuotedText { quotes, is_ascii });
         match quotes {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::columns::{FirstRow, TableOptions, find_columns};
 use super::row::{Cell, Row, next_row};
 use crate::format::parts::{PartQueue, ReadParts};
+use crate::format::quoted::{QuotedText, Quotes};
 use crate::format::source::Source;
 use crate::format::spelling::with_source;
 use crate::format::value::Value;
@@ -92,16 +93,14 @@ impl Table {
 }
 
 fn push_quoted(source: &str, parts: &mut PartQueue) {
-    let mut value = Value::default();
-    let mut chars = source.chars().peekable();
-    while let Some(char) = chars.next() {
-        if char == '"' && chars.next_if_eq(&'"').is_some() {
-            value.push('"', "\"\"");
-        } else {
-            value.push(char, char.encode_utf8(&mut [0; 4]));
-        }
-    }
-    let notation: Arc<dyn Notation> = Arc::new(QuotedText);
+    let quotes = Quotes::Twice('"');
+    let value = quotes
+        .decode(source)
+        .unwrap_or_else(|| Value::plain(source));
+    let notation: Arc<dyn Notation> = Arc::new(QuotedText {
+        quotes,
+        is_ascii: false,
+    });
     value.push_parts(&notation, parts);
 }
 
@@ -138,10 +137,6 @@ fn push_unquoted(source: &str, separator: char, parts: &mut PartQueue) {
     parts.push_passage(with_source(passage, source.to_owned()));
 }
 
-/// Text between the quotation marks of a cell of CSV.
-#[derive(Debug)]
-pub(super) struct QuotedText;
-
 /// A cell of CSV without quotation marks; its translation gets them if needed.
 #[derive(Debug)]
 pub(super) struct UnquotedCell {
@@ -154,12 +149,6 @@ pub(super) struct UnquotedCell {
 
 #[derive(Debug)]
 pub(super) struct TsvText;
-
-impl Notation for QuotedText {
-    fn escape<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        Cow::Owned(text.replace('"', "\"\""))
-    }
-}
 
 impl Notation for UnquotedCell {
     fn escape<'a>(&self, text: &'a str) -> Cow<'a, str> {
