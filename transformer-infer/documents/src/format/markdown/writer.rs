@@ -97,22 +97,13 @@ fn is_reference(rest: &str) -> bool {
 const OPEN: char = '\u{1}';
 const CLOSE: char = '\u{2}';
 const POINT: char = '\u{3}';
+/// The start of a line inside a block quote.
 const PREFIX: char = '\u{4}';
 const END: char = '\u{5}';
 
 const LINE_ENDS: [char; 2] = ['\n', '\r'];
 
 const EDGES: [char; 5] = [OPEN, CLOSE, POINT, PREFIX, END];
-
-#[derive(Clone, Copy, Debug)]
-enum Token<'a> {
-    Text(&'a str),
-    Open(&'a str),
-    Close(&'a str),
-    Point(&'a str),
-    /// The start of a line inside a block quote.
-    Prefix(&'a str),
-}
 
 /// Returns the markup of an item in the form that it has until the passage is complete.
 pub(super) fn enclosed(item: &Item) -> String {
@@ -133,29 +124,6 @@ pub(super) fn enclosed(item: &Item) -> String {
     format!("{edge}{raw}{END}")
 }
 
-fn tokens(written: &str) -> Vec<Token<'_>> {
-    let mut tokens = Vec::new();
-    let mut rest = written;
-    while let Some(at) = rest.find(EDGES) {
-        let (text, mark) = rest.split_at(at);
-        if !text.is_empty() {
-            tokens.push(Token::Text(text));
-        }
-        let (raw, behind) = mark[1..].split_once(END).unwrap_or((&mark[1..], ""));
-        tokens.push(match mark.chars().next() {
-            Some(OPEN) => Token::Open(raw),
-            Some(CLOSE) => Token::Close(raw),
-            Some(PREFIX) => Token::Prefix(raw),
-            _ => Token::Point(raw),
-        });
-        rest = behind;
-    }
-    if !rest.is_empty() {
-        tokens.push(Token::Text(rest));
-    }
-    tokens
-}
-
 impl Notation for MarkdownText {
     fn escape<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let is_mark = |c: char| EDGES.contains(&c) || matches!(c, '\n' | '\r');
@@ -163,29 +131,29 @@ impl Notation for MarkdownText {
     }
 
     fn complete(&self, written: String) -> String {
-        write(self, &written)
-    }
-}
-
-fn write(text: &MarkdownText, written: &str) -> String {
-    let tokens = tokens(written);
-    let mut writer = Writer {
-        text,
-        out: String::with_capacity(written.len() + 8),
-        space: String::new(),
-        open: Vec::new(),
-        last: Last::LineStart,
-    };
-    for (index, token) in tokens.iter().enumerate() {
-        match *token {
-            Token::Text(text) => writer.text(text, index + 1 == tokens.len()),
-            Token::Open(tag) => writer.open.push(tag),
-            Token::Close(tag) => writer.close(tag),
-            Token::Point(raw) => writer.point(raw),
-            Token::Prefix(prefix) => writer.prefix(prefix),
+        let mut writer = Writer {
+            text: self,
+            out: String::with_capacity(written.len() + 8),
+            space: String::new(),
+            open: Vec::new(),
+            last: Last::LineStart,
+        };
+        let mut rest = written.as_str();
+        while let Some(at) = rest.find(EDGES) {
+            let (text, mark) = rest.split_at(at);
+            let (raw, after) = mark[1..].split_once(END).unwrap_or((&mark[1..], ""));
+            writer.text(text, false);
+            match mark.chars().next() {
+                Some(OPEN) => writer.open.push(raw),
+                Some(CLOSE) => writer.close(raw),
+                Some(PREFIX) => writer.prefix(raw),
+                _ => writer.point(raw),
+            }
+            rest = after;
         }
+        writer.text(rest, true);
+        writer.out
     }
-    writer.out
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
