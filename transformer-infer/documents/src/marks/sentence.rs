@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::copied::Copied;
-use crate::passage::{MarkKind, Part, Passage, Raw};
+use crate::passage::{MarkKind, Passage, Raw};
 use crate::spaces::{Spaces, needs_space};
 use crate::variants::Variants;
 use transformer_protection::kinds::Keep;
@@ -400,12 +400,8 @@ impl SentenceMark {
         };
         self.has_spaces[0] |= !before.is_empty();
         self.has_spaces[1] |= !after.is_empty();
-        if !before.is_empty() {
-            raw.0.insert(0, Part::Verbatim(before.to_owned()));
-        }
-        if !after.is_empty() {
-            raw.0.push(Part::Verbatim(after.to_owned()));
-        }
+        raw.insert_str(before);
+        raw.push_str(after);
     }
 }
 
