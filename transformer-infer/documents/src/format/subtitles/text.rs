@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use htmlize::Context;
+use htmlize::{Context, escape_text};
 
 use super::reader::SubtitleKind;
 use crate::Notation;
@@ -16,21 +16,11 @@ pub(super) struct CueText(pub(super) SubtitleKind);
 
 impl Notation for CueText {
     fn escape<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        let is_markup = |c| match c {
-            '&' | '<' | '>' => self.0 == SubtitleKind::WebVtt,
-            _ => matches!(c, '\n' | '\r'),
-        };
-        let mut escaped = String::with_capacity(text.len() + 16);
-        for char in text.chars() {
-            match char {
-                '&' if is_markup(char) => escaped.push_str("&amp;"),
-                '<' if is_markup(char) => escaped.push_str("&lt;"),
-                '>' if is_markup(char) => escaped.push_str("&gt;"),
-                '\n' | '\r' => escaped.push(' '),
-                _ => escaped.push(char),
-            }
+        let text = text.replace(['\n', '\r'], " ");
+        match self.0 {
+            SubtitleKind::SubRip => text.into(),
+            SubtitleKind::WebVtt => escape_text(text),
         }
-        Cow::Owned(escaped)
     }
 
     /// Ends tags at the end of each cue, and begins them again in the next one.

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use htmlize::unescape;
+use htmlize::{escape_text, unescape};
 
 use super::token::{Token, TokenKind};
 use crate::Notation;
@@ -21,9 +21,7 @@ impl Notation for XmlText {
     fn escape<'a>(&self, text: &'a str) -> Cow<'a, str> {
         // XML has no other control characters.
         let is_control = |c: char| c.is_ascii_control() && !matches!(c, '\t' | '\n' | '\r');
-        let text = text.replace(is_control, "");
-        let escaped = text.replace('&', "&amp;");
-        Cow::Owned(escaped.replace('<', "&lt;").replace('>', "&gt;"))
+        escape_text(text.replace(is_control, ""))
     }
 }
 
