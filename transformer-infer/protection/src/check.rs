@@ -58,25 +58,6 @@ pub(crate) struct Check {
     pub(crate) can_capitalize: bool,
 }
 
-struct Pair<'a> {
-    source: &'a str,
-    items: &'a [Item],
-    translation: &'a str,
-    protection: &'a Protection,
-    scripts: Option<&'static Regex>,
-}
-
-type Rule = fn(&Pair<'_>) -> bool;
-
-const RULES: &[(Fault, Rule)] = &[
-    (Fault::Empty, is_empty),
-    (Fault::Copied, lacks_copied_text),
-    (Fault::Numbers, lacks_numbers),
-    (Fault::Repetition, is_repetitive),
-    (Fault::Length, has_odd_length),
-    (Fault::Script, has_other_script),
-];
-
 /// Languages, and the scripts of their letters. Languages with several scripts are absent, or have them all.
 const SCRIPTS: &[(&str, &str)] = &[
     ("ru uk bg be mk ky tg mn", r"\p{Cyrillic}"),
@@ -145,15 +126,32 @@ impl Check {
         translation: &str,
         protection: &Protection,
     ) -> Faults {
-        let pair = Pair {
-            source,
-            items,
-            translation,
-            protection,
-            scripts: self.scripts,
-        };
-        let found = RULES.iter().filter(|(_, is_faulty)| is_faulty(&pair));
+        let lacks_text = lacks_copied(source, items, translation, protection);
+        let rules = [
+            (Fault::Empty, is_empty(source, translation)),
+            (Fault::Copied, lacks_text),
+            (Fault::Numbers, lacks_numbers(source, items, translation)),
+            (Fault::Repetition, is_repetitive(source, translation)),
+            (Fault::Length, has_odd_length(source, translation)),
+            (Fault::Script, self.has_other_script(source, translation)),
+        ];
+        let found = rules.iter().filter(|(_, is_found)| *is_found);
         Faults(found.fold(0, |bits, (fault, _)| bits | 1 << *fault as u8))
+    }
+
+    fn has_other_script(self, source: &str, translation: &str) -> bool {
+        let Some(scripts) = self.scripts else {
+            return false;
+        };
+        // Names and code of the source may stay as they are.
+        let words = translation.split(|c: char| !c.is_alphabetic());
+        let new = words.filter(|word| !word.is_empty() && !source.contains(word));
+        let (mut n_letters, mut n_own) = (0, 0);
+        for word in new {
+            n_letters += word.chars().count();
+            n_own += scripts.find_iter(word).count();
+        }
+        n_letters >= 4 && n_own * 10 < n_letters
     }
 }
 
@@ -218,34 +216,29 @@ impl fmt::Display for Faults {
     }
 }
 
-fn is_empty(pair: &Pair<'_>) -> bool {
-    pair.source.contains(char::is_alphabetic) && !pair.translation.contains(char::is_alphanumeric)
+fn is_empty(source: &str, translation: &str) -> bool {
+    source.contains(char::is_alphabetic) && !translation.contains(char::is_alphanumeric)
 }
 
-fn lacks_copied_text(pair: &Pair<'_>) -> bool {
-    lacks_copied(pair.source, pair.items, pair.translation, pair.protection)
-}
-
-fn lacks_numbers(pair: &Pair<'_>) -> bool {
+fn lacks_numbers(source: &str, items: &[Item], translation: &str) -> bool {
     // Most sentences have no digits.
-    if !pair.source.contains(char::is_numeric) {
+    if !source.contains(char::is_numeric) {
         return false;
     }
-    let (source, items) = (pair.source, pair.items);
     let lacks = |translation: &str| {
         let positions = positions(source, items, translation);
         lacks_digits(source, items, translation, &positions)
             || lacks_small_digits(source, items, translation, &positions)
     };
     // A space may be the separator of thousands, or stand between two numbers.
-    lacks(pair.translation) && lacks(&with_joined_thousands(pair.translation))
+    lacks(translation) && lacks(&with_joined_thousands(translation))
 }
 
-fn is_repetitive(pair: &Pair<'_>) -> bool {
+fn is_repetitive(source: &str, translation: &str) -> bool {
     let ordinary = |period| if period < 3 { 4 } else { 2 };
-    let n_repeats = repetitions(pair.translation, ordinary);
+    let n_repeats = repetitions(translation, ordinary);
     // What the source repeats, however short it is, may be repeated.
-    n_repeats > 0 && n_repeats > repetitions(pair.source, |_| 1)
+    n_repeats > 0 && n_repeats > repetitions(source, |_| 1)
 }
 
 /// Returns how many times a span with a letter occurs in succession; 0 if not more often than in `ordinary` text.
@@ -271,27 +264,12 @@ fn repetitions(text: &str, ordinary: fn(usize) -> usize) -> usize {
     most
 }
 
-fn has_odd_length(pair: &Pair<'_>) -> bool {
+fn has_odd_length(source: &str, translation: &str) -> bool {
     // Scripts without letters for sounds write about 2.5 times as much with a character.
     let weight = |c: char| if is_dense(c) { 5 } else { 2 };
     let length = |text: &str| text.chars().map(weight).sum::<usize>();
-    let (src, tgt) = (length(pair.source), length(pair.translation));
+    let (src, tgt) = (length(source), length(translation));
     tgt > 4 * src + 60 || src > 5 * tgt + 60
-}
-
-fn has_other_script(pair: &Pair<'_>) -> bool {
-    let Some(scripts) = pair.scripts else {
-        return false;
-    };
-    // Names and code of the source may stay as they are.
-    let words = pair.translation.split(|c: char| !c.is_alphabetic());
-    let new = words.filter(|word| !word.is_empty() && !pair.source.contains(word));
-    let (mut n_letters, mut n_own) = (0, 0);
-    for word in new {
-        n_letters += word.chars().count();
-        n_own += scripts.find_iter(word).count();
-    }
-    n_letters >= 4 && n_own * 10 < n_letters
 }
 
 #[cfg(test)]
