@@ -35,15 +35,20 @@ pub struct ProtectionError {
 
 #[derive(Clone, Debug)]
 struct Rule {
-    /// The pattern of the table; unused if the expression was compiled from another one.
-    pattern: &'static str,
+    kind: &'static Kind,
+    /// The compiled pattern of the kind, or that of the user.
     regex: OnceLock<Regex>,
-    marks: &'static [&'static str],
-    keep: Keep,
-    is_other: fn(&str, &str) -> bool,
-    /// True if the first group that matches is copied, as in the table; otherwise the whole match is.
-    copies_groups: bool,
 }
+
+/// The kind of all rules that the table lacks. The whole match is copied, whatever groups it has.
+const OTHER: &Kind = &Kind {
+    name: "",
+    keep: Keep::Exact,
+    marks: &[],
+    pattern: "",
+    is_other: |_, _| false,
+    examples: &[],
+};
 
 /// Text that is copied.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,8 +65,10 @@ impl Protection {
     /// and keeps the digits of numbers.
     pub fn placeholders() -> Self {
         // Compiling patterns takes longer than reading most documents.
-        static RULES: LazyLock<Arc<Vec<Rule>>> =
-            LazyLock::new(|| Arc::new(KINDS.iter().map(Rule::of).collect()));
+        static RULES: LazyLock<Arc<Vec<Rule>>> = LazyLock::new(|| {
+            let rule = |kind| Rule::new(kind, OnceLock::new());
+            Arc::new(KINDS.iter().map(rule).collect())
+        });
         Self {
             rules: RULES.clone(),
             check: None,
@@ -72,8 +79,8 @@ impl Protection {
     #[must_use]
     pub fn with_numbers(mut self) -> Self {
         let rules = Arc::make_mut(&mut self.rules);
-        rules.retain(|rule| rule.keep != Keep::Digits);
-        rules.push(Rule::exact(pattern(NUMBERS)));
+        rules.retain(|rule| rule.kind.keep != Keep::Digits);
+        rules.push(Rule::new(OTHER, pattern(NUMBERS).into()));
         self
     }
 
@@ -89,7 +96,7 @@ impl Protection {
             pattern: pattern.to_owned(),
             source: Box::new(source),
         })?;
-        Arc::make_mut(&mut self.rules).push(Rule::exact(compiled));
+        Arc::make_mut(&mut self.rules).push(Rule::new(OTHER, compiled.into()));
         Ok(self)
     }
 
@@ -135,18 +142,18 @@ impl Protection {
 
     /// Returns the items to copy, in order; if two overlap, the first wins, then the longer one.
     pub fn items(&self, text: &str) -> Vec<Item> {
-        let mut found: Vec<(Range<usize>, usize, &Rule)> = Vec::new();
+        let mut found: Vec<(Range<usize>, usize, &Kind)> = Vec::new();
         for rule in self.rules.iter() {
             let of_rule = rule.find(text).into_iter();
-            found.extend(of_rule.map(|(range, end)| (range, end, rule)));
+            found.extend(of_rule.map(|(range, end)| (range, end, rule.kind)));
         }
-        let is_valid = |range: &Range<usize>, rule: &Rule| {
+        let is_valid = |range: &Range<usize>, kind: &Kind| {
             let (before, rest) = text.split_at(range.start);
-            !(rule.is_other)(before, rest)
+            !(kind.is_other)(before, rest)
         };
         // A number ends before the item that follows it: the sign of `404 %s` is not a unit.
         let others = found.iter().filter(|it| it.2.keep != Keep::Digits);
-        let others = others.filter(|(range, _, rule)| is_valid(range, rule));
+        let others = others.filter(|(range, _, kind)| is_valid(range, kind));
         let mut starts: Vec<usize> = others.map(|(range, ..)| range.start).collect();
         starts.sort_unstable();
         for (range, end, _) in found.iter_mut().filter(|it| it.2.keep == Keep::Digits) {
@@ -158,12 +165,12 @@ impl Protection {
         }
         found.sort_by_key(|(range, end, _)| (range.start, usize::MAX - end));
         let mut items: Vec<Item> = Vec::new();
-        for (range, _, rule) in found {
+        for (range, _, kind) in found {
             let end = items.last().map_or(0, |last| last.range.end);
             let follows = range.start == end && end > 0;
-            let is_small = rule.keep == Keep::Digits && is_small_number(&text[range.clone()]);
-            if range.start >= end && !is_small && (follows || is_valid(&range, rule)) {
-                let keep = rule.keep;
+            let is_small = kind.keep == Keep::Digits && is_small_number(&text[range.clone()]);
+            if range.start >= end && !is_small && (follows || is_valid(&range, kind)) {
+                let keep = kind.keep;
                 items.push(Item { range, keep });
             }
         }
@@ -172,41 +179,23 @@ impl Protection {
 }
 
 impl Rule {
-    fn of(kind: &Kind) -> Self {
-        Self {
-            pattern: kind.pattern,
-            regex: OnceLock::new(),
-            marks: kind.marks,
-            keep: kind.keep,
-            is_other: kind.is_other,
-            copies_groups: true,
-        }
-    }
-
-    fn exact(regex: Regex) -> Self {
-        Self {
-            pattern: "",
-            regex: OnceLock::from(regex),
-            marks: &[],
-            keep: Keep::Exact,
-            is_other: |_, _| false,
-            copies_groups: false,
-        }
+    fn new(kind: &'static Kind, regex: OnceLock<Regex>) -> Self {
+        Self { kind, regex }
     }
 
     /// Returns the ranges to copy, and the end of the pattern's match for each.
     fn find(&self, text: &str) -> Vec<(Range<usize>, usize)> {
-        let has_mark = self.marks.iter().any(|mark| text.contains(mark));
-        if !has_mark && !self.marks.is_empty() {
+        let has_mark = self.kind.marks.iter().any(|mark| text.contains(mark));
+        if !has_mark && !self.kind.marks.is_empty() {
             return Vec::new();
         }
-        let regex = self.regex.get_or_init(|| pattern(self.pattern));
+        let regex = self.regex.get_or_init(|| pattern(self.kind.pattern));
         let whole = || regex.find_iter(text).map(|it| it.range());
         let with_end = |range: Range<usize>| (range.clone(), range.end);
-        let mut found: Vec<(Range<usize>, usize)> = if self.pattern == MESSAGE_START {
+        let mut found: Vec<(Range<usize>, usize)> = if self.kind.pattern == MESSAGE_START {
             let closed = closed_braces(text, whole().map(|it| it.start));
             closed.map(with_end).collect()
-        } else if self.copies_groups && regex.captures_len() > 1 {
+        } else if !self.kind.pattern.is_empty() && regex.captures_len() > 1 {
             let captures = regex.captures_iter(text);
             let first = captures.filter_map(|it| {
                 let all = it.get(0)?;
