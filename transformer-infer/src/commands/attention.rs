@@ -15,6 +15,7 @@ use transformer_infer::{OpenOptions, Translator, allocator};
 
 use super::{
     CommandError, LanguageFlags, OutputPathError, Replacement, check_file, on_one_line, one_of,
+    tell,
 };
 
 const KINDS: [(&str, Kind); 3] = [
@@ -101,7 +102,7 @@ impl AttentionCommand {
         writeln!(io::stdout(), "{}", on_one_line(&attention.tgt)).map_err(CommandError::output)?;
         if !self.quiet {
             let (path, kilobytes) = (picture.path.display(), content.len().div_ceil(1000));
-            let _ = writeln!(io::stderr(), "{path}: {kilobytes} kB");
+            tell(format_args!("{path}: {kilobytes} kB"));
         }
         Ok(())
     }
@@ -160,10 +161,9 @@ impl AttentionCommand {
         let (encoder, decoder) = (config.n_encoder_layers, config.n_decoder_layers);
         let model = self.model.display();
         let heads = config.n_heads;
-        let _ = writeln!(
-            io::stderr(),
+        tell(format_args!(
             "backend {backend}, model {model} ({encoder}+{decoder} layers of {heads} heads)"
-        );
+        ));
     }
 }
 

@@ -14,7 +14,7 @@ use transformer_infer::{BatchLimits, Input, Translation, Translator, Warning};
 use super::{
     CommandError, LanguageFlags, LineFlags, LineWarnings, ParallelLines, Progress, Replacement,
     Row, ScoreOptions, Scores, SpeedFlags, TermFlags, TermReport, at_least_one, check_file,
-    on_one_line, open, terms_in,
+    on_one_line, open, tell, terms_in,
 };
 
 /// Number of lines of similar length that are translated before progress is shown.
@@ -251,12 +251,11 @@ impl Chunk<'_> {
 }
 
 fn report(n_lines: usize, n_tokens: usize, seconds: f64) {
-    let _ = writeln!(
-        io::stderr(),
+    tell(format_args!(
         "{n_lines} lines, {n_tokens} tokens in {seconds:.1} s: {:.0} lines and {:.0} tokens per second",
         n_lines as f64 / seconds,
         n_tokens as f64 / seconds
-    );
+    ));
 }
 
 /// The output file, which is replaced when all translations are complete.

@@ -14,7 +14,7 @@ use transformer_core::{Transformer, device};
 use transformer_infer::search::{AtLimit, LengthLimit, LengthPenalty, Search, StopRule};
 use transformer_infer::{Translator, TranslatorError, allocator};
 
-use super::{CommandError, LineFlags, check_folder, next_lines};
+use super::{CommandError, LineFlags, check_folder, next_lines, tell};
 
 /// Maximum number of tokens of a translation, including EOS, if the model's own limit depends on the source: the limit
 /// of OPUS-MT's models, which have 512 positions, one of them for the start token.
@@ -178,8 +178,7 @@ fn for_transformers(
 
 fn note(differences: impl IntoIterator<Item = String>) {
     for difference in differences {
-        // A closed standard error does not make the export fail.
-        let _ = writeln!(io::stderr(), "note: {difference}");
+        tell(format_args!("note: {difference}"));
     }
 }
 

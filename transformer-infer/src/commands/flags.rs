@@ -2,7 +2,6 @@
 //! languages between which a multilingual model translates; [`TermFlags`], the glossary, with the report of its terms; and
 //! [`open`], which loads the models that flags name.
 
-use std::io::{self, Write};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
@@ -14,7 +13,7 @@ use transformer_infer::{
     BatchLimits, Glossary, OpenOptions, Translation, Translator, TranslatorError, allocator,
 };
 
-use super::CommandError;
+use super::{CommandError, tell};
 
 /// The flags of commands that translate.
 #[derive(Debug, Args)]
@@ -109,13 +108,10 @@ pub(crate) fn open(
         };
         let models = models.iter().map(|path| path.display().to_string());
         let models = models.collect::<Vec<_>>().join(" + ");
-        // A closed standard error does not stop the command.
-        let _ = writeln!(
-            io::stderr(),
+        tell(format_args!(
             "backend {backend}, model {models} ({encoder}+{decoder} layers, d_model {}, vocabulary {}){format}",
-            config.d_model,
-            config.tgt_vocab_size
-        );
+            config.d_model, config.tgt_vocab_size
+        ));
     }
     Ok(translator)
 }
@@ -165,20 +161,16 @@ impl TermReport {
 
     /// Prints the number of terms that were met, and the first ones that were not, to standard error.
     pub(crate) fn print(&self) {
-        let mut output = io::stderr().lock();
         for (line, term) in &self.listed {
             let term = printable(term);
-            // A closed standard error does not stop the command.
-            let _ = writeln!(
-                output,
+            tell(format_args!(
                 "warning: line {line}: the translation lacks the term `{term}`"
-            );
+            ));
         }
         let n_more = self.n_unmet - self.listed.len();
         if n_more > 0 {
-            let _ = writeln!(output, "warning: {n_more} more terms are missing");
+            tell(format_args!("warning: {n_more} more terms are missing"));
         }
-        drop(output);
         print_terms(self.n_terms, self.n_unmet);
     }
 }
@@ -186,10 +178,8 @@ impl TermReport {
 /// Prints the number of the text's terms, and of those that were met, to standard error.
 pub(crate) fn print_terms(n_terms: usize, n_unmet: usize) {
     let n_met = n_terms - n_unmet;
-    let mut output = io::stderr();
-    // A closed standard error does not stop the command.
-    let _ = match n_terms {
-        0 => writeln!(output, "no term of the glossary occurs in the text"),
-        _ => writeln!(output, "terms: {n_met} of {n_terms} were met"),
-    };
+    match n_terms {
+        0 => tell("no term of the glossary occurs in the text"),
+        _ => tell(format_args!("terms: {n_met} of {n_terms} were met")),
+    }
 }

@@ -42,7 +42,7 @@ pub(crate) use lines::{
     BYTES_AT_ONCE, LineFlags, Lines, ParallelLines, Row, next_lines, on_one_line,
 };
 pub(crate) use output_path::{OutputPathError, Replacement, check_file, check_folder};
-pub(crate) use progress::{LineRate, LineWarnings, Progress};
+pub(crate) use progress::{LineRate, LineWarnings, Progress, tell};
 pub(crate) use quantize::Quantize;
 pub(crate) use score::Score;
 pub(crate) use scores::{ScoreOptions, Scores};

@@ -1,6 +1,7 @@
-//! Progress and warnings on standard error: [`Progress`] of a command, [`LineRate`] of lines that arrive, and
-//! [`LineWarnings`] about lines and length limits.
+//! Progress and warnings on standard error: [`Progress`] of a command, [`LineRate`] of lines that arrive,
+//! [`LineWarnings`] about lines and length limits, and [`tell`] for the rest.
 
+use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
@@ -105,6 +106,11 @@ impl LineRate {
     }
 }
 
+/// Prints a line to standard error. If that is closed, the command goes on.
+pub(crate) fn tell(message: impl Display) {
+    let _ = writeln!(io::stderr(), "{message}");
+}
+
 /// Prints the warnings of translations. Those about length limits are alike for many lines, and printed once.
 #[derive(Debug)]
 pub(crate) struct LineWarnings {
@@ -130,12 +136,10 @@ impl LineWarnings {
         let positions = translator.limits().max_tgt_len;
         if let Some(positions) = positions.filter(|positions| self.is_on && requested > *positions)
         {
-            // A closed standard error does not stop the command.
-            let _ = writeln!(
-                io::stderr(),
+            tell(format_args!(
                 "warning: `max_len` is {requested} or more, but the model has positions for {positions} tokens; \
                  translations end there"
-            );
+            ));
         }
     }
 
@@ -153,7 +157,7 @@ impl LineWarnings {
         } else {
             ""
         };
-        let _ = writeln!(io::stderr(), "warning: line {line}: {warning}{more}");
+        tell(format_args!("warning: line {line}: {warning}{more}"));
     }
 }
 

@@ -8,7 +8,9 @@ use clap::Args;
 use serde::Serialize;
 use transformer_infer::{BatchLimits, OpenOptions, PairScore, TotalScore, Translator};
 
-use super::{CommandError, LanguageFlags, LineFlags, ParallelLines, Progress, at_least_one, open};
+use super::{
+    CommandError, LanguageFlags, LineFlags, ParallelLines, Progress, at_least_one, open, tell,
+};
 
 /// Number of pairs that are scored before they are written.
 const PAIRS_AT_ONCE: usize = 2000;
@@ -151,7 +153,7 @@ impl Score {
 
     fn warn(&self, line: usize, score: &PairScore) {
         if let Some(warning) = warning(score).filter(|_| !self.quiet) {
-            let _ = writeln!(io::stderr(), "warning: line {line}: {warning}");
+            tell(format_args!("warning: line {line}: {warning}"));
         }
     }
 
@@ -165,11 +167,10 @@ impl Score {
             return;
         }
         let perplexity = total.perplexity();
-        let _ = writeln!(
-            io::stderr(),
+        tell(format_args!(
             "{n_pairs} pairs, {n_tokens} tokens: log-probability {log_prob:.4}, perplexity \
              {perplexity:.4}"
-        );
+        ));
     }
 }
 

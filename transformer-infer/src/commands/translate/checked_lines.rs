@@ -2,7 +2,6 @@
 //! have faults.
 
 use std::collections::BTreeMap;
-use std::io::{self, Write};
 
 use clap::Args;
 use transformer_core::text::Link;
@@ -12,6 +11,8 @@ use transformer_infer::document::{
 };
 use transformer_infer::search::Search;
 use transformer_infer::{Input, Translation, Translator};
+
+use crate::commands::tell;
 
 #[derive(Clone, Copy, Debug, Args)]
 pub(super) struct CheckFlags {
@@ -45,11 +46,9 @@ pub(super) fn print_doubtful(doubtful: Doubtful, unit: &str) {
     let Doubtful { n, faults, first } = doubtful;
     if n > 0 {
         let many = if n == 1 { "" } else { "s" };
-        // A closed standard error does not stop the command.
-        let _ = writeln!(
-            io::stderr(),
+        tell(format_args!(
             "warning: {n} doubtful translation{many} ({faults}); the first is that of {unit} {first}"
-        );
+        ));
     }
 }
 

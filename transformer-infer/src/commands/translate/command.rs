@@ -18,7 +18,7 @@ use super::output::{AlignmentFlags, Answer, OutputFlags};
 use super::search_flags::SearchFlags;
 use crate::commands::{
     CommandError, LanguageFlags, LineFlags, LineRate, LineWarnings, Lines, SpeedFlags, TermFlags,
-    TermReport, at_least_one, next_lines, open, terms_in,
+    TermReport, at_least_one, next_lines, open, tell, terms_in,
 };
 
 const LINES_AT_ONCE: usize = 1000;
@@ -170,11 +170,10 @@ impl Translate {
     fn warn_of_files(&self) {
         let texts = self.text.iter().filter(|_| !self.quiet);
         for file in texts.filter(|text| Path::new(text).is_file()) {
-            let _ = writeln!(
-                io::stderr(),
+            tell(format_args!(
                 "note: `{file}` is a file, but its name is translated; to translate its contents, use standard input: \
                  `< {file}`"
-            );
+            ));
         }
     }
 }

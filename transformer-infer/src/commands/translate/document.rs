@@ -15,7 +15,7 @@ use transformer_infer::{Glossary, Translator};
 use super::checked_lines::{CheckFlags, print_doubtful};
 use super::document_flags::DocumentFlags;
 use crate::commands::{
-    CommandError, LineRate, OutputPathError, Replacement, check_file, print_terms,
+    CommandError, LineRate, OutputPathError, Replacement, check_file, print_terms, tell,
 };
 
 const MAX_WARNINGS: usize = 10;
@@ -187,8 +187,7 @@ impl Messages {
         self.n_warnings += 1;
         if !self.is_quiet && self.n_warnings <= MAX_WARNINGS {
             self.line_rate.clear();
-            // A closed standard error does not stop the command.
-            let _ = writeln!(io::stderr(), "warning: {event}");
+            tell(format_args!("warning: {event}"));
         }
     }
 
@@ -196,7 +195,7 @@ impl Messages {
         self.line_rate.clear();
         let n_more = self.n_warnings.saturating_sub(MAX_WARNINGS);
         if !self.is_quiet && n_more > 0 {
-            let _ = writeln!(io::stderr(), "warning: {n_more} more warnings like these");
+            tell(format_args!("warning: {n_more} more warnings like these"));
         }
     }
 }
