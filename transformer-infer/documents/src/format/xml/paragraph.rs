@@ -86,9 +86,9 @@ impl<'d, 'a> Paragraph<'d, 'a> {
             } else if element.is_in(&rules.inline) && whole.len() > 2 {
                 let body = self.body(&whole, element.name);
                 let name = element.name.to_owned();
-                self.pair(ItemKind::Open(name.clone()), whole.start..body.start);
+                self.between_runs(ItemKind::Open(name.clone()), whole.start..body.start);
                 self.read(body.clone(), element.name);
-                self.pair(ItemKind::Close(name), body.end..whole.end);
+                self.between_runs(ItemKind::Close(name), body.end..whole.end);
             } else if element.is_in(&rules.dropped) || is_head(element.name) {
                 self.junk(whole);
             } else {
@@ -183,17 +183,11 @@ impl<'d, 'a> Paragraph<'d, 'a> {
         let code = self.document.source(code);
         match result.filter(|_| code.contains("HYPERLINK")) {
             Some(result) => {
-                self.pair(ItemKind::Open(FIELD.to_owned()), first.start..result);
+                self.between_runs(ItemKind::Open(FIELD.to_owned()), first.start..result);
                 self.read(result..last.start, parent);
-                self.pair(ItemKind::Close(FIELD.to_owned()), last.clone());
+                self.between_runs(ItemKind::Close(FIELD.to_owned()), last.clone());
             }
-            None => {
-                let source = self.document.source(first.start..last.end);
-                let parts = vec![Part::Verbatim(source)];
-                let item = Item::of_parts(ItemKind::Point, parts.clone());
-                let raw = raw(Markup::BetweenRuns, parts);
-                self.items.push(Item { raw, ..item });
-            }
+            None => self.between_runs(ItemKind::Point, first.start..last.end),
         }
         Some(last.end)
     }
@@ -231,7 +225,7 @@ impl<'d, 'a> Paragraph<'d, 'a> {
             .push(Item::new(ItemKind::Text(String::new()), source));
     }
 
-    fn pair(&mut self, kind: ItemKind, range: Range<usize>) {
+    fn between_runs(&mut self, kind: ItemKind, range: Range<usize>) {
         let source = self.document.source(range);
         let raw = raw(Markup::BetweenRuns, vec![Part::Verbatim(source.clone())]);
         self.items.push(Item {
