@@ -170,12 +170,7 @@ impl<T> Trial<T> {
         self.best.as_ref().map(|best| best.attempt)
     }
 
-    /// Returns the translation with the lightest faults, the first of several; `None` before the first one.
-    pub fn into_best(self) -> Option<Tried<T>> {
-        self.best
-    }
-
-    /// Takes the translation with the fewest faults out.
+    /// Takes out the translation with the lightest faults, the first of several; `None` before the first one.
     pub fn take_best(&mut self) -> Option<Tried<T>> {
         self.best.take()
     }

@@ -248,7 +248,7 @@ impl Level {
             trials,
             ..
         } = self;
-        let best = trials.into_iter().map(Trial::into_best);
+        let best = trials.into_iter().map(|mut it| it.take_best());
         let tried: Vec<Tried<TranslatedLine>> = best.map(Option::unwrap_or_default).collect();
         let numbered = (self.first_index..).zip(&tried);
         let faulty = numbered.filter(|(_, tried)| !tried.faults.is_empty());

@@ -102,7 +102,7 @@ fn a_translation_that_loses_round_numbers_is_not_kept_without_a_check_either() {
             ways.push(trial.attempt());
         }
         assert_eq!(ways[1].way, Way::Round);
-        let best = trial.into_best().map(|best| best.translation);
+        let best = trial.take_best().map(|best| best.translation);
         assert_eq!(best, Some("Hunde"));
     }
 }

@@ -120,7 +120,7 @@ impl CheckedLines {
                     .take(trial, &line.text, translated, &self.protection)
                 {
                     waiting.push(it);
-                } else if let Some(best) = it.trial.into_best() {
+                } else if let Some(best) = it.trial.take_best() {
                     let (mut translation, links) = best.translation;
                     let text = translation.text();
                     let mut written =
