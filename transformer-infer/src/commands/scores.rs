@@ -200,28 +200,20 @@ impl ScoreOptions {
 
     fn ter(&self) -> Ter {
         let options = &self.ter_options;
-        Ter {
-            normalization: if options.ter_normalized {
-                Normalization::Tercom
-            } else {
-                Normalization::None
-            },
-            punctuation: if options.ter_no_punct {
-                Punctuation::Drop
-            } else {
-                Punctuation::Keep
-            },
-            scripts: if options.ter_asian_support {
-                Scripts::Asian
-            } else {
-                Scripts::Western
-            },
-            case: if options.ter_case_sensitive {
-                Case::Mixed
-            } else {
-                Case::Lower
-            },
+        let mut ter = Ter::default();
+        if options.ter_normalized {
+            ter.normalization = Normalization::Tercom;
         }
+        if options.ter_no_punct {
+            ter.punctuation = Punctuation::Drop;
+        }
+        if options.ter_asian_support {
+            ter.scripts = Scripts::Asian;
+        }
+        if options.ter_case_sensitive {
+            ter.case = Case::Mixed;
+        }
+        ter
     }
 
     pub(crate) fn width(&self) -> usize {
