@@ -106,7 +106,7 @@ pub enum DirectoryError {
 /// Error of loading the weights of a model directory.
 #[derive(Debug, Error)]
 #[non_exhaustive]
-#[expect(missing_docs, reason = "a field's name says what it holds")]
+#[expect(missing_docs, reason = "the messages and the names of fields say it")]
 pub enum LoadError {
     /// The file of the weights cannot be read, or does not match the manifest any more.
     #[error(transparent)]
@@ -122,10 +122,8 @@ pub enum LoadError {
         bytes: u64,
         n_parameters: usize,
     },
-    /// The file is not a record.
     #[error("`{path}` does not hold the weights of a model; restore the file, or train again")]
     Weights { path: PathBuf, source: RecordError },
-    /// The weights are not stored in the precision that the manifest states.
     #[error(
         "`{tensor}` in `{path}` is not stored in {precision} or lacks its scales, but manifest.json says {precision}; \
          restore the file, or quantize the model again"
@@ -135,12 +133,10 @@ pub enum LoadError {
         tensor: String,
         precision: Precision,
     },
-    /// A tensor of the model is missing.
     #[error(
         "`{path}` has no tensor `{tensor}`, which the model in config.json needs; restore the file, or train again"
     )]
     Missing { path: PathBuf, tensor: String },
-    /// A tensor has another shape than in the model.
     #[error(
         "`{tensor}` in `{path}` has the shape {found:?}, and in the model of config.json {expected:?}; restore the \
          files, or train again"
@@ -151,7 +147,6 @@ pub enum LoadError {
         found: Vec<usize>,
         expected: Vec<usize>,
     },
-    /// The file has a tensor that is not part of the model.
     #[error(
         "`{path}` has a tensor `{tensor}`, which the model in config.json does not have; restore the files, or train \
          again"

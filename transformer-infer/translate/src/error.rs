@@ -18,7 +18,7 @@ use crate::attention::{Head, Kind};
 /// are counted from 1.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-#[expect(missing_docs, reason = "a field's name says what it holds")]
+#[expect(missing_docs, reason = "the messages and the names of fields say it")]
 pub enum TranslatorError {
     /// The model directory cannot be used.
     #[error(transparent)]
@@ -26,7 +26,6 @@ pub enum TranslatorError {
     /// The weights do not load.
     #[error(transparent)]
     Load(#[from] LoadError),
-    /// The device computes only in its own number format.
     #[error(
         "precision {precision} is available only on CPUs, and the device is {device}; choose a CPU backend, such as \
          flex, or leave the precision out"
@@ -35,7 +34,6 @@ pub enum TranslatorError {
         precision: ComputePrecision,
         device: String,
     },
-    /// A tokenizer has more tokens than the model.
     #[error(
         "the tokenizer has {found} tokens, more than the model's `{field}` = {expected}; use the tokenizer that the \
          model was trained with"
@@ -51,29 +49,24 @@ pub enum TranslatorError {
     /// The search settings are not valid.
     #[error(transparent)]
     Search(#[from] SearchError),
-    /// The manifest of the model has search settings unknown to this program.
     #[error(
         "this version cannot read `training.search` in `{}`; use the version that wrote it, or remove the key",
         path.join("manifest.json").display()
     )]
     StoredSearch { path: PathBuf, source: JsonError },
-    /// The search settings in the manifest of the model are not valid.
     #[error(
         "`training.search` in `{}` is not a valid search; correct it, or remove the key",
         path.join("manifest.json").display()
     )]
     InvalidStoredSearch { path: PathBuf, source: SearchError },
-    /// The generation settings of an imported model are not a valid search.
     #[error(
         "the generation settings of the model in `{}` are not a valid search; correct its generation_config.json, or \
          config.json",
         from.display()
     )]
     Generation { from: PathBuf, source: SearchError },
-    /// Weights cannot be serialized.
     #[error("the weights cannot be serialized")]
     Record(#[from] RecordError),
-    /// The models of an ensemble have different tokenizers.
     #[error(
         "`{}` and `{}` have different tokenizers; an ensemble needs models with the same one",
         other.display(),
@@ -85,7 +78,6 @@ pub enum TranslatorError {
         /// The directory of the model that differs from it.
         other: PathBuf,
     },
-    /// The prefix of a translation has characters that are not in the vocabulary.
     #[error(
         "the prefix `{prefix}` for line {line} has characters that the vocabulary lacks; leave them out"
     )]
@@ -94,7 +86,6 @@ pub enum TranslatorError {
         line: usize,
         prefix: String,
     },
-    /// The prefix of a translation reaches the length limit.
     #[error(
         "the prefix for line {line} has at least {most} tokens, but its translation may have at most {most}; raise \
          --max-len, or shorten the prefix"
@@ -112,7 +103,6 @@ pub enum TranslatorError {
         line: usize,
         origin: ModelOrigin,
     },
-    /// The translation panicked, because of a bug in this program.
     #[error(
         "this program failed to translate line {line}: {message}; report this bug with the line, and leave the line \
          out"
@@ -125,7 +115,6 @@ pub enum TranslatorError {
     /// A line of a glossary cannot be read.
     #[error(transparent)]
     Line(#[from] LineError),
-    /// A line of a glossary does not have two columns.
     #[error(
         "{name}, line {line} has {n_tabs} tabs; write a term, one tab, and its translation, or begin a comment with #"
     )]
@@ -134,7 +123,6 @@ pub enum TranslatorError {
         line: u64,
         n_tabs: usize,
     },
-    /// A column of a glossary is blank.
     #[error("{name}, line {line} has no {column}; add it, or remove the line")]
     BlankTerm {
         name: String,
@@ -142,7 +130,6 @@ pub enum TranslatorError {
         /// The missing column: `term` or `translation`.
         column: &'static str,
     },
-    /// A term of a glossary has two translations.
     #[error(
         "{name}, line {line}: the term is that of line {first}, too; keep one of the lines, since a term has one \
          translation"
@@ -153,7 +140,6 @@ pub enum TranslatorError {
         /// Number of the earlier line.
         first: u64,
     },
-    /// A glossary has too many terms, bytes, or words and signs.
     #[error(
         "{name} has more than {most} {unit} at line {line}, the limit of a glossary; keep the terms that the text \
          needs"
@@ -186,26 +172,22 @@ pub enum TranslatorError {
     /// The model computed attention weights that are NaN or infinite.
     #[error("the model computes NaN; its weights are broken: train it again, or import it again")]
     AttentionNotANumber,
-    /// The model has no attention of this kind.
     #[error(
         "the model has no {kind} attention, but a recurrence in place of it; choose cross or encoder"
     )]
     NoAttention { kind: Kind },
-    /// The layer does not exist.
     #[error("there is no layer {layer} in {kind} attention; choose 1 to {n_layers}")]
     NoLayer {
         layer: usize,
         kind: Kind,
         n_layers: usize,
     },
-    /// The head does not exist.
     #[error("there is no head {head} in {kind} attention; choose 1 to {n_heads}, or mean")]
     NoHead {
         head: Head,
         kind: Kind,
         n_heads: usize,
     },
-    /// Other jobs of the scheduler wait already.
     #[error(
         "{n_queued_tokens} tokens are waiting, and {n_tokens} more would exceed the limit of {limit}; try again when \
          some are translated"
@@ -217,7 +199,6 @@ pub enum TranslatorError {
         /// Maximum number of source tokens that may wait.
         limit: usize,
     },
-    /// A job is larger than the whole queue of the scheduler.
     #[error(
         "the job has {n_tokens} tokens, more than the limit of {limit} tokens that may wait; split it"
     )]
@@ -227,10 +208,8 @@ pub enum TranslatorError {
         /// Maximum number of source tokens that may wait.
         limit: usize,
     },
-    /// The scheduler accepts no more jobs.
     #[error("the scheduler is shut down and takes no more jobs; make another one")]
     ShutDown,
-    /// The operating system cannot start a thread of the scheduler.
     #[error(
         "the system cannot start a thread to translate on; raise the limit of processes (`ulimit -u`, or that of the \
          container) or of memory"
