@@ -112,8 +112,6 @@ impl FileEntry {
 
     /// Reads a record and checks the content of its file. Each tensor has memory of its own, to be freed alone.
     ///
-    /// # Errors
-    ///
     /// The inner error is that of a file with this content that is not a record.
     pub(super) fn read_record(&self, files: &ModelFiles) -> Result<ParsedRecord, DirectoryError> {
         match files {

@@ -58,11 +58,6 @@ pub(crate) enum StoredTensor {
 
 impl ModelDirectory {
     /// Reads the weights, and checks them against the manifest. Later changes to the file do not affect the tensors.
-    ///
-    /// # Errors
-    ///
-    /// Returns a [`LoadError`] if the file is missing or changed, is too small for the model, is not a record, or has a
-    /// tensor in another precision than the manifest says.
     pub(crate) fn stored_tensors(&self) -> Result<StoredTensors, LoadError> {
         let path = self.weights_path();
         let precision = self.manifest().precision;
@@ -160,10 +155,6 @@ impl StoredTensors {
     }
 
     /// Removes the tensor of this name and shape, and returns it.
-    ///
-    /// # Errors
-    ///
-    /// Returns a [`LoadError`] that names file and tensor if there is none, or if it has another shape.
     pub(crate) fn take(&self, name: &str, expected: &[usize]) -> Result<StoredTensor, LoadError> {
         let tensor = self.take_entry(name, expected)?.into_tensor();
         tensor.ok_or_else(|| self.other_precision(name))

@@ -90,10 +90,6 @@ impl WordVectors {
     /// Each line is a word and its values, separated by spaces. A first line of two integers is word2vec's header: the
     /// number of vectors and their width; GloVe has none. A word may contain spaces, as some of GloVe's do, unless its
     /// last part is a number. Every line is checked, including those of unknown words.
-    ///
-    /// # Errors
-    ///
-    /// Returns a [`WordVectorsError`] that names the file and the line.
     pub fn read(path: impl AsRef<Path>, tokenizer: &Tokenizer) -> Result<Self, WordVectorsError> {
         let path = path.as_ref();
         let file = File::open(path).map_err(|source| WordVectorsError::Read {
@@ -155,10 +151,6 @@ impl WordVectors {
     ///
     /// - `embedding`: `[vocab, d_model]`
     /// - returns: `[vocab, d_model]`
-    ///
-    /// # Errors
-    ///
-    /// Returns a [`WordVectorsError`] if the vectors have another width or belong to another vocabulary.
     pub fn replace_rows(&self, embedding: Tensor<2>) -> Result<Tensor<2>, WordVectorsError> {
         let [vocab_size, d_model] = embedding.dims();
         let width = self.width;

@@ -107,10 +107,6 @@ impl LineError {
 
 impl LineReader<File> {
     /// Opens a file.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`LineError::Open`] if the file cannot be opened.
     pub fn open(path: &Path) -> Result<Self, LineError> {
         let name = format!("`{}`", path.display());
         match File::open(path) {
@@ -122,10 +118,6 @@ impl LineReader<File> {
 
 impl<R: Read> LineReader<R> {
     /// Reads from a stream; error messages call it by `name`.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`LineError::Open`] if the first bytes cannot be read.
     pub fn new(name: impl Into<String>, input: R) -> Result<Self, LineError> {
         let name = name.into();
         let input = match Unpacked::new(input) {
@@ -167,10 +159,7 @@ impl<R: Read> LineReader<R> {
 
     /// Returns the next line without its end; `None` at the end of the text.
     ///
-    /// # Errors
-    ///
-    /// Returns a [`LineError`] if reading fails, or if the line is too long or not UTF-8. After the last two
-    /// the next call returns the next line.
+    /// After a line that is too long or not UTF-8, the next call returns the next line.
     pub fn next_line(&mut self) -> Result<Option<&str>, LineError> {
         if !self.advance()? {
             return Ok(None);
@@ -188,20 +177,12 @@ impl<R: Read> LineReader<R> {
     }
 
     /// Returns the next line as bytes, which need not be UTF-8.
-    ///
-    /// # Errors
-    ///
-    /// Returns a [`LineError`] if reading fails or the line is too long.
     pub fn next_bytes(&mut self) -> Result<Option<&[u8]>, LineError> {
         let has_line = self.advance()?;
         Ok(has_line.then(|| self.content()))
     }
 
     /// Reads to the end and returns the number of all lines, of any size and encoding.
-    ///
-    /// # Errors
-    ///
-    /// Returns a [`LineError`] if reading fails.
     pub fn count_all(&mut self) -> Result<u64, LineError> {
         self.skip_rest()?;
         while self.skip_to_line_end()? {

@@ -17,10 +17,6 @@ pub const MAX_JSON_BYTES: u64 = 1 << 24;
 pub const MAX_TOKENIZER_BYTES: u64 = 1 << 27;
 
 /// Opens a regular file, or a link to one.
-///
-/// # Errors
-///
-/// Returns the error of the operating system, or one that says that the path is a directory, a pipe or a device.
 pub fn open(path: &Path) -> io::Result<File> {
     // Checked before opening, which would wait for the other end of a pipe.
     check(fs::metadata(path)?.file_type())?;
@@ -30,10 +26,6 @@ pub fn open(path: &Path) -> io::Result<File> {
 }
 
 /// Reads a regular file of at most `max_bytes` bytes; for weights, which have no limit, pass [`u64::MAX`].
-///
-/// # Errors
-///
-/// Returns the error of [`open`], or one that says that the file is larger, or larger than the memory.
 pub fn read(path: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
     let file = open(path)?;
     let n_bytes = file.metadata()?.len();
@@ -46,9 +38,7 @@ pub fn read(path: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
 
 /// Returns an empty buffer with room for `n_bytes`. The size of a damaged file may exceed the memory.
 ///
-/// # Errors
-///
-/// Returns an error of the kind [`ErrorKind::OutOfMemory`]; otherwise the process would abort.
+/// The error is of the kind [`ErrorKind::OutOfMemory`]; without it the process would abort.
 pub fn reserve(n_bytes: u64) -> io::Result<Vec<u8>> {
     let mut content = Vec::new();
     let reserved = usize::try_from(n_bytes).map(|n_bytes| content.try_reserve_exact(n_bytes));
@@ -64,11 +54,6 @@ pub fn reserve(n_bytes: u64) -> io::Result<Vec<u8>> {
 }
 
 /// Reads UTF-8 text of at most `max_bytes` bytes from a file of any type: a pipe, or even a device.
-///
-/// # Errors
-///
-/// Returns the error of the operating system, one that says that there is more, or one of the kind
-/// [`ErrorKind::InvalidData`].
 pub fn read_stream_text(path: &Path, max_bytes: u64) -> io::Result<String> {
     utf8(read_to_end(File::open(path)?, max_bytes, Vec::new())?)
 }
@@ -87,10 +72,6 @@ fn utf8(content: Vec<u8>) -> io::Result<String> {
 }
 
 /// Like [`read`], for a file of UTF-8 text.
-///
-/// # Errors
-///
-/// Returns the error of [`read`], or one of the kind [`ErrorKind::InvalidData`].
 pub fn read_text(path: &Path, max_bytes: u64) -> io::Result<String> {
     utf8(read(path, max_bytes)?)
 }

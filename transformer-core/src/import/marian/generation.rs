@@ -66,11 +66,6 @@ pub enum EarlyStopping {
 
 impl Settings {
     /// Returns the settings for decoding, from `generation_config.json`, or from `config.json` if there is none.
-    ///
-    /// # Errors
-    ///
-    /// Returns a [`MarianError`] if the file cannot be parsed, or if the forced last token is not `</s>`, or the
-    /// first token of BART not `<s>`.
     pub(super) fn generation(&self, folder: &Path) -> Result<Generation, MarianError> {
         let found = read_optional::<GenerationSettings>(&folder.join(GENERATION))?;
         let settings = found.unwrap_or_else(|| GenerationSettings {

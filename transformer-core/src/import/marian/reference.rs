@@ -43,10 +43,6 @@ pub struct Difference {
 impl Reference {
     /// Reads a safetensors file with `src` and `tgt`, 64-bit integers of the shapes `[n_sentences, src_len]` and
     /// `[n_sentences, tgt_len]`, padded with −1, and `logits` of the shape `[n_sentences, tgt_len, vocab]`.
-    ///
-    /// # Errors
-    ///
-    /// Returns a [`MarianError`] if the file is damaged or lacks these tensors.
     pub fn read(path: impl AsRef<Path>) -> Result<Self, MarianError> {
         let path = path.as_ref().to_owned();
         let mut dict = StateDict::read(&path)?;
@@ -80,10 +76,6 @@ impl Reference {
     }
 
     /// Compares the logits of an imported model, sentence by sentence.
-    ///
-    /// # Errors
-    ///
-    /// Returns a [`MarianError`] if the reference belongs to another vocabulary.
     pub fn compare(
         &self,
         model: &Transformer,

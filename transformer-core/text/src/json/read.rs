@@ -55,29 +55,18 @@ impl Error for JsonError {
 
 /// Reads a value from JSON text.
 ///
-/// # Errors
-///
-/// Returns a [`JsonError`] if the text is not JSON, has a duplicate key in an object or anything after its end, or if
-/// it is not a `T`. `T` decides whether unknown keys are refused (`#[serde(deny_unknown_fields)]`).
+/// `T` decides whether unknown keys are refused (`#[serde(deny_unknown_fields)]`).
 pub fn from_slice<T: DeserializeOwned>(json: &[u8]) -> Result<T, JsonError> {
     from_value(&parse(json)?)
 }
 
-/// Parses any JSON text.
-///
-/// # Errors
-///
-/// Returns a [`JsonError`] if the text is not JSON, or has a duplicate key in an object or anything after its end.
+/// Parses any JSON text without duplicate keys.
 pub fn parse(json: &[u8]) -> Result<Value, JsonError> {
     let Unique::<true>(value) = serde_json::from_slice(json)?;
     Ok(value)
 }
 
 /// Reads a value from JSON that was already [parsed](parse).
-///
-/// # Errors
-///
-/// See [`from_slice`].
 pub fn from_value<T: DeserializeOwned>(value: &Value) -> Result<T, JsonError> {
     T::deserialize(Node(value))
 }

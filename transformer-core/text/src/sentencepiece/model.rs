@@ -37,10 +37,6 @@ pub struct PieceSpan {
 
 impl SentencePiece {
     /// Parses the content of a `.spm` or `.model` file.
-    ///
-    /// # Errors
-    ///
-    /// Returns a [`SentencePieceError`] if the file is damaged or the model is not supported.
     pub fn parse(file: &[u8]) -> Result<Self, SentencePieceError> {
         let proto = ModelProto::parse(file).filter(|proto| !proto.pieces.is_empty());
         let proto = proto.ok_or(SentencePieceError::Damaged)?;

@@ -82,10 +82,7 @@ struct FileModel {
 impl PieceVocabulary {
     /// Combines a model and a vocabulary; `tokens` are in the order of their ids.
     ///
-    /// # Errors
-    ///
-    /// Returns a [`SentencePieceError`] if special ids are outside the vocabulary or not distinct (`start` may be
-    /// equal to `pad` or `eos`), or if a token occurs twice.
+    /// Special ids must be in the vocabulary and distinct, but `start` may be equal to `pad` or `eos`.
     pub fn new(
         model: SentencePiece,
         tokens: Vec<String>,
@@ -146,10 +143,6 @@ impl PieceVocabulary {
     }
 
     /// Adds the languages of a multilingual model.
-    ///
-    /// # Errors
-    ///
-    /// Returns a [`SentencePieceError`] if the vocabulary lacks one of their tokens.
     pub fn with_languages(
         self,
         languages: Option<LanguageTokens>,

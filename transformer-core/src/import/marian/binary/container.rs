@@ -36,10 +36,6 @@ const HEADER_BYTES: usize = 32;
 ///
 /// 8-bit integers become floats. Matrices are `[in, out]`, and vectors have one dimension. The memory is limited by the
 /// size of the file.
-///
-/// # Errors
-///
-/// Returns a [`BinaryError`] if the file is damaged or has an array of another type.
 pub fn read_container(file: &[u8]) -> Result<(StateDict, String), BinaryError> {
     let (dict, settings) = take_container(file.into())?;
     Ok((dict.into_floats(), settings))
@@ -306,10 +302,6 @@ const MIN_EXPANDED: u64 = 1 << 20;
 /// Reads the arrays of an `.npz` file, and the text of the model's settings.
 ///
 /// Matrices are `[in, out]`, and vectors have one dimension. The memory is limited by a multiple of the file's size.
-///
-/// # Errors
-///
-/// Returns a [`BinaryError`] if the file is damaged, repeats a name, or has an array that is not of 32-bit floats.
 pub fn read_npz(file: &[u8]) -> Result<(StateDict, String), BinaryError> {
     let mut archive = ZipArchive::new(Cursor::new(file))?;
     let mut left = (file.len() as u64)

@@ -9,10 +9,6 @@ use super::BinaryError;
 ///
 /// A line is `token: id`, or the two lines `? token` and `: id`. The token may be quoted, and have any character, also
 /// a colon.
-///
-/// # Errors
-///
-/// Returns a [`BinaryError`] with the first line that has another form or repeats an id, or with an id without a token.
 pub(super) fn tokens(text: &str) -> Result<Vec<String>, BinaryError> {
     // By id, so that the memory does not depend on the largest id.
     let mut tokens: BTreeMap<usize, String> = BTreeMap::new();
