@@ -1,22 +1,21 @@
 //! The table of a model's parameters: the place, saved name and shape of each, in the order in which they are drawn.
 
+use std::str::FromStr;
 use std::{fmt, iter};
 
-use serde::de::value::{Error, StrDeserializer};
-use serde::de::{DeserializeOwned, IntoDeserializer};
-use serde::{Deserialize, Serialize};
+use strum::{Display, EnumString};
 
 use super::{Mixing, NormKind, TransformerConfig, Tying};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Display, EnumString)]
+#[strum(serialize_all = "snake_case")]
 pub(crate) enum Stack {
     Encoder,
     Decoder,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Display, EnumString)]
+#[strum(serialize_all = "snake_case")]
 pub(crate) enum Part {
     SelfAttention,
     Recurrence,
@@ -25,8 +24,8 @@ pub(crate) enum Part {
 }
 
 /// A linear layer of a sub-layer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Display, EnumString)]
+#[strum(serialize_all = "snake_case")]
 pub(crate) enum Linear {
     Query,
     Key,
@@ -39,11 +38,11 @@ pub(crate) enum Linear {
     Forget,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Display, EnumString)]
 pub(crate) enum Vector {
-    #[serde(rename = "gamma")]
+    #[strum(serialize = "gamma")]
     Gain,
-    #[serde(rename = "beta")]
+    #[strum(serialize = "beta")]
     Offset,
 }
 
@@ -254,11 +253,9 @@ impl fmt::Display for Place {
             Self::Positions(Stack::Decoder) => f.write_str("tgt_positions.learned"),
             Self::EmbeddingNorm(Stack::Encoder, vector) => write!(f, "src_embedding_norm.{vector}"),
             Self::EmbeddingNorm(Stack::Decoder, vector) => write!(f, "tgt_embedding_norm.{vector}"),
-            Self::Matrix(at, linear) => write!(f, "{at}.{}.{}.weight", Word(at.part), Word(linear)),
-            Self::Bias(at, linear) => write!(f, "{at}.{}.{}.bias", Word(at.part), Word(linear)),
-            Self::Norm(at, vector) => {
-                write!(f, "{at}.{}_residual.norm.{vector}", Word(at.part))
-            }
+            Self::Matrix(at, linear) => write!(f, "{at}.{}.{linear}.weight", at.part),
+            Self::Bias(at, linear) => write!(f, "{at}.{}.{linear}.bias", at.part),
+            Self::Norm(at, vector) => write!(f, "{at}.{}_residual.norm.{vector}", at.part),
             Self::FinalNorm(stack, vector) => write!(f, "{stack}.final_norm.{vector}"),
         }
     }
@@ -270,28 +267,6 @@ impl fmt::Display for SubLayer {
     }
 }
 
-impl fmt::Display for Stack {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.serialize(f)
-    }
-}
-
-impl fmt::Display for Vector {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.serialize(f)
-    }
-}
-
-/// A part of a name, as it is serialized.
-struct Word<T>(T);
-
-impl<T: Serialize> fmt::Display for Word<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.serialize(f)
-    }
-}
-
-fn parse<T: DeserializeOwned>(word: &str) -> Option<T> {
-    let word: StrDeserializer<'_, Error> = word.into_deserializer();
-    T::deserialize(word).ok()
+fn parse<T: FromStr>(word: &str) -> Option<T> {
+    word.parse().ok()
 }

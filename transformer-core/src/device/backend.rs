@@ -1,11 +1,13 @@
 //! [`Backend`]: Burn's backends, by the names of their cargo features.
 
-use std::fmt;
-
 use burn::tensor::Device;
+use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 
-/// A backend of Burn, named after its cargo feature.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+use super::DeviceError;
+
+/// A backend of Burn, named after its cargo feature. The most preferred are first, for programs with several of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Display, EnumString, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "lowercase", parse_err_ty = DeviceError, parse_err_fn = unknown)]
 #[non_exhaustive]
 pub enum Backend {
     /// NVIDIA GPUs through CUDA.
@@ -26,39 +28,16 @@ pub enum Backend {
     Flex,
 }
 
-/// All backends, most preferred first, for programs with several of them.
-pub(super) const PREFERENCE: [Backend; 8] = [
-    Backend::Cuda,
-    Backend::Rocm,
-    Backend::Metal,
-    Backend::Vulkan,
-    Backend::Wgpu,
-    Backend::Tch,
-    Backend::NdArray,
-    Backend::Flex,
-];
-
 impl Backend {
     /// Returns the backends compiled into this program, most preferred first.
     pub fn compiled() -> Vec<Self> {
-        PREFERENCE
-            .into_iter()
-            .filter(|backend| backend.device().is_some())
-            .collect()
+        let all = Self::VARIANTS.iter().copied();
+        all.filter(|backend| backend.device().is_some()).collect()
     }
 
     /// Returns the name of the cargo feature, which is also the name for users.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Cuda => "cuda",
-            Self::Rocm => "rocm",
-            Self::Metal => "metal",
-            Self::Vulkan => "vulkan",
-            Self::Wgpu => "wgpu",
-            Self::Tch => "tch",
-            Self::NdArray => "ndarray",
-            Self::Flex => "flex",
-        }
+        self.into()
     }
 
     /// Returns the backend's default device without using it, or `None` if the backend is not compiled in.
@@ -167,10 +146,9 @@ impl Backend {
     }
 }
 
-impl fmt::Display for Backend {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
+fn unknown(name: &str) -> DeviceError {
+    let name = name.to_owned();
+    DeviceError::UnknownBackend { name }
 }
 
 pub(super) fn is_backend(device: &Device, backend: Backend) -> bool {

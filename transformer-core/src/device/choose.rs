@@ -4,26 +4,11 @@
 //! `flex`, because its cargo feature was enabled on purpose.
 
 use std::panic::{self, AssertUnwindSafe};
-use std::str::FromStr;
 use std::sync::{Mutex, PoisonError};
 
 use burn::tensor::{Device, Tensor};
 
-use super::backend::PREFERENCE;
 use super::{Backend, DeviceError};
-
-impl FromStr for Backend {
-    type Err = DeviceError;
-
-    fn from_str(name: &str) -> Result<Self, DeviceError> {
-        PREFERENCE
-            .into_iter()
-            .find(|backend| backend.name() == name)
-            .ok_or_else(|| DeviceError::UnknownBackend {
-                name: name.to_owned(),
-            })
-    }
-}
 
 /// Chooses a backend and returns its default device, after a small test computation on it.
 ///
@@ -179,6 +164,8 @@ fn first_line(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use strum::VariantArray;
+
     use super::*;
     #[cfg(feature = "flex")]
     use crate::device::is_rust_cpu;
@@ -212,7 +199,7 @@ mod tests {
 
     #[test]
     fn every_other_backend_is_preferred_to_the_default() {
-        assert_eq!(PREFERENCE.last(), Some(&Backend::Flex));
+        assert_eq!(Backend::VARIANTS.last(), Some(&Backend::Flex));
     }
 
     #[cfg(feature = "flex")]
