@@ -9,7 +9,9 @@ use std::process::Command;
 use anyhow::{Context, Result, anyhow, ensure};
 use serde_json::json;
 
-use crate::process::{call, cargo, empty, output, program_with, target_folder};
+use crate::process::{
+    call, cargo, copy, empty, files, output, program_with, read, target_folder, write,
+};
 use crate::wheel::{environment, train};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -100,9 +102,7 @@ pub(crate) fn run(root: &Path, flags: &Flags) -> Result<()> {
         let mut pack = program_with("npm", "pack --silent --pack-destination");
         output(pack.arg(&folder).current_dir(target.join("web/pkg")))?;
     }
-    for text in &TEXTS[1..] {
-        fs::copy(root.join(text), folder.join(text))?;
-    }
+    copy(root, &folder, &TEXTS[1..])?;
     fs::write(folder.join(GLIBC_NAME), GLIBC)?;
     let sums = output(
         Command::new("sh")
@@ -163,14 +163,9 @@ fn install(root: &Path, programs: &Path, folder: &Path) -> Result<()> {
     let (binaries, documents) = (folder.join("bin"), folder.join("share/doc").join(NAME));
     fs::create_dir_all(&binaries)?;
     fs::create_dir_all(&documents)?;
-    for name in PROGRAMS {
-        fs::copy(programs.join(name), binaries.join(name))?;
-    }
-    for text in TEXTS {
-        fs::copy(root.join(text), documents.join(text))?;
-    }
-    fs::write(documents.join(GLIBC_NAME), GLIBC)?;
-    Ok(())
+    copy(programs, &binaries, &PROGRAMS)?;
+    copy(root, &documents, &TEXTS)?;
+    write(&documents.join(GLIBC_NAME), GLIBC)
 }
 
 /// Lets all users read a folder, whatever the permissions of new files are.
@@ -330,17 +325,14 @@ fn make_devices(folder: &Path) -> Result<()> {
 }
 
 fn with_extension(folder: &Path, extension: &str) -> Result<Option<PathBuf>> {
-    let mut files = fs::read_dir(folder)?.map(|it| it.map(|it| it.path()));
-    let is_it = |path: &PathBuf| path.extension().is_some_and(|it| it == extension);
-    Ok(files
-        .find_map(|it| it.map(|it| is_it(&it).then_some(it)).transpose())
-        .transpose()?)
+    let mut files = files(folder)?.into_iter();
+    Ok(files.find(|path| path.extension().is_some_and(|it| it == extension)))
 }
 
 /// Installs a wheel in an empty environment, and translates there with the program in Python of README.
 fn translate_in_python(root: &Path, wheel: &Path, folder: &Path, model: &Path) -> Result<String> {
     let python = environment(folder, &[&wheel.to_string_lossy()])?.join("bin/python");
-    let readme = fs::read_to_string(root.join("README.md"))?;
+    let readme = read(&root.join("README.md"))?;
     let program = readme.split("```python\n").nth(1);
     let program = program.and_then(|it| it.split("```").next());
     let mut program = program

@@ -14,7 +14,7 @@ use clap::{Args, ValueEnum};
 use serde_json::Value;
 
 use crate::bench_backends::{self, Peers, Plan, Preset, faults, name, troubles};
-use crate::process::{Environment, call, cargo, empty, run_until, target_folder};
+use crate::process::{Environment, call, cargo, copy, empty, run_until, target_folder, write};
 
 /// The parts that are run, and the folder of the results.
 #[derive(Args, Debug)]
@@ -104,8 +104,7 @@ pub(crate) fn run(root: &Path, flags: &Flags) -> Result<()> {
         println!("==> {part}");
         let failures = run().unwrap_or_else(|error| vec![format!("{error:#}")]);
         parts.push((part, failures));
-        fs::write(&path, summary(&parts))
-            .with_context(|| format!("cannot write `{}`", path.display()))
+        write(&path, &summary(&parts))
     };
     let has = |part| flags.parts.contains(&part);
     for backend in plan.backends.iter().filter(|_| has(Part::Parity)) {
@@ -254,12 +253,14 @@ fn pack(root: &Path, backends: &str, archive: &Path) -> Result<()> {
         call(Command::new("strip").arg("-o").args([&stripped, &built]))?;
     }
     fs::create_dir(folder.join("benchmarks"))?;
-    for name in ["bench_peers.py", "decoding_speed.py", "multi30k_pytorch.py"] {
-        let file = Path::new("benchmarks").join(name);
-        fs::copy(root.join(&file), folder.join(&file))?;
-    }
+    let measured = ["bench_peers.py", "decoding_speed.py", "multi30k_pytorch.py"];
+    copy(
+        &root.join("benchmarks"),
+        &folder.join("benchmarks"),
+        &measured,
+    )?;
     let run = folder.join("run");
-    fs::write(&run, RUN.replace("BACKENDS", backends))?;
+    write(&run, &RUN.replace("BACKENDS", backends))?;
     call(Command::new("chmod").arg("+x").arg(&run))?;
     // The programs have most of their code in common: a dictionary that spans one of them halves the archive.
     let mut tar = Command::new("tar");

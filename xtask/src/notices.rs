@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 
-use crate::process::{cargo, output};
+use crate::process::{self, cargo, output};
 
 const FILE: &str = "THIRD-PARTY.txt";
 
@@ -27,7 +27,7 @@ struct Crate {
 }
 
 pub(crate) fn write(root: &Path) -> Result<()> {
-    fs::write(root.join(FILE), notices(root)?).with_context(|| format!("cannot write {FILE}"))?;
+    process::write(&root.join(FILE), &notices(root)?)?;
     println!("wrote {FILE}");
     Ok(())
 }

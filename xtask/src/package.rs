@@ -10,7 +10,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use crate::process::{call, cargo, empty, target_folder};
+use crate::process::{call, cargo, copy, empty, read, target_folder, write};
 
 /// The crates that can be published, in the order in which they depend on each other.
 const PACKAGES: [&str; 12] = [
@@ -50,25 +50,16 @@ pub(crate) fn run(root: &Path) -> Result<()> {
         tar.arg("-xzmf").arg(archive).arg("-C").arg(&folder);
         call(&mut tar)?;
     }
-    copy_outside(root, &folder)?;
-    let manifest = fs::read_to_string(root.join("Cargo.toml"))?;
-    fs::write(folder.join("Cargo.toml"), workspace(&manifest, version)?)?;
-    fs::copy(root.join("Cargo.lock"), folder.join("Cargo.lock"))?;
+    let (from, to) = (root.join("examples").join(OUTSIDE), folder.join(OUTSIDE));
+    fs::create_dir_all(to.join("src"))?;
+    copy(&from, &to, &["Cargo.toml", "src/main.rs"])?;
+    let manifest = read(&root.join("Cargo.toml"))?;
+    write(&folder.join("Cargo.toml"), &workspace(&manifest, version)?)?;
+    copy(root, &folder, &["Cargo.lock"])?;
     // Not `--locked`: this lock file loses the members that are not packaged. But nothing is downloaded.
     for work in ["check --workspace", &format!("run --quiet -p {OUTSIDE}")] {
         let mut cargo = cargo(&folder, work);
         call(cargo.args(["--offline", "--target-dir"]).arg(&target))?;
-    }
-    Ok(())
-}
-
-fn copy_outside(root: &Path, folder: &Path) -> Result<()> {
-    let (from, to) = (root.join("examples").join(OUTSIDE), folder.join(OUTSIDE));
-    fs::create_dir_all(to.join("src"))?;
-    for file in ["Cargo.toml", "src/main.rs"] {
-        let path = from.join(file);
-        fs::copy(&path, to.join(file))
-            .with_context(|| format!("cannot copy `{}`", path.display()))?;
     }
     Ok(())
 }

@@ -10,6 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
+use walkdir::{DirEntry, WalkDir};
 
 /// The environment variables that a program needs.
 pub(crate) type Environment = Vec<(&'static str, OsString)>;
@@ -43,6 +44,35 @@ pub(crate) fn read(path: &Path) -> Result<String> {
 /// Writes a text file.
 pub(crate) fn write(path: &Path, text: &str) -> Result<()> {
     fs::write(path, text).with_context(|| format!("cannot write `{}`", path.display()))
+}
+
+/// Copies files of a folder to another, by their names.
+pub(crate) fn copy(from: &Path, to: &Path, names: &[&str]) -> Result<()> {
+    for name in names {
+        let file = from.join(name);
+        let copied = fs::copy(&file, to.join(name));
+        copied.with_context(|| format!("cannot copy `{}`", file.display()))?;
+    }
+    Ok(())
+}
+
+/// Copies the files of a folder, and of the folders in it.
+pub(crate) fn copy_folder(from: &Path, to: &Path) -> Result<()> {
+    for path in files(from)? {
+        let to = to.join(path.strip_prefix(from)?);
+        fs::create_dir_all(to.parent().context("it is in a folder")?)?;
+        fs::copy(path, to)?;
+    }
+    Ok(())
+}
+
+/// Returns the paths of all files in a folder, in alphabetical order.
+pub(crate) fn files(folder: &Path) -> Result<Vec<PathBuf>> {
+    let entries = WalkDir::new(folder).sort_by_file_name().into_iter();
+    let files = entries.filter(|it| !it.as_ref().is_ok_and(|it| it.file_type().is_dir()));
+    Ok(files
+        .map(|it| it.map(DirEntry::into_path))
+        .collect::<Result<_, _>>()?)
 }
 
 /// Empties a folder, or makes one.

@@ -7,9 +7,11 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::json;
-use walkdir::WalkDir;
 
-use crate::process::{Environment, call, cargo, empty, output, program_with, read, target_folder};
+use crate::process::{
+    Environment, call, cargo, copy, copy_folder, empty, files, output, program_with, read,
+    target_folder, write,
+};
 
 const TARGET: &str = "wasm32-unknown-unknown";
 const PROFILE: &str = "small";
@@ -48,11 +50,11 @@ pub(crate) struct Flags {
 
 /// Writes the page with its package into the folder `web` of cargo's target folder.
 pub(crate) fn run(root: &Path, flags: &Flags) -> Result<()> {
-    write(root, flags, &target_folder(root)?.join("web"))
+    write_page(root, flags, &target_folder(root)?.join("web"))
 }
 
 /// Writes the page with its package into a folder.
-pub(crate) fn write(root: &Path, flags: &Flags, folder: &Path) -> Result<()> {
+pub(crate) fn write_page(root: &Path, flags: &Flags, folder: &Path) -> Result<()> {
     let target = target_folder(root)?;
     let package = folder.join("pkg");
     let bindgen = bindgen(root)?;
@@ -114,11 +116,10 @@ fn models(models: &[PathBuf], folder: &Path) -> Result<()> {
         let to = folder.join("models").join(name);
         ensure!(!to.exists(), "two models have the name {}", name.display());
         fs::create_dir(&to)?;
-        copy(files_of, &to)?;
+        copy_folder(files_of, &to)?;
         addresses.push(format!("models/{}/", name.display()));
     }
-    fs::write(folder.join("models.json"), json!(addresses).to_string())?;
-    Ok(())
+    write(&folder.join("models.json"), &json!(addresses).to_string())
 }
 
 /// Writes the demonstration, which has the package beside it: the page of the server, with models in place of the server.
@@ -127,16 +128,15 @@ fn demo(root: &Path, folder: &Path) -> Result<()> {
     let page = root.join("transformer-infer/serve/src/page/static");
     let scripts = folder.join("page");
     empty(&scripts)?;
-    copy(&page.join("js"), &scripts)?;
-    fs::copy(page.join("page.css"), scripts.join("page.css"))?;
-    for name in [
+    copy_folder(&page.join("js"), &scripts)?;
+    copy(&page, &scripts, &["page.css"])?;
+    let added = [
         "api.js",
         "attention-frame.js",
         "attention.html",
         "models.js",
-    ] {
-        fs::copy(own.join(name), scripts.join(name))?;
-    }
+    ];
+    copy(&own, &scripts, &added)?;
     let mut index = read(&page.join("index.html"))?;
     for (gap, part) in [
         (
@@ -159,11 +159,9 @@ fn demo(root: &Path, folder: &Path) -> Result<()> {
         ensure!(index.contains(gap), "the page of the server has no `{gap}`");
         index = index.replacen(gap, &part, 1);
     }
-    fs::write(folder.join("index.html"), index)?;
+    write(&folder.join("index.html"), &index)?;
     let others = ["app.webmanifest", "demo.css", "icon.svg"];
-    for name in others {
-        fs::copy(own.join(name), folder.join(name))?;
-    }
+    copy(&own, folder, &others)?;
     let mut kept = vec!["./".to_owned(), "models.json".to_owned()];
     kept.extend(others.map(str::to_owned));
     let written = [files(&scripts)?, files(&folder.join("pkg"))?].concat();
@@ -184,26 +182,7 @@ fn service_worker(own: &Path, folder: &Path, kept: &[String]) -> Result<()> {
     let gap = "[/* all */]";
     ensure!(worker.contains(gap), "{name} has no `{gap}`");
     let worker = worker.replace(gap, &json!(kept).to_string());
-    Ok(fs::write(folder.join(name), worker)?)
-}
-
-/// Copies the files of a folder, and of the folders in it.
-fn copy(folder: &Path, to: &Path) -> Result<()> {
-    for path in files(folder)? {
-        let to = to.join(path.strip_prefix(folder)?);
-        fs::create_dir_all(to.parent().context("it is in a folder")?)?;
-        fs::copy(path, to)?;
-    }
-    Ok(())
-}
-
-/// Returns the paths of all files in a folder, in alphabetical order.
-fn files(folder: &Path) -> Result<Vec<PathBuf>> {
-    let entries = WalkDir::new(folder).sort_by_file_name().into_iter();
-    let files = entries.filter(|it| !it.as_ref().is_ok_and(|it| it.file_type().is_dir()));
-    Ok(files
-        .map(|it| it.map(walkdir::DirEntry::into_path))
-        .collect::<Result<_, _>>()?)
+    write(&folder.join(name), &worker)
 }
 
 fn build(root: &Path) -> Result<Command> {
@@ -270,7 +249,7 @@ fn toolchain(folder: &Path) -> Result<Environment> {
 
 /// Returns the wasm-bindgen program, which must have the version of the crate.
 fn bindgen(root: &Path) -> Result<&'static str> {
-    let lock: toml::Value = toml::from_str(&fs::read_to_string(root.join("Cargo.lock"))?)?;
+    let lock: toml::Value = toml::from_str(&read(&root.join("Cargo.lock"))?)?;
     let packages = lock["package"].as_array().into_iter().flatten();
     let mut versions = packages.filter(|it| it["name"].as_str() == Some("wasm-bindgen"));
     let version = versions.next().and_then(|it| it["version"].as_str());
@@ -291,10 +270,7 @@ fn bindgen(root: &Path) -> Result<&'static str> {
 /// Copies what is not compiled, and writes package.json.
 fn copy_sources(root: &Path, package: &Path) -> Result<()> {
     let sources = root.join("transformer-infer/web");
-    let entries = fs::read_dir(sources.join("js"))?;
-    let mut files = entries
-        .map(|it| it.map(|it| it.path()))
-        .collect::<Result<Vec<_>, _>>()?;
+    let mut files = files(&sources.join("js"))?;
     files.push(sources.join("README.md"));
     files.extend(["LICENSE-APACHE", "LICENSE-MIT", "THIRD-PARTY.txt"].map(|it| root.join(it)));
     let mut names: Vec<String> = MODULES
@@ -318,8 +294,5 @@ fn copy_sources(root: &Path, package: &Path) -> Result<()> {
         "sideEffects": false,
         "files": names,
     });
-    Ok(fs::write(
-        package.join("package.json"),
-        format!("{json:#}\n"),
-    )?)
+    write(&package.join("package.json"), &format!("{json:#}\n"))
 }

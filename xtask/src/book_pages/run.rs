@@ -2,12 +2,12 @@
 //! text with the programs and outputs that they include.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 
 use super::page;
-use crate::process::{call, cargo, output, read, target_folder};
+use crate::process::{call, cargo, copy_folder, files, output, read, target_folder, write};
 use crate::web;
 
 const TITLE: &str = "The Transformer in Rust, step by step";
@@ -55,20 +55,12 @@ pub(crate) fn run(root: &Path, flags: &Flags) -> Result<()> {
     let chapters = list(&source)?;
     let outside = relative(&target, &source);
     for folder in COPIED {
-        let copies = target.join(folder);
-        fs::create_dir_all(&copies)
-            .with_context(|| format!("cannot make the folder `{}`", copies.display()))?;
-        for file in files(&source.join(folder))? {
-            fs::copy(
-                &file,
-                copies.join(file.file_name().context("a file has a name")?),
-            )?;
-        }
+        copy_folder(&source.join(folder), &target.join(folder))?;
     }
     for (index, chapter) in chapters.iter().enumerate() {
         let text = text(&source, chapter)?;
         let html = page::render(TITLE, &chapters, index, &text, &outside);
-        fs::write(target.join(format!("{}.html", chapter.name)), html)?;
+        write(&target.join(format!("{}.html", chapter.name)), &html)?;
     }
     let folder = target.join("live");
     if flags.live {
@@ -92,7 +84,7 @@ fn live(root: &Path, folder: &Path) -> Result<()> {
         models: vec![root.join(model)],
         ..web::Flags::default()
     };
-    web::write(root, &flags, folder)
+    web::write_page(root, &flags, folder)
 }
 
 /// Runs programs, and writes their outputs next to them and their pictures and data into the book.
@@ -108,21 +100,10 @@ fn update(root: &Path, prefix: &str) -> Result<()> {
             println!("{name}");
             let mut run = cargo(root, &format!("run -q -p book --bin {name} --"));
             let printed = output(run.arg(&pictures))?;
-            fs::write(program.with_extension("txt"), printed)?;
+            write(&program.with_extension("txt"), &printed)?;
         }
     }
     Ok(())
-}
-
-fn files(folder: &Path) -> Result<Vec<PathBuf>> {
-    let entries = fs::read_dir(folder);
-    let entries = entries.with_context(|| format!("cannot read `{}`", folder.display()))?;
-    let mut paths = entries
-        .map(|entry| Ok(entry?.path()))
-        .collect::<Result<Vec<_>>>()?;
-    paths.retain(|path| path.is_file());
-    paths.sort();
-    Ok(paths)
 }
 
 /// Returns the path from a folder to another, with slashes; both are absolute.

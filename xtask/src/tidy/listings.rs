@@ -13,6 +13,7 @@
 
 use super::rules::Problem;
 use super::tree::Tree;
+use crate::book_pages::included;
 
 /// The languages of listings that readers type in or save.
 const LANGUAGES: [&str; 3] = ["sh", "toml", "python"];
@@ -22,9 +23,6 @@ const DIARY: &str = "docs/lab-notes.md";
 
 /// The script that runs the listings of these pages.
 const RUNNER: &str = ".ci/docs";
-
-/// The start of a line that includes a file in a chapter of the book.
-const INCLUDE: &str = "{{#include ";
 
 /// The file that tests the Rust code of these pages.
 const DOCTESTS: &str = "examples/documents.rs";
@@ -46,7 +44,7 @@ fn check_document(path: &str, text: &str, tree: &Tree) -> Vec<Problem> {
             let language = info.split(',').next().unwrap_or_default();
             let message = match language {
                 // A program of the book is tested in its own place; `chapters.rs` checks that it exists.
-                _ if is_inside || next.starts_with(INCLUDE) => None,
+                _ if is_inside || included(next).is_some() => None,
                 "rust" => missing(tree, DOCTESTS, path),
                 _ if LANGUAGES.contains(&language) => fault(before, path, tree),
                 _ => None,
