@@ -73,16 +73,9 @@ fn cut(line: &str, n_bytes: usize) -> &str {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::lines_for_tests::mixed_script_lines;
+    use super::super::lines_for_tests::{KINDS, mixed_script_lines};
     use super::*;
     use crate::{Case, TokenizerConfig, TokenizerError, TokenizerKind};
-
-    const KINDS: [TokenizerKind; 4] = [
-        TokenizerKind::Word,
-        TokenizerKind::Char,
-        TokenizerKind::Bpe,
-        TokenizerKind::Unigram,
-    ];
 
     fn trained(kind: TokenizerKind) -> Result<Tokenizer, TokenizerError> {
         let config = TokenizerConfig {
@@ -124,11 +117,7 @@ mod tests {
     fn a_word_without_an_end_is_cut() -> Result<(), TokenizerError> {
         let word = mixed_script_lines(2000).concat();
         let word: String = word.chars().filter(|c| c.is_alphabetic()).collect();
-        for kind in [
-            TokenizerKind::Char,
-            TokenizerKind::Bpe,
-            TokenizerKind::Unigram,
-        ] {
+        for kind in KINDS.into_iter().filter(|it| *it != TokenizerKind::Word) {
             let tokenizer = trained(kind)?;
             let n_bytes = check(&tokenizer, &word, 300);
             assert!(n_bytes < word.len() / 2, "{kind}: {n_bytes}");

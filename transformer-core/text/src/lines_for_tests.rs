@@ -1,4 +1,13 @@
-//! Lines of text in many scripts.
+//! Lines of text in many scripts, and all kinds of tokenizers.
+
+use super::TokenizerKind;
+
+pub(crate) const KINDS: [TokenizerKind; 4] = [
+    TokenizerKind::Word,
+    TokenizerKind::Char,
+    TokenizerKind::Bpe,
+    TokenizerKind::Unigram,
+];
 
 /// Returns lines in many scripts, with every kind of whitespace, and with combining marks, cases and symbols in
 /// unusual positions. Words are repeated often.

@@ -82,6 +82,7 @@ pub struct Link {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::lines_for_tests::KINDS;
     use crate::{EOS, TokenizerConfig, TokenizerError, TokenizerKind, UNK};
 
     const LINES: [&str; 3] = ["Zwei weiße Männer.", "zwei Männer 日本語", "wei weiß"];
@@ -94,13 +95,6 @@ mod tests {
         };
         Tokenizer::train(&config, LINES)
     }
-
-    const KINDS: [TokenizerKind; 4] = [
-        TokenizerKind::Word,
-        TokenizerKind::Char,
-        TokenizerKind::Bpe,
-        TokenizerKind::Unigram,
-    ];
 
     /// Returns the text of each span, without surrounding whitespace.
     fn pieces<'a>(line: &'a str, spans: &[Range<usize>]) -> Vec<&'a str> {

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+use super::lines_for_tests::KINDS;
 use super::special::{BOS, EOS, PAD, SPECIAL_TOKENS, UNK};
 use super::{Case, Tokenizer, TokenizerConfig, TokenizerError, TokenizerKind};
 
@@ -15,13 +16,6 @@ const LINES: [&str; 6] = [
     "A little girl is climbing into a wooden playhouse.",
     "Two men stand outside, near a little house.",
     "Ein Mann steht im Freien; \"x < y > z / q\".",
-];
-
-const KINDS: [TokenizerKind; 4] = [
-    TokenizerKind::Word,
-    TokenizerKind::Char,
-    TokenizerKind::Bpe,
-    TokenizerKind::Unigram,
 ];
 
 fn config(kind: TokenizerKind) -> TokenizerConfig {
@@ -82,11 +76,7 @@ fn the_file_itself_keeps_special_tokens_out_of_text() -> Outcome {
 
 #[test]
 fn subwords_reproduce_the_spelling_of_a_special_token() -> Outcome {
-    for kind in [
-        TokenizerKind::Char,
-        TokenizerKind::Bpe,
-        TokenizerKind::Unigram,
-    ] {
+    for kind in KINDS.into_iter().filter(|it| *it != TokenizerKind::Word) {
         let tokenizer = Tokenizer::train(&config(kind), LINES.into_iter().chain(["</pad>unk<s>"]))?;
         let line = "<s> </s> <pad> <unk><s>";
         assert_eq!(tokenizer.decode(&tokenizer.encode(line)), line, "{kind}");
@@ -127,11 +117,7 @@ fn unknown_text_is_unk_and_decodes_to_nothing() -> Outcome {
 
 #[test]
 fn blank_lines_have_no_tokens() -> Outcome {
-    for kind in [
-        TokenizerKind::Word,
-        TokenizerKind::Bpe,
-        TokenizerKind::Unigram,
-    ] {
+    for kind in KINDS.into_iter().filter(|it| *it != TokenizerKind::Char) {
         let tokenizer = trained(kind)?;
         for line in ["", "  ", "\t\u{3000} \u{a0}\r"] {
             assert!(tokenizer.encode(line).is_empty(), "{kind} {line:?}");
@@ -282,11 +268,7 @@ fn the_smallest_size_in_the_error_is_sufficient() -> Outcome {
 
 #[test]
 fn training_on_blank_text_is_an_error() {
-    for kind in [
-        TokenizerKind::Word,
-        TokenizerKind::Bpe,
-        TokenizerKind::Unigram,
-    ] {
+    for kind in KINDS.into_iter().filter(|it| *it != TokenizerKind::Char) {
         let outcome = Tokenizer::train(&config(kind), ["", " \t "]);
         assert!(
             matches!(outcome, Err(TokenizerError::EmptyCorpus)),

@@ -325,6 +325,7 @@ impl fmt::Debug for Tokenizer {
 #[cfg(test)]
 mod tests {
     use super::super::TokenizerKind;
+    use super::super::lines_for_tests::KINDS;
     use super::*;
 
     fn json(kind: TokenizerKind) -> Result<String, TokenizerError> {
@@ -361,11 +362,7 @@ mod tests {
     #[test]
     fn files_without_a_type_get_the_model_of_the_parser_for_any_model() -> Result<(), TokenizerError>
     {
-        for kind in [
-            TokenizerKind::Word,
-            TokenizerKind::Bpe,
-            TokenizerKind::Unigram,
-        ] {
+        for kind in KINDS.into_iter().filter(|it| *it != TokenizerKind::Char) {
             let mut file: serde_json::Value =
                 serde_json::from_str(&json(kind)?).expect("it was written as JSON");
             let model = file["model"].as_object_mut().expect("it has a model");
