@@ -107,7 +107,7 @@ mod tests {
     use crate::config::{AdapterTarget, Mixing, NormPlacement, TransformerConfig, Tying};
     use crate::model::adapted_tests::{logits, packed_logits, test_device, with_values};
     use crate::packed::tests::assert_close;
-    use crate::weights::random_model;
+    use crate::weights::{gradients_of_used, random_model};
 
     const ADAPTERS: [AdapterTarget; 3] = [
         AdapterTarget::AttentionQuery,
@@ -249,13 +249,8 @@ mod tests {
         let src = Padded::new(&[vec![4, 5, 6]], &device);
         let tgt = Tensor::<2, Int>::from_data([[2, 8, 9]], &device);
         let loss = model.forward(&src, tgt).powf_scalar(2.0).sum();
-        let mut visitor = PathsWithGradients {
-            gradients: GradientsParams::from_grads(loss.backward(), model),
-            path: Vec::new(),
-            found: Vec::new(),
-        };
-        model.visit(&mut visitor);
-        visitor.found
+        let gradients = GradientsParams::from_grads(loss.backward(), model);
+        gradients_of_used(model, &gradients).into_keys().collect()
     }
 
     #[test]
@@ -293,29 +288,6 @@ mod tests {
             let n_adapters = 5 * 4 + 3 * 2 + n_vocabularies;
             assert_eq!(count(&|path| path.contains("adapter")), 2 * n_adapters);
             assert_eq!(paths.len(), 2 * n_norms + n_biases + 2 * n_adapters);
-        }
-    }
-
-    /// Collects the paths of parameters that have gradients.
-    struct PathsWithGradients {
-        gradients: GradientsParams,
-        path: Vec<String>,
-        found: Vec<String>,
-    }
-
-    impl ModuleVisitor for PathsWithGradients {
-        fn enter_module(&mut self, name: &str, _container_type: &str) {
-            self.path.push(name.to_owned());
-        }
-
-        fn exit_module(&mut self, _name: &str, _container_type: &str) {
-            self.path.pop();
-        }
-
-        fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-            if self.gradients.get::<D>(param.id).is_some() {
-                self.found.push(self.path.join("."));
-            }
         }
     }
 
