@@ -135,18 +135,9 @@ fn special_ids(
     settings: &Settings,
     path: &Path,
 ) -> Result<SpecialIds, MarianError> {
-    check_id(
-        path,
-        EOS_TOKEN,
-        id(tokens, EOS_TOKEN, path)?,
-        settings.eos(),
-    )?;
-    check_id(
-        path,
-        PAD_TOKEN,
-        id(tokens, PAD_TOKEN, path)?,
-        settings.pad(),
-    )?;
+    for (token, expected) in [(EOS_TOKEN, settings.eos()), (PAD_TOKEN, settings.pad())] {
+        check_id(path, token, id(tokens, token, path)?, expected)?;
+    }
     Ok(SpecialIds {
         pad: settings.pad().1,
         unk: id(tokens, UNK_TOKEN, path)?,
