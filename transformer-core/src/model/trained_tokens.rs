@@ -64,7 +64,6 @@ impl Reparameterizer for NewTrainedRows<'_> {
 
 #[cfg(test)]
 mod tests {
-    use burn::module::ModuleVisitor;
     use burn::optim::GradientsParams;
     use burn::tensor::{Device, Int, activation};
 
@@ -73,7 +72,7 @@ mod tests {
     use crate::config::{Activation, AdapterConfig, TransformerConfig, Tying};
     use crate::model::adapted_tests::{logits, packed_logits, test_device, with_values};
     use crate::packed::tests::assert_close;
-    use crate::weights::random_model;
+    use crate::weights::{gradients_of_used, random_model};
 
     const SRC: [u32; 3] = [6, 3, 12];
     const TGT: [u32; 3] = [9, 3, 10];
@@ -154,22 +153,6 @@ mod tests {
         }
     }
 
-    /// Collects the gradients of changes.
-    struct Changes<'a>(&'a GradientsParams, String, Vec<Vec<f32>>);
-
-    impl ModuleVisitor for Changes<'_> {
-        fn enter_module(&mut self, name: &str, _container_type: &str) {
-            name.clone_into(&mut self.1);
-        }
-
-        fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-            if self.1 == "change" {
-                let gradient = self.0.get::<D>(param.id).expect("it is trained");
-                self.2.push(gradient.into_data().iter::<f32>().collect());
-            }
-        }
-    }
-
     /// Central differences of a loss in each trained value.
     #[test]
     fn gradients_are_those_of_finite_differences() {
@@ -182,11 +165,14 @@ mod tests {
             log_probs.slice([0..1, 0..3, 6..7]).sum()
         };
         let gradients = GradientsParams::from_grads(loss(&adapted).backward(), &adapted);
-        let mut visitor = Changes(&gradients, String::new(), Vec::new());
-        adapted.visit(&mut visitor);
-        let [found] = &visitor.2[..] else {
-            panic!("one matrix for all")
-        };
+        let mut gradients = gradients_of_used(&adapted, &gradients);
+        gradients.retain(|name, _| name.ends_with(".change"));
+        assert_eq!(gradients.len(), 1, "one matrix for all");
+        let found = gradients
+            .into_values()
+            .next()
+            .expect("it is trained")
+            .values;
         for index in [0, 7, 13, 29] {
             let shifted = |by: f32| {
                 let value = |i, old| if i == index { old + by } else { old };

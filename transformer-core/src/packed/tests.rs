@@ -287,19 +287,8 @@ fn attention_is_the_mean_over_the_heads_of_the_last_layer() {
 
 #[test]
 fn nan_in_a_weight_makes_all_logits_of_the_row_nan() {
-    struct Ruin;
-
-    impl burn::module::ModuleMapper for Ruin {
-        fn map_float<const D: usize>(
-            &mut self,
-            param: burn::module::Param<Tensor<D>>,
-        ) -> burn::module::Param<Tensor<D>> {
-            param.map(|tensor| tensor * f32::NAN)
-        }
-    }
-
-    use burn::module::Module;
-    let model = random_model(&configs()[0]).map(&mut Ruin);
+    let model = random_model(&configs()[0]);
+    let model = weights::rewrite(model, |_, entry| vec![f32::NAN; entry.values.len()]);
     for precision in ComputePrecision::ALL {
         let packed = PackedTransformer::of(&model, precision);
         let logits = decode(&packed, &sentences(), 1).concat();
@@ -309,27 +298,13 @@ fn nan_in_a_weight_makes_all_logits_of_the_row_nan() {
 
 #[test]
 fn one_nan_in_a_matrix_makes_logits_nan_in_every_precision() {
-    /// Sets one element of the first layer's matrices.
-    struct Spoil;
-
-    impl burn::module::ModuleMapper for Spoil {
-        fn map_float<const D: usize>(
-            &mut self,
-            param: burn::module::Param<Tensor<D>>,
-        ) -> burn::module::Param<Tensor<D>> {
-            param.map(|tensor| {
-                let (shape, device) = (tensor.shape(), tensor.device());
-                let mut values: Vec<f32> = tensor.into_data().iter::<f32>().collect();
-                if D == 2 {
-                    let middle = values.len() / 2 + 1;
-                    values[middle] = f32::NAN;
-                }
-                Tensor::from_data(TensorData::new(values, shape), &device)
-            })
+    let model = weights::rewrite(random_model(&configs()[0]), |_, mut entry| {
+        if entry.shape.len() == 2 {
+            let middle = entry.values.len() / 2 + 1;
+            entry.values[middle] = f32::NAN;
         }
-    }
-
-    let model = random_model(&configs()[0]).map(&mut Spoil);
+        entry.values
+    });
     for precision in ComputePrecision::ALL {
         let packed = PackedTransformer::of(&model, precision);
         let logits = decode(&packed, &sentences(), 1).concat();
@@ -351,17 +326,18 @@ fn a_sentence_beyond_the_learned_positions_is_refused() {
     let _ = packed.begin(&[[EOS; 31]], &mut Workspace::new());
 }
 
-/// Writes a model with the vocabulary of a small tokenizer.
-fn write_model(directory: &std::path::Path) {
+/// Writes a model with the vocabulary of a small tokenizer, and its config after a change.
+fn write_model(directory: &std::path::Path, change: impl FnOnce(&mut TransformerConfig)) {
     let tokenizer = Tokenizer::train(&TokenizerConfig::default(), ["ein Haus", "a house"]);
     let tokenizer = tokenizer.expect("there is text");
     let n_tokens = tokenizer.vocab_size();
-    let config = TransformerConfig {
+    let mut config = TransformerConfig {
         src_vocab_size: n_tokens,
         tgt_vocab_size: n_tokens,
         ..configs().swap_remove(0)
     };
     let weights = random_model(&config).into_record().into_bytes();
+    change(&mut config);
     let parts = ModelParts {
         config: &config,
         tokenizers: &Tokenizers::Joint(tokenizer),
@@ -375,7 +351,7 @@ fn write_model(directory: &std::path::Path) {
 fn a_model_in_floats_is_rounded_as_quantize_rounds_it() {
     let folder = tempfile::tempdir().expect("the system has temporary directories");
     let (floats, integers) = (folder.path().join("floats"), folder.path().join("integers"));
-    write_model(&floats);
+    write_model(&floats, |_| ());
     let floats = ModelDirectory::open(&floats).expect("it was just written");
     let written = floats.write_quantized(&integers, Precision::Int8);
     written.expect("the directory is writable");
@@ -407,26 +383,8 @@ fn decode_ids(model: &PackedTransformer, sentence: &[[u32; 3]], tokens: &[u32]) 
 
 #[test]
 fn a_directory_with_weights_that_the_config_does_not_have_is_refused() {
-    let tokenizer = Tokenizer::train(&TokenizerConfig::default(), ["ein Haus", "a house"]);
-    let tokenizer = tokenizer.expect("there is text");
-    let n_tokens = tokenizer.vocab_size();
-    let config = TransformerConfig {
-        src_vocab_size: n_tokens,
-        tgt_vocab_size: n_tokens,
-        ..configs().swap_remove(0)
-    };
-    let weights = random_model(&config).into_record().into_bytes();
-    let parts = ModelParts {
-        config: &TransformerConfig {
-            attention_bias: false,
-            ..config
-        },
-        tokenizers: &Tokenizers::Joint(tokenizer),
-        weights: &weights.expect("weights fit in memory"),
-        training: serde_json::Value::Null,
-    };
     let directory = tempfile::tempdir().expect("the system has temporary directories");
-    ModelDirectory::write(&directory, &parts).expect("the directory is writable");
+    write_model(directory.path(), |config| config.attention_bias = false);
     let opened = ModelDirectory::open(&directory).expect("it was just written");
     let refused = opened.load_packed(None).map(drop);
     assert!(matches!(

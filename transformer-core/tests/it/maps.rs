@@ -18,7 +18,7 @@ const TOLERANCE: f64 = 1e-5;
 /// # Shapes
 ///
 /// - returns: the logits, `[batch, tgt_len, vocab]`, and the maps
-fn forward_with_maps(model: &Transformer, batch: &Batch) -> (Tensor<3>, AttentionMaps) {
+pub(crate) fn forward_with_maps(model: &Transformer, batch: &Batch) -> (Tensor<3>, AttentionMaps) {
     let device = test_device();
     let mut maps = AttentionMaps::default();
     let src = Padded::new(&batch.src, &device);

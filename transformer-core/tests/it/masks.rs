@@ -7,10 +7,9 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use transformer_core::random::SplitMix64;
 use transformer_core::text::PAD;
-use transformer_core::{
-    AttentionMaps, AttentionMasks, Mask, Padded, Transformer, TransformerConfig,
-};
+use transformer_core::{AttentionMasks, Mask, Padded, Transformer, TransformerConfig};
 
+use crate::maps::forward_with_maps;
 use crate::model::{
     Batch, attention_configs, batches, difference, random_model, same_sums, test_device, tgt_ids,
 };
@@ -237,11 +236,7 @@ proptest! {
         let position = position.index(batch.src[row].len());
         batch.src[row][position] = PAD;
         let model = random_model(&config, seed);
-        let device = test_device();
-        let mut maps = AttentionMaps::default();
-        let src = Padded::new(&batch.src, &device);
-        let tgt = tgt_ids(&batch.tgt, &device);
-        let logits = model.forward_with(&src, tgt, &AttentionMasks::default(), Some(&mut maps));
+        let (logits, maps) = forward_with_maps(&model, &batch);
         prop_assert!(is_finite(&logits));
         for map in maps.cross {
             let weights = map.narrow(0, row, 1).narrow(3, position, 1);
