@@ -14,4 +14,4 @@ mod vocabulary;
 pub use container::read_container;
 pub use error::CTranslate2Error;
 pub(super) use model::read;
-pub(super) use package::{MAX_EXPANSION, is_ctranslate2};
+pub(super) use package::{is_ctranslate2, max_expanded};

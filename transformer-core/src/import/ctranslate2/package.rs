@@ -25,10 +25,6 @@ const ZIP: &[u8] = b"PK\x03\x04";
 /// First bytes of a file in Marian's binary format, which may have the same name.
 const MARIAN: [u8; 8] = 1_u64.to_le_bytes();
 
-/// Maximum size of a file of an archive, as a multiple of the archive's size, and minimum of this limit.
-pub(in crate::import) const MAX_EXPANSION: u64 = 16;
-const MIN_EXPANDED: u64 = 1 << 20;
-
 /// The files of a model. Those of an archive are read into memory, and never written.
 pub(super) struct Package {
     path: PathBuf,
@@ -48,6 +44,11 @@ struct Metadata {
     to_code: Option<String>,
     r#type: Option<String>,
     target_prefix: Option<String>,
+}
+
+/// Returns the maximum size of a file of an archive, or of its files together, by the size of the archive.
+pub(in crate::import) fn max_expanded(n_bytes: u64) -> u64 {
+    n_bytes.saturating_mul(16).max(1 << 20)
 }
 
 /// Returns whether a path is a model of CTranslate2, its `model.bin`, or a zip archive other than Marian's `.npz`.
@@ -87,7 +88,7 @@ impl Package {
             };
             let file = regular_file::open(path).map_err(read)?;
             let n_bytes = file.metadata().map_err(read)?.len();
-            package.max_bytes = n_bytes.saturating_mul(MAX_EXPANSION).max(MIN_EXPANDED);
+            package.max_bytes = max_expanded(n_bytes);
             let archive = ZipArchive::new(file).map_err(|error| package.damaged(&error))?;
             let folders = archive.file_names().filter_map(|name| {
                 let name = name.ok()?;

@@ -15,7 +15,7 @@ use zip::ZipArchive;
 
 use super::BinaryError;
 use crate::import::StateDict;
-use crate::import::ctranslate2::MAX_EXPANSION;
+use crate::import::ctranslate2::max_expanded;
 
 pub(crate) const SETTINGS: &str = "special:model.yml";
 
@@ -296,17 +296,12 @@ pub(super) fn text(data: &[u8]) -> String {
 /// First bytes of a `.npy` file, before its version.
 const MAGIC: &[u8] = b"\x93NUMPY";
 
-/// Smallest limit of an array, in bytes, however small the archive is.
-const MIN_EXPANDED: u64 = 1 << 20;
-
 /// Reads the arrays of an `.npz` file, and the text of the model's settings.
 ///
 /// Matrices are `[in, out]`, and vectors have one dimension. The memory is limited by a multiple of the file's size.
 pub fn read_npz(file: &[u8]) -> Result<(StateDict, String), BinaryError> {
     let mut archive = ZipArchive::new(Cursor::new(file))?;
-    let mut left = (file.len() as u64)
-        .saturating_mul(MAX_EXPANSION)
-        .max(MIN_EXPANDED);
+    let mut left = max_expanded(file.len() as u64);
     let (mut dict, mut settings) = (StateDict::default(), None);
     for index in 0..archive.len() {
         let entry = archive.by_index(index)?;
