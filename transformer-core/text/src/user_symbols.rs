@@ -11,9 +11,6 @@ use super::{TokenizerConfig, TokenizerError};
 
 const MAX_CHARS: usize = 64;
 
-/// Characters with a meaning in regular expressions.
-const META: &str = r"\.+*?()|[]{}^$#&-~";
-
 /// The symbols of a tokenizer's settings.
 ///
 /// They are found in the original text, before normalization: from left to right, at each position the longest. Nothing
@@ -91,8 +88,9 @@ pub fn added_token(content: &str, id: usize) -> Value {
 ///
 /// It is a lookahead: a single replacement of an empty match by a mark serves all symbols.
 pub(super) fn decoder(config: &TokenizerConfig, word_start: &str) -> Option<Value> {
-    let symbols = config.user_symbols.iter().map(|symbol| literal(symbol));
-    let any = symbols.collect::<Vec<_>>().join("|");
+    let symbols = config.user_symbols.iter();
+    let escaped: Vec<String> = symbols.map(|symbol| regex::escape(symbol)).collect();
+    let any = escaped.join("|");
     let pattern = json!({"Regex": format!("^(?=(?:{any})$)")});
     (!any.is_empty()).then(|| json!({"type": "Replace", "pattern": pattern, "content": word_start}))
 }
@@ -124,11 +122,6 @@ fn fault(symbol: &str) -> Option<&'static str> {
     } else {
         None
     }
-}
-
-fn literal(text: &str) -> String {
-    let escaped = |c: char| META.contains(c).then_some('\\').into_iter().chain([c]);
-    text.chars().flat_map(escaped).collect()
 }
 
 #[cfg(test)]
