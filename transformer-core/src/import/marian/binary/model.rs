@@ -12,13 +12,15 @@ use super::{BinaryError, read_npz, vocabulary};
 use crate::Shortlist;
 use crate::config::{TransformerConfig, Tying};
 use crate::directory::{ModelFiles, StoredTensors, Tokenizers};
-use crate::import::marian::vocabulary::{SRC_MODEL, TGT_MODEL, rows};
+use crate::import::marian::vocabulary::{
+    SRC_MODEL, TGT_MODEL, id, parse_pieces, rows, vocabulary as combined,
+};
 use crate::import::marian::weights::{IMPOSSIBLE, ordered};
 use crate::import::marian::{EarlyStopping, Generation};
 use crate::import::{ImportError, Marian, MarianError, Misfit, Names, StateDict};
 use crate::regular_file::{MAX_SETTINGS_BYTES, MAX_TOKENIZER_BYTES};
 use crate::text::Tokenizer;
-use crate::text::sentencepiece::{PieceVocabulary, SentencePiece, SpecialIds};
+use crate::text::sentencepiece::SpecialIds;
 
 const EOS: &str = "</s>";
 const UNK: &str = "<unk>";
@@ -147,11 +149,8 @@ fn n_pieces(tokenizer: &Tokenizer) -> usize {
 
 /// Reads the SentencePiece model of one side, and its vocabulary, which may be a file in YAML.
 fn tokenizer(files: &Files, pieces: &str, name: &str) -> Result<Tokenizer, MarianError> {
-    let model = SentencePiece::parse(&files.read(pieces, MAX_TOKENIZER_BYTES)?);
-    let model = model.map_err(|source| MarianError::Pieces {
-        path: files.path(pieces),
-        source,
-    })?;
+    let model = files.read(pieces, MAX_TOKENIZER_BYTES)?;
+    let model = parse_pieces(&files.path(pieces), &model)?;
     let path = files.path(name);
     let mut tokens = match name == pieces {
         true => model.pieces(),
@@ -161,14 +160,7 @@ fn tokenizer(files: &Files, pieces: &str, name: &str) -> Result<Tokenizer, Maria
             tokens.map_err(refused(path.clone()))?
         }
     };
-    let id = |token: &'static str| match (0..).zip(&tokens).find(|(_, other)| *other == token) {
-        Some((id, _)) => Ok(id),
-        None => Err(MarianError::NoToken {
-            path: path.clone(),
-            token,
-        }),
-    };
-    let (eos, unk) = (id(EOS)?, id(UNK)?);
+    let (eos, unk) = (id(&tokens, EOS, &path)?, id(&tokens, UNK, &path)?);
     let start = tokens.len() as u32;
     tokens.push(START.to_owned());
     let special = SpecialIds {
@@ -177,8 +169,7 @@ fn tokenizer(files: &Files, pieces: &str, name: &str) -> Result<Tokenizer, Maria
         start,
         eos,
     };
-    let vocabulary = PieceVocabulary::new(model, tokens, special);
-    let vocabulary = vocabulary.map_err(|source| MarianError::Vocabulary { path, source })?;
+    let vocabulary = combined(model, tokens, special, &path)?;
     Ok(Tokenizer::from_pieces(vocabulary))
 }
 
