@@ -16,7 +16,7 @@ use crate::corpus::CorpusError;
 /// An error that ends a run. Its message names the remedy.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-#[expect(missing_docs, reason = "a field's name says what it holds")]
+#[expect(missing_docs, reason = "the messages and the names of fields say it")]
 pub enum TrainError {
     /// The experiment's settings are invalid.
     #[error(transparent)]
@@ -36,7 +36,6 @@ pub enum TrainError {
     /// A file of the run cannot be written, or the model to be trained further cannot be read.
     #[error(transparent)]
     Directory(#[from] DirectoryError),
-    /// The model to be trained further is multilingual.
     #[error(
         "`{}` is multilingual, and training does not add the tokens of its languages to sentences; train a model of \
          one pair further, or translate with this one",
@@ -46,7 +45,6 @@ pub enum TrainError {
         /// The model.
         path: PathBuf,
     },
-    /// The model to be trained further is a BART.
     #[error(
         "`{path}` is a BART, and training does not begin sentences with its token `<bos>`; train another model further, or \
          translate with this one"
@@ -58,16 +56,13 @@ pub enum TrainError {
     /// The weights of the model to be trained further cannot be read.
     #[error(transparent)]
     Load(#[from] transformer_core::LoadError),
-    /// Burn cannot encode the weights of a model.
     #[error("the weights cannot be encoded: {source}")]
     Encode { source: RecordError },
-    /// A part of a checkpoint is not a record of Burn.
     #[error(
         "`{path}` is not a record that this program can read: {source}; restore the file, or resume with the version \
          of the program that wrote it"
     )]
     NotARecord { path: PathBuf, source: RecordError },
-    /// A part of a checkpoint is of another model.
     #[error(
         "`{path}` does not fit the model: {misfit}; use the settings that it was trained with (`[model]` and \
          `training.ema_decay`), or train in another folder with --out"
@@ -77,24 +72,20 @@ pub enum TrainError {
         #[source]
         misfit: Misfit,
     },
-    /// A file of a checkpoint exists but cannot be read.
     #[error(
         "cannot read `{path}` or the other files of its checkpoint: {source}; check the disk and the file permissions, \
          and run the same command again: nothing was changed"
     )]
     Unreadable { path: PathBuf, source: io::Error },
-    /// A checkpoint of another version of the program.
     #[error(
         "`{path}` is a checkpoint of another version of the program (format {format}; this one reads format 2); resume \
          with that version, or train in another folder with --out"
     )]
     OtherFormat { path: PathBuf, format: u64 },
-    /// The settings in the state of a checkpoint cannot be read.
     #[error(
         "the settings in `{path}` cannot be read: {source}; resume with the version of the program that wrote it"
     )]
     Settings { path: PathBuf, source: ConfigError },
-    /// The run has done more updates than are requested.
     #[error(
         "the run has already done {done} updates and cannot be shortened; give --updates {done} or more, or another \
          folder with --out"
@@ -105,7 +96,6 @@ pub enum TrainError {
         /// Number of updates requested, in all.
         requested: u64,
     },
-    /// The run ended within an interval and has no checkpoint at the end of one.
     #[error(
         "the run ended after {done} updates, which is not a multiple of `validation_interval` ({interval}), so it \
          cannot be extended; train in another folder with --out, or replace the run with --overwrite"
@@ -116,7 +106,6 @@ pub enum TrainError {
         /// Number of updates in an interval.
         interval: u64,
     },
-    /// The command that scores translations failed, and by the settings that ends the run.
     #[error(
         "`validation.command` has no score: {source}; mend it and run the same command again, or set \
          `validation.command_failure` to \"warn\""
@@ -125,7 +114,6 @@ pub enum TrainError {
     /// A file for the command that scores translations cannot be written or read.
     #[error("`{path}`: {source}")]
     CommandFile { path: PathBuf, source: io::Error },
-    /// The command that scores translations cannot be started.
     #[error("`{program}` cannot be started: {source}; check `validation.command`")]
     CommandStart { program: String, source: io::Error },
     /// The command that scores translations ran too long.
@@ -141,18 +129,15 @@ pub enum TrainError {
     /// The command that scores translations printed no number.
     #[error("its last line has no number: `{last_line}`; all it printed is in `{path}`")]
     NoScore { last_line: String, path: PathBuf },
-    /// The threads that share an update cannot be started.
     #[error(
         "the system does not start the {n_threads} threads that share an update; raise the limit of processes (`ulimit \
          -u`, or that of the container) or of memory, or train with --threads 1, which gives another model"
     )]
     Threads { n_threads: usize, source: io::Error },
-    /// The output folder holds another run.
     #[error(
         "`{path}` already holds a run; choose another folder with --out, or replace the run with --overwrite"
     )]
     OutputExists { path: PathBuf },
-    /// The output folder is a model directory.
     #[error(
         "`{path}` has a manifest.json, so it is a model directory and not the folder of a run; choose another folder \
          with --out"
@@ -161,10 +146,8 @@ pub enum TrainError {
     /// The output folder, or a folder above it, is a link to a missing target.
     #[error("cannot use `{path}`: {source}")]
     Link { path: PathBuf, source: io::Error },
-    /// A file has the path of the folder, or of a folder above it.
     #[error("`{path}` is a file; choose another folder with --out")]
     IsFile { path: PathBuf },
-    /// The folder holds a run with other settings.
     #[error(
         "`{path}` holds a run with other settings: {}; resume without the change (--resume reads `{}`){}, train in \
          another folder with --out, or replace the run with --overwrite",
@@ -178,7 +161,6 @@ pub enum TrainError {
         /// True if the run can be resumed with them ([`Existing::Change`](crate::Existing::Change)).
         is_possible: bool,
     },
-    /// Settings of a finished run are changed: no update is left for them.
     #[error(
         "{change}, and no update is left that it affects: the run in `{path}` has done all of its {done}; give it more \
          with --updates, or resume without the change (--resume reads `{}`)", path.join("experiment.toml").display()
@@ -188,25 +170,21 @@ pub enum TrainError {
         change: String,
         done: u64,
     },
-    /// The folder holds the same run, unfinished, which would be deleted.
     #[error(
         "`{path}` holds this very run, stopped after {done} updates; resume it, without --overwrite, or delete the \
          folder to start again"
     )]
     Unfinished { path: PathBuf, done: u64 },
-    /// The run would replace the model that it continues to train.
     #[error(
         "`{path}` holds the model that is to be trained further, which the run would replace; choose another folder \
          with --out"
     )]
     OwnModel { path: PathBuf },
-    /// The run in the folder has no intact checkpoint.
     #[error(
         "`{path}` holds a run without an intact checkpoint to resume at; choose another folder with --out, or replace \
          the run with --overwrite"
     )]
     NoCheckpoint { path: PathBuf },
-    /// A run has no intact checkpoint after this number of updates.
     #[error("`{path}` has no intact checkpoint after update {update}; it has those after {}", list(.existing))]
     NoSuchCheckpoint {
         path: PathBuf,
@@ -220,67 +198,54 @@ pub enum TrainError {
         requested: usize,
         existing: Vec<u64>,
     },
-    /// The folder for a model exists.
     #[error("`{path}` exists already; choose another folder with --out")]
     FolderExists { path: PathBuf },
-    /// The number of devices differs from the settings.
     #[error(
         "`training.devices` is {requested}, but {given} devices are given; make the numbers equal"
     )]
     OtherDevices { requested: u64, given: usize },
-    /// A device cannot multiply matrices in the precision of the settings.
     #[error(
         "`training.precision` is `bf16`, which {device} does not multiply here: a CPU needs backend `flex`, Linux and \
          the instructions `amx_bf16`, a GPU a driver with bfloat16; set it to `f32`, with \
          --allow-changes if the run has begun"
     )]
     NoBf16 { device: String },
-    /// The number of processes differs from the settings.
     #[error(
         "`training.ranks` is {requested}, and {given} process(es) were started; start {requested} by `mpirun -n \
          {requested}`, or set it to {given} and `training.accumulate` so that their product stays"
     )]
     OtherRanks { requested: u64, given: usize },
-    /// MPI has started several processes of a program built without it.
     #[error(
         "MPI has started {n_ranks} processes of this program, which is built without MPI, so each would train alone; \
          build it with `--features mpi`"
     )]
     NoMpi { n_ranks: usize },
-    /// MPI was started already, in this process.
     #[error("MPI is in use already; start it once, before anything else in the program does")]
     MpiStarted,
-    /// The MPI library does not allow communication from the training thread.
     #[error(
         "the MPI library supports threads only at the level {found}, and training needs `serialized`; install one that \
          is built with threads, for example Open MPI of your distribution"
     )]
     MpiThreads { found: String },
-    /// A process sees other inputs than the process of rank 0.
     #[error(
         "rank {rank} does not have the same {what} as rank 0; all processes need the same text, settings and program, \
          and the folder of the run on a disk that they share"
     )]
     OtherInputs { rank: usize, what: &'static str },
-    /// The processes that train together have different weights.
     #[error(
         "the weights of the {n_ranks} processes are no longer equal: their processors or libraries round differently; \
          use machines of one kind and the same program. Checkpoints are those of rank 0"
     )]
     WeightsDiffer { n_ranks: usize },
-    /// Another program trains in the folder.
     #[error("another program is training in `{path}`; wait for its end, or choose another folder")]
     InUse { path: PathBuf },
-    /// The run in the folder was started on other text.
     #[error(
         "the run in `{path}` was started on other text; give it the same files, choose another folder with --out, or \
          replace the run with --overwrite"
     )]
     OtherCorpus { path: PathBuf },
-    /// An old run cannot be deleted before it is replaced, or an outdated checkpoint.
     #[error("cannot delete `{path}`: {source}; delete it by hand")]
     Delete { path: PathBuf, source: io::Error },
-    /// A file of the run cannot be written.
     #[error("cannot write `{path}`: {source}; check that the folder exists and has room")]
     Write { path: PathBuf, source: io::Error },
     /// The loss or the norm of the gradients is NaN or infinite: the current weights are lost, but not those saved
@@ -316,10 +281,8 @@ pub enum TrainError {
         /// The model directory, if a model was saved.
         model: Option<PathBuf>,
     },
-    /// The run was interrupted before its first update.
     #[error("stopped before the first update; nothing is lost, and the same command starts again")]
     Interrupted,
-    /// Training was stopped before the first interval was complete.
     #[error("stopped before the first validation: no model was made")]
     NothingTrained,
 }

@@ -10,9 +10,8 @@ use crate::tasks::Task;
 /// An error in the settings of an experiment.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-#[expect(missing_docs, reason = "a field's name says what it holds")]
+#[expect(missing_docs, reason = "the messages and the names of fields say it")]
 pub enum ConfigError {
-    /// The file cannot be read.
     #[error("cannot read `{file}`: {source}; check the path")]
     Read { file: String, source: io::Error },
     /// A key, or a name used as a value, is unknown.
@@ -25,13 +24,11 @@ pub enum ConfigError {
         nearest: Option<String>,
         known: Vec<String>,
     },
-    /// The model reads sources without EOS.
     #[error(
         "`model.src_without_eos` is true, but sources have EOS in training; set it to false, or translate with the \
          model only"
     )]
     SourcesWithoutEos,
-    /// A setting is determined by the model that a run starts from.
     #[error("`{key}` cannot be combined with `finetune.model`, which determines it; remove it")]
     FixedByModel { key: String },
     /// The file is not TOML, or a value has the wrong type.
@@ -46,32 +43,26 @@ pub enum ConfigError {
     /// A setting on the command line has a value of the wrong type.
     #[error("`--set {setting}`: {message}")]
     InvalidSetting { setting: String, message: String },
-    /// A setting on the command line has no value.
     #[error(
         "`--set {given}` has no value; write section.key=value, for example training.updates=500"
     )]
     MissingValue { given: String },
-    /// The experiment cannot be written as TOML.
     #[error("cannot write the settings as TOML: {0}; keep seeds below 2^63 and paths UTF-8")]
     Write(#[source] toml::ser::Error),
-    /// There is no training data.
     #[error(
         "there is no training data; set `task`, `src` and `tgt`, `tsv`, or `corpora` in [data]"
     )]
     NoData,
-    /// Two settings exclude each other.
     #[error("`{first}` and `{second}` exclude each other; remove one of them")]
     Conflict {
         first: &'static str,
         second: &'static str,
     },
-    /// One of two files is missing.
     #[error("`{given}` is set without `{missing}`; set both")]
     MissingSide {
         given: &'static str,
         missing: &'static str,
     },
-    /// The settings of one of several corpora are wrong.
     #[error("in corpus {number} of `data.corpora`: {source}")]
     InCorpus {
         /// The number of the corpus, from 1.
@@ -81,18 +72,15 @@ pub enum ConfigError {
     /// One of several corpora has no files.
     #[error("it has no files; set `src` and `tgt`, or `tsv`")]
     NoFilesInCorpus,
-    /// A run to be continued has learned a built-in task.
     #[error(
         "the run `{run}` learned a built-in task, which has no old pairs; name a run of text files"
     )]
     NoOldText { run: PathBuf },
-    /// A run to be continued has corpora with different tags.
     #[error(
         "the run `{run}` has corpora with different tags, and only you know that of the new text; write a file of settings \
          with `[[data.corpora]]` and `finetune.model`"
     )]
     SeveralTags { run: PathBuf },
-    /// New pairs or their validation pairs are missing.
     #[error(
         "name the new pairs by `--src` and `--tgt`, or by `--tsv`, and validation pairs of the same text by `--valid-src` and \
          `--valid-tgt`, or by `--valid-tsv`"
@@ -107,7 +95,6 @@ pub enum ConfigError {
     /// A text cannot be a user-defined symbol.
     #[error("in `tokenizer.user_symbols`: {0}")]
     UserSymbol(#[source] TokenizerError),
-    /// The tokenizer of a model that is trained further does not know the tag of a corpus.
     #[error(
         "the tokenizer of the model that is trained further does not know the tag `{tag}` of corpus {number}; choose \
          one that it knows, or train a new model"
@@ -117,10 +104,8 @@ pub enum ConfigError {
         /// The number of the corpus, from 1.
         number: usize,
     },
-    /// Two files are standard input.
     #[error("two files are `-`; only one of them can be standard input")]
     StandardInputTwice,
-    /// A value is outside its range.
     #[error("`{key}` is {value}; choose {allowed}")]
     OutOfRange {
         key: &'static str,
@@ -130,35 +115,27 @@ pub enum ConfigError {
     /// The command that scores translations has no word.
     #[error("the command is empty; give a program, for example `score.sh {{src}} {{hyp}} {{ref}}`")]
     EmptyCommand,
-    /// A double quote has no partner in the command that scores translations.
     #[error("the command `{text}` has an unclosed double quote; close it")]
     OpenQuote { text: String },
-    /// The command that scores translations would not get them.
     #[error("the command `{text}` lacks `{{hyp}}`, the file with the translations; add it")]
     NoTranslations { text: String },
-    /// No task has this name.
     #[error("there is no task `{name}`; did you mean `{nearest}`? (tasks: numbers, reverse, copy)")]
     UnknownTask { name: String, nearest: Task },
-    /// A number is larger than the program supports.
     #[error("`{key}` is {value}; choose at most {max}")]
     TooLarge {
         key: &'static str,
         value: u64,
         max: u64,
     },
-    /// A schedule that needs a peak has none.
     #[error(
         "`training.schedule` is `inverse-sqrt` without a peak; set `training.peak_learning_rate`, for example 0.0005"
     )]
     MissingPeak,
-    /// A floating point format that is not supported for training.
     #[error(
         "`training.precision` is `{precision}`; set it to `bf16` or `f32`: the smallest `f16` is 6e-8, so that small \
          gradients would be lost"
     )]
     UnsupportedPrecision { precision: &'static str },
-    /// The longest sentence that passes the filter does not fit into a batch, or has more tokens than there are
-    /// learned positions.
     #[error(
         "`{key}` ({value}) is too small for a sentence of `data.max_len` ({max_len}) tokens and EOS; choose at least \
          {}, or lower `data.max_len`", max_len.saturating_add(1)
@@ -170,10 +147,8 @@ pub enum ConfigError {
         /// Maximum length of a sentence, in tokens.
         max_len: usize,
     },
-    /// A setting of the target tokenizer, with a joint vocabulary.
     #[error("`tokenizer.{key}` needs `vocabulary = \"separate\"`; set that, or remove the key")]
     TargetKeyWithJointVocabulary { key: &'static str },
-    /// Unknown characters are to be written as bytes by a tokenizer whose tokens are no pieces of words.
     #[error(
         "`tokenizer.byte_fallback` needs `bpe` or `unigram`, but `tokenizer.{key}` is `{kind}`; choose one of them, or \
          remove `byte_fallback`"
@@ -182,7 +157,6 @@ pub enum ConfigError {
         key: &'static str,
         kind: TokenizerKind,
     },
-    /// BPE-dropout for a tokenizer without merges.
     #[error(
         "`tokenizer.dropout` needs the merges of BPE, but `{key}` is `{kind}`; choose `bpe`, or remove `dropout`"
     )]
@@ -196,7 +170,6 @@ pub enum ConfigError {
     /// A key in `[model]` is unknown, or its value has the wrong type.
     #[error("in [model]: {reason}")]
     InvalidModelKey { reason: String },
-    /// A vocabulary size in `[model]`.
     #[error(
         "`model.{key}` cannot be set: it follows from the tokenizers; remove it, and set `tokenizer.vocab_size`"
     )]
