@@ -6,7 +6,7 @@ mod plan;
 
 pub use batch::{Batch, BatchSize, IntervalTiming, ShardSpec, Update};
 pub(crate) use loader::{TrainLoader, UpdateGate};
-pub use plan::{CorpusWeight, Plan, PlanConfig};
+pub use plan::{CorpusWeight, Plan};
 
 #[cfg(test)]
 mod plan_tests;

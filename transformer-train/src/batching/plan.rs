@@ -10,36 +10,6 @@ use transformer_translate::batches_within;
 use crate::config::TrainingSettings;
 use crate::corpus::CorpusError;
 
-/// Settings for grouping sentences into batches.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PlanConfig {
-    /// Maximum batch size in tokens, padding included, on source and target side each: `n × (longest source + 1)` and
-    /// `n × (longest target + 1)` are both at most this. The paper uses about 25,000 (§5.1).
-    pub tokens_per_batch: usize,
-    /// Maximum number of sentences sorted by length together. A larger window means less padding,
-    /// but the same sentences share a batch more often from pass to pass. A pass therefore has at
-    /// least four windows, unless they would be smaller than sixteen batches. Default 131,072.
-    pub window: usize,
-    /// Seed of all shuffles. Default 1.
-    pub seed: u64,
-}
-
-impl Default for PlanConfig {
-    fn default() -> Self {
-        Self::from(&TrainingSettings::default())
-    }
-}
-
-impl From<&TrainingSettings> for PlanConfig {
-    fn from(training: &TrainingSettings) -> Self {
-        Self {
-            tokens_per_batch: training.tokens_per_batch,
-            window: training.window,
-            seed: training.seed,
-        }
-    }
-}
-
 /// The sampling weight of one of several corpora, which are concatenated.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CorpusWeight {
@@ -63,7 +33,7 @@ pub struct CorpusWeight {
 pub struct Plan {
     lengths: Arc<[Lengths]>,
     weights: Arc<[CorpusWeight]>,
-    config: PlanConfig,
+    training: TrainingSettings,
     /// First batch of each pass planned so far, and of the next one.
     pass_starts: Vec<u64>,
     current: u64,
@@ -77,12 +47,12 @@ impl Plan {
     ///
     /// Returns a [`CorpusError`] if there are no sentences, the window is 0, or a single sentence
     /// exceeds the budget: dropping and truncating long sentences is the corpus's task.
-    pub fn new(lengths: &[(u32, u32)], config: &PlanConfig) -> Result<Self, CorpusError> {
+    pub fn new(lengths: &[(u32, u32)], training: &TrainingSettings) -> Result<Self, CorpusError> {
         let whole = CorpusWeight {
             n_sentences: lengths.len(),
             weight: 1.0,
         };
-        Self::weighted(lengths.into(), config, &[whole])
+        Self::weighted(lengths.into(), training, &[whole])
     }
 
     /// Plans batches of sentences from several corpora. `lengths` has the corpora one after the
@@ -97,7 +67,7 @@ impl Plan {
     /// Panics if `weights` and `lengths` have different numbers of sentences.
     pub fn weighted(
         lengths: Arc<[(u32, u32)]>,
-        config: &PlanConfig,
+        training: &TrainingSettings,
         weights: &[CorpusWeight],
     ) -> Result<Self, CorpusError> {
         let n_sentences: usize = weights.iter().map(|corpus| corpus.n_sentences).sum();
@@ -114,7 +84,7 @@ impl Plan {
                 n_sentences: lengths.len(),
             });
         }
-        if config.window == 0 {
+        if training.window == 0 {
             return Err(CorpusError::ZeroWindow);
         }
         let mean_drawn = |corpus: &CorpusWeight| corpus.weight * corpus.n_sentences as f64;
@@ -123,7 +93,7 @@ impl Plan {
         if min_drawn < 1.0 || n_drawn >= f64::from(u32::MAX) {
             return Err(CorpusError::Weights { n_drawn });
         }
-        let tokens_per_batch = config.tokens_per_batch;
+        let tokens_per_batch = training.tokens_per_batch;
         for (sentence, &pair) in lengths.iter().enumerate() {
             let (src, tgt) = lengths_with_eos(pair);
             let n_tokens = src.max(tgt);
@@ -135,12 +105,12 @@ impl Plan {
                 });
             }
         }
-        let pass = Pass::new(&lengths, config, weights, 0);
+        let pass = Pass::new(&lengths, training, weights, 0);
         let pass_starts = vec![0, pass.n_batches()];
         Ok(Self {
             lengths,
             weights: weights.into(),
-            config: config.clone(),
+            training: training.clone(),
             pass_starts,
             current: 0,
             pass,
@@ -201,7 +171,7 @@ impl Plan {
 
     fn switch_to(&mut self, pass: u64) {
         if pass != self.current {
-            self.pass = Pass::new(&self.lengths, &self.config, &self.weights, pass);
+            self.pass = Pass::new(&self.lengths, &self.training, &self.weights, pass);
             self.current = pass;
         }
     }
@@ -234,17 +204,19 @@ pub(super) struct Pass {
 impl Pass {
     pub(super) fn new(
         lengths: &[Lengths],
-        config: &PlanConfig,
+        training: &TrainingSettings,
         weights: &[CorpusWeight],
         index: u64,
     ) -> Self {
-        let seed = hash(config.seed, index);
+        let seed = hash(training.seed, index);
         let mut order = drawn_sentences(weights, seed);
         SplitMix64::new(hash(seed, 0)).shuffle(&mut order);
 
         // Windows of equal size, so that the last one is not too small to sort well.
         let n_drawn = order.len();
-        let size = n_drawn.div_ceil(n_windows(lengths, config, weights)).max(1);
+        let size = n_drawn
+            .div_ceil(n_windows(lengths, training, weights))
+            .max(1);
         let mut pass = Self {
             order,
             batches: Vec::new(),
@@ -255,7 +227,7 @@ impl Pass {
         windows.for_each(|window| sort_by_length(window, lengths));
         for start in (0..n_drawn).step_by(size) {
             let end = n_drawn.min(start + size);
-            pass.cut_window(lengths, config.tokens_per_batch, start, end);
+            pass.cut_window(lengths, training.tokens_per_batch, start, end);
         }
         SplitMix64::new(hash(seed, 1)).shuffle(&mut pass.batches);
         pass
@@ -340,7 +312,7 @@ fn drawn_sentences(weights: &[CorpusWeight], seed: u64) -> Vec<u32> {
     order
 }
 
-fn n_windows(lengths: &[Lengths], config: &PlanConfig, weights: &[CorpusWeight]) -> usize {
+fn n_windows(lengths: &[Lengths], training: &TrainingSettings, weights: &[CorpusWeight]) -> usize {
     let mut first = 0;
     let mut n_tokens = 0.0;
     let mut n_drawn = 0.0;
@@ -354,9 +326,11 @@ fn n_windows(lengths: &[Lengths], config: &PlanConfig, weights: &[CorpusWeight])
         n_drawn += corpus.weight * corpus.n_sentences as f64;
         first = end;
     }
-    let n_batches = n_tokens as u64 / config.tokens_per_batch as u64;
+    let n_batches = n_tokens as u64 / training.tokens_per_batch as u64;
     let min_windows = (n_batches / MIN_WINDOW_BATCHES).clamp(1, MIN_WINDOWS) as usize;
-    (n_drawn as usize).div_ceil(config.window).max(min_windows)
+    (n_drawn as usize)
+        .div_ceil(training.window)
+        .max(min_windows)
 }
 
 /// Returns the lengths of a pair in a batch: the encoder reads `src EOS`, the decoder predicts `tgt EOS`.

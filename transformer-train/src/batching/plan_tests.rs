@@ -4,19 +4,21 @@
 use proptest::prelude::*;
 use transformer_core::random::SplitMix64;
 
-use super::{CorpusWeight, Plan, PlanConfig};
+use super::{CorpusWeight, Plan};
+use crate::config::TrainingSettings;
 use crate::corpus::CorpusError;
 
-fn config(tokens_per_batch: usize, window: usize, seed: u64) -> PlanConfig {
-    PlanConfig {
+fn training(tokens_per_batch: usize, window: usize, seed: u64) -> TrainingSettings {
+    TrainingSettings {
         tokens_per_batch,
         window,
         seed,
+        ..TrainingSettings::default()
     }
 }
 
-fn new_plan(lengths: &[(u32, u32)], config: &PlanConfig) -> Plan {
-    Plan::new(lengths, config).expect("every sentence is within the budget")
+fn new_plan(lengths: &[(u32, u32)], training: &TrainingSettings) -> Plan {
+    Plan::new(lengths, training).expect("every sentence is within the budget")
 }
 
 /// Draws from an approximation of the standard normal distribution.
@@ -48,7 +50,7 @@ proptest! {
     fn a_pass_uses_every_sentence_exactly_once(
         lengths in some_lengths(), budget in 40_usize..400, window in 1_usize..300, seed: u64,
     ) {
-        let mut plan = new_plan(&lengths, &config(budget, window, seed));
+        let mut plan = new_plan(&lengths, &training(budget, window, seed));
         let mut k = 0;
         for pass in 0..3 {
             let mut seen = Vec::new();
@@ -66,7 +68,7 @@ proptest! {
     fn no_batch_is_empty_or_over_the_budget(
         lengths in some_lengths(), budget in 40_usize..400, window in 1_usize..300, seed: u64,
     ) {
-        let mut plan = new_plan(&lengths, &config(budget, window, seed));
+        let mut plan = new_plan(&lengths, &training(budget, window, seed));
         for k in 0..2 * plan.batches_per_pass(0) {
             let batch = plan.batch(k);
             let widest = batch.iter().map(|&i| lengths[i as usize]).map(|(s, t)| s.max(t)).max();
@@ -80,9 +82,9 @@ proptest! {
         lengths in some_lengths(), seed: u64,
         requests in proptest::collection::vec(0_u64..60, 1..20),
     ) {
-        let mut used = new_plan(&lengths, &config(120, 50, seed));
+        let mut used = new_plan(&lengths, &training(120, 50, seed));
         for k in requests {
-            let mut fresh = new_plan(&lengths, &config(120, 50, seed));
+            let mut fresh = new_plan(&lengths, &training(120, 50, seed));
             prop_assert_eq!(used.batch(k), fresh.batch(k));
         }
     }
@@ -91,7 +93,7 @@ proptest! {
 #[test]
 fn padding_is_counted_on_both_sides() {
     // With end tokens 4 and 5 for one pair, 4 and 3 for the other: 16 tokens of 2 × 4 + 2 × 5.
-    let mut plan = new_plan(&[(3, 4), (3, 2)], &config(100, 10, 1));
+    let mut plan = new_plan(&[(3, 4), (3, 2)], &training(100, 10, 1));
     assert_eq!(plan.batches_per_pass(0), 1);
     assert!((plan.padding_fraction() - 2.0 / 18.0).abs() < 1e-12);
 }
@@ -99,14 +101,14 @@ fn padding_is_counted_on_both_sides() {
 #[test]
 fn padding_is_below_a_tenth_for_the_lengths_of_translations() {
     let lengths = translation_lengths(30_000, 5);
-    let plan = new_plan(&lengths, &config(4096, 131_072, 1));
+    let plan = new_plan(&lengths, &training(4096, 131_072, 1));
     assert!(plan.padding_fraction() < 0.1, "{}", plan.padding_fraction());
 }
 
 #[test]
 fn batches_are_not_sorted_by_length() {
     let lengths = translation_lengths(3000, 5);
-    let mut plan = new_plan(&lengths, &config(1024, 131_072, 1));
+    let mut plan = new_plan(&lengths, &training(1024, 131_072, 1));
     let n_batches = plan.batches_per_pass(0);
     let sizes: Vec<usize> = (0..n_batches).map(|k| plan.batch(k).len()).collect();
     let n_decreases = sizes.windows(2).filter(|pair| pair[1] < pair[0]).count();
@@ -119,7 +121,7 @@ fn batches_are_not_sorted_by_length() {
 #[test]
 fn batch_mates_vary_from_pass_to_pass() {
     let lengths = translation_lengths(30_000, 5);
-    let mut plan = new_plan(&lengths, &config(4096, 131_072, 1));
+    let mut plan = new_plan(&lengths, &training(4096, 131_072, 1));
     let n_batches = plan.batches_per_pass(0);
     let mut batch_of = vec![0; lengths.len()];
     for k in 0..n_batches {
@@ -143,14 +145,14 @@ fn batch_mates_vary_from_pass_to_pass() {
 #[test]
 fn different_seeds_give_different_plans() {
     let lengths = translation_lengths(500, 5);
-    let mut one = new_plan(&lengths, &config(512, 100, 1));
-    let mut two = new_plan(&lengths, &config(512, 100, 2));
+    let mut one = new_plan(&lengths, &training(512, 100, 1));
+    let mut two = new_plan(&lengths, &training(512, 100, 2));
     assert_ne!(one.batch(0), two.batch(0));
 }
 
 #[test]
 fn the_error_names_the_sentence_over_the_budget() {
-    let error = Plan::new(&[(3, 4), (30, 4)], &config(30, 10, 1)).expect_err("31 > 30");
+    let error = Plan::new(&[(3, 4), (30, 4)], &training(30, 10, 1)).expect_err("31 > 30");
     assert_eq!(
         error.to_string(),
         "sentence 1 alone has 31 tokens, more than `tokens_per_batch` (30); raise \
@@ -161,7 +163,7 @@ fn the_error_names_the_sentence_over_the_budget() {
 #[test]
 fn an_empty_corpus_is_an_error() {
     assert!(matches!(
-        Plan::new(&[], &config(30, 10, 1)),
+        Plan::new(&[], &training(30, 10, 1)),
         Err(CorpusError::NoSentences)
     ));
 }
@@ -169,7 +171,7 @@ fn an_empty_corpus_is_an_error() {
 #[test]
 fn an_empty_window_is_an_error() {
     assert!(matches!(
-        Plan::new(&[(1, 1)], &config(30, 0, 1)),
+        Plan::new(&[(1, 1)], &training(30, 0, 1)),
         Err(CorpusError::ZeroWindow)
     ));
 }
@@ -180,7 +182,7 @@ fn weighted(weights: [f64; 2]) -> Result<Plan, CorpusError> {
         n_sentences,
         weight,
     });
-    Plan::weighted([(3, 4); 12].into(), &config(20, 10, 1), &weights)
+    Plan::weighted([(3, 4); 12].into(), &training(20, 10, 1), &weights)
 }
 
 /// Counts the uses of each sentence in the first passes.
@@ -222,9 +224,9 @@ fn weights_of_one_give_the_unweighted_plan() {
         n_sentences,
         weight: 1.0,
     });
-    let config = config(512, 100, 1);
-    let mut one = new_plan(&lengths, &config);
-    let mut two = Plan::weighted(lengths.into(), &config, &weights)
+    let training = training(512, 100, 1);
+    let mut one = new_plan(&lengths, &training);
+    let mut two = Plan::weighted(lengths.into(), &training, &weights)
         .expect("every sentence is within the budget");
     let n_batches = one.batches_per_pass(0) + one.batches_per_pass(1);
     assert!((0..n_batches).all(|k| one.batch(k) == two.batch(k)));
@@ -250,12 +252,12 @@ fn weights_that_allow_an_empty_pass_are_an_error() {
 #[test]
 fn restored_pass_starts_do_not_change_the_plan() {
     let lengths = translation_lengths(300, 5);
-    let config = config(512, 100, 1);
-    let mut counted = new_plan(&lengths, &config);
+    let training = training(512, 100, 1);
+    let mut counted = new_plan(&lengths, &training);
     let distant = counted.batches_per_pass(0) * 7 / 2;
     let expected = counted.batch(distant).to_vec();
     let pass_starts = counted.pass_starts().to_vec();
-    let mut restored = new_plan(&lengths, &config);
+    let mut restored = new_plan(&lengths, &training);
     restored.restore_pass_starts(&pass_starts);
     assert_eq!(restored.pass_starts(), pass_starts);
     assert_eq!(restored.batch(distant), expected);
@@ -265,7 +267,7 @@ fn restored_pass_starts_do_not_change_the_plan() {
 #[test]
 fn pass_starts_of_a_different_plan_are_ignored() {
     let lengths = translation_lengths(300, 5);
-    let plan = || new_plan(&lengths, &config(512, 100, 1));
+    let plan = || new_plan(&lengths, &training(512, 100, 1));
     let own = plan().pass_starts().to_vec();
     for wrong in [
         vec![],

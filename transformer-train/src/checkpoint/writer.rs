@@ -124,13 +124,12 @@ impl<R: Checkpoint> Checkpointer<R> for PartCheckpointer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::batching::PlanConfig;
 
     #[test]
     fn processes_other_than_rank_0_only_read() {
         let folder = tempfile::tempdir().expect("the system has temporary directories");
         let checkpointer = |can_write| {
-            let plan = Plan::new(&[(1, 1)], &PlanConfig::default());
+            let plan = Plan::new(&[(1, 1)], &TrainingSettings::default());
             PartCheckpointer {
                 part: PARTS[0],
                 writer: Arc::new(CheckpointWriter {

@@ -8,8 +8,8 @@ use transformer_core::directory::Languages;
 use transformer_core::text::LanguageCode;
 
 use crate::config::{
-    ConfigError, Copies, CorpusSettings, CorpusSource, Duplicates, Empty, Filter, LineLimit,
-    LongLines, Noise, OverLong, TaggedCorpus, Tags, ValidationSource, corpora::corpus, optional,
+    ConfigError, Copies, CorpusSettings, CorpusSource, Duplicates, Empty, LineLimit, LongLines,
+    Noise, OverLong, TaggedCorpus, Tags, ValidationSource, corpora::corpus, optional,
 };
 use crate::tasks::Task;
 
@@ -135,14 +135,6 @@ pub enum DataSource {
 
 impl Default for DataSettings {
     fn default() -> Self {
-        let Filter {
-            max_len,
-            over_long,
-            max_ratio,
-            empty,
-            duplicates,
-            copies,
-        } = Filter::default();
         let LineLimit {
             max_bytes,
             long_lines,
@@ -159,12 +151,12 @@ impl Default for DataSettings {
             tgt_lang: None,
             max_line_bytes: max_bytes,
             long_lines,
-            max_len,
-            over_long,
-            max_ratio,
-            empty,
-            duplicates,
-            copies,
+            max_len: 256,
+            over_long: OverLong::Drop,
+            max_ratio: None,
+            empty: Empty::Drop,
+            duplicates: Duplicates::Keep,
+            copies: Copies::Keep,
             clean: false,
             tokenizer_sample: 1_000_000,
             valid_pairs: 1000,
@@ -195,17 +187,6 @@ impl DataSettings {
         Languages {
             src: self.src_lang.clone(),
             tgt: self.tgt_lang.clone(),
-        }
-    }
-
-    pub(crate) fn filter(&self) -> Filter {
-        Filter {
-            max_len: self.max_len,
-            over_long: self.over_long,
-            max_ratio: self.max_ratio,
-            empty: self.empty,
-            duplicates: self.duplicates,
-            copies: self.copies,
         }
     }
 

@@ -1,4 +1,4 @@
-//! [`Filter`]: the pairs of a corpus that are used for training; [`Noise`]: changes of their sources.
+//! The choices of the filter in [`DataSettings`](crate::config::DataSettings), [`LineLimit`], and [`Noise`].
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,38 +6,6 @@ use transformer_core::lines::MAX_LINE_BYTES;
 
 use crate::config::ConfigError;
 use crate::config::range::{fraction, require};
-
-/// The filter that chooses pairs of a corpus for training.
-///
-/// Pairs with an empty or blank side are never used: they are dropped or refused.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Filter {
-    /// Maximum length of each side, in tokens without `BOS` and `EOS`. Default 256.
-    pub max_len: usize,
-    /// The treatment of a pair that has a longer side.
-    pub over_long: OverLong,
-    /// Maximum ratio of the longer to the shorter side, in tokens; pairs above it are dropped.
-    pub max_ratio: Option<f64>,
-    /// The treatment of a pair that has an empty or blank side.
-    pub empty: Empty,
-    /// The treatment of a pair that occurred before.
-    pub duplicates: Duplicates,
-    /// The treatment of a pair with equal source and target.
-    pub copies: Copies,
-}
-
-impl Default for Filter {
-    fn default() -> Self {
-        Self {
-            max_len: 256,
-            over_long: OverLong::Drop,
-            max_ratio: None,
-            empty: Empty::Drop,
-            duplicates: Duplicates::Keep,
-            copies: Copies::Keep,
-        }
-    }
-}
 
 /// The largest size of a line of a corpus, and the treatment of a pair that has a larger one.
 ///

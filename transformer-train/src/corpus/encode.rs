@@ -2,7 +2,7 @@
 
 use transformer_core::text::Tokenizer;
 
-use crate::config::{Empty, Filter};
+use crate::config::{DataSettings, Empty};
 use crate::corpus::summary::CountedFilter;
 use crate::corpus::{CorpusError, CorpusSummary, EncodedCorpus, Fingerprint, Pairs, ParallelText};
 
@@ -31,7 +31,7 @@ pub(crate) fn tokenized(tokenizer: &Tokenizer) -> impl Fn(&[String]) -> Vec<Vec<
 /// Like [`encode_into`], but stores the token ids in memory.
 pub(crate) fn encode(
     text: &ParallelText,
-    filter: &Filter,
+    filter: &DataSettings,
     encode_src: impl FnMut(&[String]) -> Vec<Vec<u32>>,
     encode_tgt: impl FnMut(&[String]) -> Vec<Vec<u32>>,
 ) -> Result<(EncodedCorpus, CorpusSummary, Fingerprint), CorpusError> {
@@ -51,7 +51,7 @@ pub(crate) fn encode(
 /// and `EOS`. The tags of a corpus are passed once, as separate lines.
 pub(crate) fn encode_into(
     text: &ParallelText,
-    filter: &Filter,
+    filter: &DataSettings,
     mut encode_src: impl FnMut(&[String]) -> Vec<Vec<u32>>,
     mut encode_tgt: impl FnMut(&[String]) -> Vec<Vec<u32>>,
     mut sink: impl FnMut(KeptPair<'_>) -> Result<(), CorpusError>,
@@ -174,7 +174,7 @@ mod tests {
 
     fn encode_pairs(
         pairs: &[(&str, &str)],
-        filter: &Filter,
+        filter: &DataSettings,
     ) -> Result<(EncodedCorpus, CorpusSummary), CorpusError> {
         let pairs = pairs
             .iter()
@@ -197,9 +197,9 @@ mod tests {
 
     #[test]
     fn over_long_and_empty_pairs_are_dropped_and_counted() {
-        let filter = Filter {
+        let filter = DataSettings {
             max_len: 3,
-            ..Filter::default()
+            ..DataSettings::default()
         };
         let (corpus, summary) = encode_pairs(&PAIRS, &filter).expect("two pairs are fine");
         assert_eq!(corpus.lengths(), [(3, 2), (3, 2)]);
@@ -229,17 +229,17 @@ mod tests {
         };
         let text = ParallelText::from_pairs(pairs.into()).tagged(&tags);
         let (corpus, summary, _) =
-            encode(&text, &Filter::default(), letters, letters).expect("a pair is fine");
+            encode(&text, &DataSettings::default(), letters, letters).expect("a pair is fine");
         assert_eq!(corpus.lengths(), [(4, 3)]);
         assert_eq!((summary.empty_src, summary.empty_tgt), (1, 1));
     }
 
     #[test]
     fn over_long_pairs_are_cut_if_the_filter_says_so() {
-        let filter = Filter {
+        let filter = DataSettings {
             max_len: 3,
             over_long: OverLong::Cut,
-            ..Filter::default()
+            ..DataSettings::default()
         };
         let (corpus, summary) = encode_pairs(&PAIRS, &filter).expect("four pairs are fine");
         assert_eq!(corpus.lengths(), [(3, 2), (3, 1), (3, 2), (1, 3)]);
@@ -248,9 +248,9 @@ mod tests {
 
     #[test]
     fn identical_pairs_are_dropped_if_the_filter_says_so() {
-        let filter = Filter {
+        let filter = DataSettings {
             duplicates: Duplicates::Drop,
-            ..Filter::default()
+            ..DataSettings::default()
         };
         let (_, summary) = encode_pairs(&PAIRS, &filter).expect("three pairs are fine");
         assert_eq!(
@@ -262,9 +262,9 @@ mod tests {
     #[test]
     fn pairs_above_the_ratio_are_dropped_whichever_side_is_longer() {
         let pairs = [("abc", "d"), ("a", "bcd"), ("abc", "de"), ("ab", "cdef")];
-        let filter = Filter {
+        let filter = DataSettings {
             max_ratio: Some(2.0),
-            ..Filter::default()
+            ..DataSettings::default()
         };
         let (corpus, summary) = encode_pairs(&pairs, &filter).expect("two pairs are fine");
         assert_eq!(corpus.lengths(), [(3, 2), (2, 4)]);
@@ -275,9 +275,9 @@ mod tests {
     fn copies_are_counted_and_dropped_if_the_filter_says_so() {
         let pairs = [("abc", "abc"), ("a", "b"), ("d ", " d"), ("E", "e")];
         let count = |copies| {
-            let filter = Filter {
+            let filter = DataSettings {
                 copies,
-                ..Filter::default()
+                ..DataSettings::default()
             };
             let (_, summary) = encode_pairs(&pairs, &filter).expect("a pair is fine");
             (summary.copies, summary.copies_dropped, summary.kept)
@@ -292,7 +292,7 @@ mod tests {
         let text = ParallelText::from_pairs(vec![("ab".into(), "c".into())]);
         let unknown = |lines: &[String]| lines.iter().map(|_| vec![UNK, 9, UNK]).collect();
         let known = |lines: &[String]| lines.iter().map(|_| vec![9]).collect();
-        let filter = Filter::default();
+        let filter = DataSettings::default();
         let (_, summary, _) = encode(&text, &filter, unknown, known).expect("a pair is fine");
         assert_eq!((summary.src_unknown, summary.tgt_unknown), (2, 0));
     }
@@ -300,12 +300,12 @@ mod tests {
     #[test]
     fn every_dropped_pair_is_counted_once() {
         for duplicates in [Duplicates::Keep, Duplicates::Drop] {
-            let filter = Filter {
+            let filter = DataSettings {
                 max_len: 3,
                 max_ratio: Some(2.0),
                 duplicates,
                 copies: Copies::Drop,
-                ..Filter::default()
+                ..DataSettings::default()
             };
             let (_, summary) = encode_pairs(&PAIRS, &filter).expect("a pair is fine");
             let dropped = summary.empty_src
@@ -320,9 +320,9 @@ mod tests {
 
     #[test]
     fn the_summary_is_one_line_without_zero_counts() {
-        let filter = Filter {
+        let filter = DataSettings {
             max_len: 3,
-            ..Filter::default()
+            ..DataSettings::default()
         };
         let (_, summary) = encode_pairs(&PAIRS, &filter).expect("two pairs are fine");
         assert_eq!(
@@ -334,9 +334,9 @@ mod tests {
 
     #[test]
     fn an_empty_line_is_refused_with_its_number_if_the_filter_says_so() {
-        let filter = Filter {
+        let filter = DataSettings {
             empty: Empty::Refuse,
-            ..Filter::default()
+            ..DataSettings::default()
         };
         let pairs = [("a", "x"), ("b", " "), ("", "y")];
         let error = encode_pairs(&pairs, &filter).expect_err("two lines are blank");
@@ -349,7 +349,7 @@ mod tests {
 
     #[test]
     fn a_corpus_without_a_kept_pair_is_an_error() {
-        let error = encode_pairs(&[("", "x")], &Filter::default()).expect_err("it is empty");
+        let error = encode_pairs(&[("", "x")], &DataSettings::default()).expect_err("it is empty");
         assert_eq!(
             error.to_string(),
             "no pair of the list of pairs is left: 1 pairs read, 0 kept, 1 with an empty source dropped; \
@@ -365,7 +365,7 @@ mod tests {
             .collect();
         let text = ParallelText::from_pairs(pairs);
         let (corpus, ..) =
-            encode(&text, &Filter::default(), letters, letters).expect("they are fine");
+            encode(&text, &DataSettings::default(), letters, letters).expect("they are fine");
         let expected: Vec<_> = (0..n as u32).map(|i| (1 + i % 7, 1 + i % 5)).collect();
         assert_eq!(corpus.lengths(), expected);
     }

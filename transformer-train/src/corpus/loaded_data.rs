@@ -97,9 +97,8 @@ impl LoadedData {
                 source,
             };
             let sink = |pair: KeptPair<'_>| writer.push(pair.src, pair.tgt).map_err(error);
-            let filter = experiment.data.filter();
             let [src, tgt] = [tokenizers.src(), tokenizers.tgt()].map(tokenized);
-            let encoded = encode_into(&train, &filter, src, tgt, sink)?;
+            let encoded = encode_into(&train, &experiment.data, src, tgt, sink)?;
             writer.finish().map_err(error)?;
             Ok(encoded)
         })?;
@@ -145,7 +144,7 @@ impl LoadedData {
         };
         let (corpus, summary, fingerprint) = encode(
             &train.with_progress(progress, TOKENIZING),
-            &experiment.data.filter(),
+            &experiment.data,
             tokenized(tokenizers.src()),
             tokenized(tokenizers.tgt()),
         )?;

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use transformer_core::lines::LineError;
 use transformer_core::random::hash;
 
-use crate::config::{Copies, CorpusSource, Filter, LineLimit, LongLines, TaggedCorpus, Tags};
+use crate::config::{Copies, CorpusSource, DataSettings, LineLimit, LongLines, TaggedCorpus, Tags};
 use crate::corpus::{CorpusError, ParallelText, encode};
 
 type Read = Result<Vec<(String, String)>, CorpusError>;
@@ -250,9 +250,9 @@ fn tags_are_in_front_of_every_line_that_is_not_blank() -> Result<(), CorpusError
 
 #[test]
 fn a_copy_is_found_behind_its_tags() {
-    let filter = Filter {
+    let filter = DataSettings {
         copies: Copies::Drop,
-        ..Filter::default()
+        ..DataSettings::default()
     };
     let ids = |lines: &[String]| lines.iter().map(|line| vec![5; line.len()]).collect();
     let encoded = encode(&tagged(Some("<x>"), None), &filter, ids, ids);

@@ -10,7 +10,8 @@ use transformer_core::directory::{ModelDirectory, Tokenizers, create_folder};
 use transformer_core::random::hash;
 
 use crate::config::{
-    CorpusSource, DataSource, Experiment, LineLimit, Store, Tags, ValidationSource, Vocabularies,
+    CorpusSource, DataSettings, DataSource, Experiment, LineLimit, Store, Tags, ValidationSource,
+    Vocabularies,
 };
 use crate::corpus::stored_corpus::{FORMAT, StoredCorpus, write_store};
 use crate::corpus::{CLEANING_RULES, CorpusError, CorpusSummary, Fingerprint, StoreWriter};
@@ -67,7 +68,7 @@ impl StoreLocation {
         // These strings are hashed: changing one, or a `Debug` format, makes every existing store unusable.
         let mut facts = vec![
             format!("format {FORMAT}"),
-            format!("{:?}", data.filter()),
+            fact_of_filter(data),
             fact_of_vocabularies(&experiment.vocabularies()),
             format!("{} {}", data.tokenizer_sample, experiment.training.seed),
         ];
@@ -283,6 +284,14 @@ fn hash_of_blocks(path: &Path, n_bytes: u64) -> io::Result<u64> {
     Ok(hashed)
 }
 
+/// Returns the text that identifies the filter of pairs, as earlier versions wrote it.
+fn fact_of_filter(data: &DataSettings) -> String {
+    format!(
+        "Filter {{ max_len: {:?}, over_long: {:?}, max_ratio: {:?}, empty: {:?}, duplicates: {:?}, copies: {:?} }}",
+        data.max_len, data.over_long, data.max_ratio, data.empty, data.duplicates, data.copies
+    )
+}
+
 /// Returns the text that identifies the settings of tokenizers. Without user-defined symbols that setting is left out,
 /// so that the stores of earlier versions stay usable.
 fn fact_of_vocabularies(vocabularies: &Vocabularies) -> String {
@@ -329,6 +338,17 @@ mod tests {
         let before = "Joint(TokenizerConfig { kind: Bpe, vocab_size: 37000, case: Keep, byte_fallback: \
                       false })";
         assert_eq!(fact_of_vocabularies(&vocabularies), before);
+    }
+
+    #[test]
+    fn a_filter_has_the_name_that_it_had_before() {
+        let before = "Filter { max_len: 256, over_long: Drop, max_ratio: Some(2.5), empty: Drop, duplicates: Keep, \
+                      copies: Keep }";
+        let data = DataSettings {
+            max_ratio: Some(2.5),
+            ..DataSettings::default()
+        };
+        assert_eq!(fact_of_filter(&data), before);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use transformer_core::text::UNK;
 
-use crate::config::{Copies, Duplicates, Filter, OverLong};
+use crate::config::{Copies, DataSettings, Duplicates, OverLong};
 use crate::corpus::fingerprint::SeenPairs;
 
 /// Counts of the pairs of a corpus: read, kept, and dropped for each reason.
@@ -109,7 +109,7 @@ impl fmt::Display for CorpusSummary {
 }
 
 pub(super) struct CountedFilter<'a> {
-    filter: &'a Filter,
+    filter: &'a DataSettings,
     pub(super) summary: CorpusSummary,
     /// The ids of the tags of each corpus: those of sources, and those of targets; empty without a tag.
     tags: [Vec<Vec<u32>>; 2],
@@ -117,7 +117,7 @@ pub(super) struct CountedFilter<'a> {
 }
 
 impl<'a> CountedFilter<'a> {
-    pub(super) fn new(filter: &'a Filter, tags: [Vec<Vec<u32>>; 2]) -> Self {
+    pub(super) fn new(filter: &'a DataSettings, tags: [Vec<Vec<u32>>; 2]) -> Self {
         Self {
             filter,
             summary: CorpusSummary::default(),

@@ -147,7 +147,7 @@ pub(super) fn lines_of_update(
     let tokenizers = &prepared.tokenizers;
     let [src, tgt] = [tokenizers.src(), tokenizers.tgt()].map(tokenized);
     // It ends at the last of these sentences.
-    let _ = encode_into(&text, &experiment.data.filter(), src, tgt, sink);
+    let _ = encode_into(&text, &experiment.data, src, tgt, sink);
     (lines.len() == wanted.len()).then_some(lines)
 }
 

@@ -14,9 +14,9 @@ use super::mixture::{corpus_weights, log_corpus_shares};
 use super::trained_tokens::TrainedTokens;
 use super::validation_pairs::{ValidationPairs, n_seen};
 use super::warnings::{Facts, warnings};
-use crate::batching::{CorpusWeight, Plan, PlanConfig};
+use crate::batching::{CorpusWeight, Plan};
 use crate::config::{
-    ConfigError, Copies, DataSettings, Duplicates, Experiment, Filter, Tags, ValidationSettings,
+    ConfigError, Copies, DataSettings, Duplicates, Experiment, Tags, ValidationSettings,
 };
 use crate::corpus::{
     BpeDropout, Cleaning, CorpusSummary, Fingerprint, LoadedData, PairDropout, SourceNoise,
@@ -86,8 +86,7 @@ impl Prepared {
         let temperature = experiment.data.sampling_temperature;
         let weights = corpus_weights(&loaded.summary, &loaded.weights, temperature);
         log_corpus_shares(&weights, experiment, log);
-        let plan_config = PlanConfig::from(&experiment.training);
-        let plan = Plan::weighted(store.lengths(), &plan_config, &weights)?;
+        let plan = Plan::weighted(store.lengths(), &experiment.training, &weights)?;
         Ok(Self {
             config,
             languages,
@@ -213,12 +212,12 @@ impl Prepared {
 }
 
 /// Returns the filter of validation pairs: a pair that is bad for training can still be measured.
-fn validation_filter(experiment: &Experiment) -> Filter {
-    Filter {
+fn validation_filter(experiment: &Experiment) -> DataSettings {
+    DataSettings {
         max_ratio: None,
         duplicates: Duplicates::Keep,
         copies: Copies::Keep,
-        ..experiment.data.filter()
+        ..experiment.data.clone()
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use transformer_core::directory::Tokenizers;
 
-use crate::config::Filter;
+use crate::config::DataSettings;
 use crate::corpus::{
     CorpusError, CorpusSummary, KeptPair, ParallelText, SentencePair, TokenStore, encode_into,
     tokenized,
@@ -28,7 +28,7 @@ impl ValidationPairs {
     /// numbers of the pairs' training corpora, if these are scored separately.
     pub(super) fn encode(
         text: &ParallelText,
-        filter: &Filter,
+        filter: &DataSettings,
         tokenizers: &Tokenizers,
         numbers: Vec<usize>,
     ) -> Result<Self, TrainError> {

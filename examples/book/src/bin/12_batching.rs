@@ -5,7 +5,8 @@ use book::{HeatMap, Scale};
 use burn::tensor::{Device, Tensor, TensorData};
 use transformer_core::device;
 use transformer_core::random::SplitMix64;
-use transformer_train::batching::{Plan, PlanConfig};
+use transformer_train::batching::Plan;
+use transformer_train::config::TrainingSettings;
 
 const N_SENTENCES: usize = 2000;
 const BUDGET: usize = 256;
@@ -53,8 +54,8 @@ fn main() -> Result<()> {
 
     // The trainer's plan: sentences of like length, up to the budget; the order of the batches is random.
     let pairs: Vec<(u32, u32)> = lengths.iter().map(|len| (*len, *len)).collect();
-    let mut plan =
-        Plan::new(&pairs, &PlanConfig { tokens_per_batch: BUDGET, ..PlanConfig::default() })?;
+    let settings = TrainingSettings { tokens_per_batch: BUDGET, ..TrainingSettings::default() };
+    let mut plan = Plan::new(&pairs, &settings)?;
     let by_tokens: Vec<Vec<u32>> = (0..plan.batches_per_pass(0))
         .map(|k| plan.batch(k).iter().map(|index| lengths[*index as usize]).collect())
         .collect();
