@@ -173,16 +173,6 @@ impl Default for DataSettings {
 }
 
 impl DataSettings {
-    /// Returns the data of a built-in task: 100,000 training pairs and 500 validation pairs.
-    pub fn for_task(task: Task) -> Self {
-        Self {
-            task: Some(task),
-            max_len: 64,
-            valid_pairs: 500,
-            ..Self::default()
-        }
-    }
-
     pub(crate) fn languages(&self) -> Languages {
         Languages {
             src: self.src_lang.clone(),

@@ -11,7 +11,6 @@ use crate::config::{
     ConfigError, DataSettings, ModelSettings, TokenizerSettings, TrainingSettings,
     ValidationSettings, Vocabularies,
 };
-use crate::tasks::Task;
 
 /// Every setting of a training run: data, tokenizer, model, training and validation.
 ///
@@ -163,17 +162,5 @@ impl Experiment {
             }
         }
         vocabularies
-    }
-
-    /// Returns the settings with which a built-in task is learned.
-    pub fn for_task(task: Task) -> Self {
-        Self {
-            data: DataSettings::for_task(task),
-            tokenizer: TokenizerSettings::for_task(task),
-            model: ModelSettings::for_task(task),
-            training: TrainingSettings::for_task(task),
-            validation: ValidationSettings::for_task(task),
-            ..Self::default()
-        }
     }
 }

@@ -6,7 +6,6 @@ use transformer_core::config::{Positions, Tying};
 use transformer_core::{Preset, TransformerConfig};
 
 use crate::config::{ConfigError, Vocabulary, optional, read, schema};
-use crate::tasks::Task;
 
 /// A preset, and the keys that override it.
 ///
@@ -29,16 +28,6 @@ pub struct ModelSettings {
 pub(super) const OPTIONAL: [&str; 4] = ["d_k", "d_v", "encoder_window", "decoder_window"];
 
 impl ModelSettings {
-    /// Returns the model for a built-in task.
-    pub fn for_task(task: Task) -> Self {
-        match task {
-            Task::Numbers | Task::Reverse | Task::Copy => Self {
-                preset: Preset::Numbers,
-                ..Self::default()
-            },
-        }
-    }
-
     pub(super) fn apply(model: &mut toml::Table, overrides: toml::Table) {
         for (key, value) in overrides {
             match OPTIONAL.contains(&key.as_str()) && optional::is_none(&value) {

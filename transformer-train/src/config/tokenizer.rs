@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 use transformer_core::text::{Case, TokenizerConfig, TokenizerKind};
 
 use crate::config::optional;
-use crate::tasks::Task;
 
 /// The tokenizers, which are trained on the training data.
 ///
@@ -107,28 +106,6 @@ impl TokenizerSettings {
         }
     }
 
-    /// Returns the tokenizers of a built-in task: words and digits for `numbers`, letters for the others.
-    pub fn for_task(task: Task) -> Self {
-        let words = Self {
-            kind: TokenizerKind::Word,
-            case: Case::Lower,
-            ..Self::default()
-        };
-        match task {
-            Task::Numbers => Self {
-                vocabulary: Vocabulary::Separate,
-                vocab_size: 200,
-                tgt_kind: Some(TokenizerKind::Char),
-                tgt_vocab_size: Some(20),
-                ..words
-            },
-            Task::Reverse | Task::Copy => Self {
-                vocab_size: 30,
-                ..words
-            },
-        }
-    }
-
     /// Returns the configuration of each tokenizer.
     pub fn vocabularies(&self) -> Vocabularies {
         let src = TokenizerConfig {
@@ -159,7 +136,8 @@ mod tests {
     use transformer_core::text::{Tokenizer, UNK};
 
     use super::*;
-    use crate::tasks::Split;
+    use crate::config::Experiment;
+    use crate::tasks::{Split, Task};
 
     #[test]
     fn target_settings_default_to_those_of_the_source() {
@@ -202,7 +180,7 @@ mod tests {
             let trained = |config, lines: Vec<&String>| {
                 Tokenizer::train(config, lines).expect("the lines are not blank")
             };
-            let (src, tgt) = match TokenizerSettings::for_task(task).vocabularies() {
+            let (src, tgt) = match Experiment::for_task(task).vocabularies() {
                 Vocabularies::Joint(config) => {
                     let joint = trained(&config, src_lines.chain(tgt_lines).collect());
                     (joint.clone(), joint)

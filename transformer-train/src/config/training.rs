@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 use transformer_core::model::MatmulPrecision;
 
 use crate::config::optional;
-use crate::tasks::Task;
 
 /// The optimizer, its learning rate schedule, its batches, and how the final model is selected.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -261,29 +260,6 @@ impl TrainingSettings {
         Self {
             updates: 300_000,
             average_last: 20,
-            ..Self::default()
-        }
-    }
-
-    /// Returns the settings with which a built-in task is learned in minutes on a CPU.
-    pub fn for_task(task: Task) -> Self {
-        let updates = match task {
-            Task::Numbers => 3300,
-            Task::Reverse => 3000,
-            Task::Copy => 1500,
-        };
-        Self {
-            updates,
-            tokens_per_batch: 1024,
-            warmup_steps: 300,
-            // A learning rate that falls to zero needs neither more updates nor averaged checkpoints.
-            schedule: ScheduleKind::Linear,
-            learning_rate_factor: 0.45,
-            label_smoothing: 0.0,
-            // Without it, one seed of five ends with a percent of wrong numbers.
-            clip_norm: (task == Task::Numbers).then_some(1.0),
-            validation_interval: 250,
-            average_last: 1,
             ..Self::default()
         }
     }

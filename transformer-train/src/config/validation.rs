@@ -7,7 +7,6 @@ use transformer_metrics::Tokenization;
 use transformer_search::{LengthLimit, LengthPenalty, Search};
 
 use crate::config::{ConfigError, length_penalty, optional};
-use crate::tasks::Task;
 
 /// Measuring a model: at every validation during training, and when it is finished.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -75,18 +74,6 @@ impl ValidationSettings {
                 extra: self.max_extra_len,
             },
             ..Search::default()
-        }
-    }
-
-    /// Returns the settings for a built-in task: greedy search, because there is one correct answer.
-    pub fn for_task(task: Task) -> Self {
-        match task {
-            Task::Numbers | Task::Reverse | Task::Copy => Self {
-                max_sentences: 100,
-                beam_size: 1,
-                length_penalty: LengthPenalty::None,
-                ..Self::default()
-            },
         }
     }
 }
