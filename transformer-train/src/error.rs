@@ -7,11 +7,12 @@ use burn::store::RecordError;
 use transformer_core::ConfigError as ModelConfigError;
 use transformer_core::directory::DirectoryError;
 use transformer_core::import::WordVectorsError;
+use transformer_core::lines::LineError;
 use transformer_core::text::TokenizerError;
 
 use crate::checkpoint::Misfit;
 use crate::config::ConfigError;
-use crate::corpus::CorpusError;
+use crate::corpus::CorpusSummary;
 
 /// An error that ends a run. Its message names the remedy.
 #[derive(Debug, thiserror::Error)]
@@ -24,35 +25,115 @@ pub enum TrainError {
     /// The model's settings are invalid.
     #[error(transparent)]
     Model(#[from] ModelConfigError),
-    /// The parallel text cannot be read, stored or grouped into batches.
-    #[error(transparent)]
-    Corpus(CorpusError),
     /// A tokenizer cannot be trained.
     #[error(transparent)]
     Tokenizer(#[from] TokenizerError),
     /// Word vectors cannot be used.
     #[error(transparent)]
     WordVectors(#[from] WordVectorsError),
-    /// A file of the run cannot be written, or the model to be trained further cannot be read.
+    /// A file of the run or of the token store cannot be written, or the model to be trained further cannot be read.
     #[error(transparent)]
     Directory(#[from] DirectoryError),
+    /// A file of text cannot be opened, read or decoded.
+    #[error(transparent)]
+    Line(#[from] LineError),
+    #[error(
+        "cleaning leaves no pair of {file}: the reasons are above; check the files and `--src-lang` and `--tgt-lang`, or \
+         keep all pairs by `--clean=false`"
+    )]
+    AllDropped { file: String },
+    #[error(
+        "{src} has {src_lines} lines but {tgt} has {tgt_lines}; line n of one must be the translation of line n of the \
+         other"
+    )]
+    LineCounts {
+        src: String,
+        src_lines: u64,
+        tgt: String,
+        tgt_lines: u64,
+    },
+    #[error("{file}, line {line}: no tab; write the source, one tab, the target")]
+    NoTab { file: String, line: u64 },
+    #[error(
+        "{file}, line {line}: {columns} columns; keep source and target only, for example with `cut -f 1,2`"
+    )]
+    ExtraColumns {
+        file: String,
+        line: u64,
+        columns: usize,
+    },
+    #[error("{file} is empty; give at least one pair of lines")]
+    EmptyFile { file: String },
+    #[error(
+        "pair {pair} of {file} has an empty {side}; correct the files, or set `data.empty` to `drop`"
+    )]
+    EmptySide {
+        file: String,
+        /// Number of the pair, from 1: that of its line.
+        pair: u64,
+        /// The side that is blank: `source` or `target`.
+        side: &'static str,
+    },
+    #[error(
+        "no validation pair of corpus {number} of `data.corpora` passes the filters; check its `valid_src` and \
+         `valid_tgt`, or `valid_tsv`, or raise `data.max_len`"
+    )]
+    NothingToValidate {
+        /// The number of the corpus, from 1.
+        number: usize,
+    },
+    #[error(
+        "no pair of {file} is left: {summary}; check the files, and `max_len` and the other filters in `[data]`"
+    )]
+    NothingKept {
+        file: String,
+        summary: Box<CorpusSummary>,
+    },
+    #[error("{file} has only one pair, so none can be held out; give validation files")]
+    TooFewToHoldOut { file: String },
+    #[error(
+        "the token store `{path}`: {source}; check the disk, or delete its folder to have it built again"
+    )]
+    Store { path: PathBuf, source: io::Error },
+    #[error("cannot write `{path}`: {source}; check that the folder exists and the disk has space")]
+    WriteStore { path: PathBuf, source: io::Error },
+    #[error("there are no sentences to plan; give a corpus with at least one pair")]
+    NoSentences,
+    #[error("{n_sentences} sentences are more than a plan supports (4,294,967,295); use fewer")]
+    TooManySentences { n_sentences: usize },
+    #[error(
+        "with these weights a pass has about {n_drawn:.1} sentences; choose weights that make it 1 to 4,294,967,295"
+    )]
+    CorpusWeights {
+        /// Mean number of sentences per pass.
+        n_drawn: f64,
+    },
+    #[error("`window` is 0; choose at least 1, for example 131072")]
+    ZeroWindow,
+    #[error(
+        "sentence {sentence} alone has {n_tokens} tokens, more than `tokens_per_batch` ({tokens_per_batch}); raise \
+         `tokens_per_batch` to at least {n_tokens}, or lower `max_len`"
+    )]
+    OverBudget {
+        /// Index of the sentence, from 0, in the given lengths.
+        sentence: usize,
+        /// Tokens of its longer side, the end token included.
+        n_tokens: u64,
+        tokens_per_batch: usize,
+    },
+    #[error("source and target are both `-`; only one of them can be standard input")]
+    StandardInputTwice,
     #[error(
         "`{}` is multilingual, and training does not add the tokens of its languages to sentences; train a model of \
          one pair further, or translate with this one",
         path.display()
     )]
-    Multilingual {
-        /// The model.
-        path: PathBuf,
-    },
+    Multilingual { path: PathBuf },
     #[error(
         "`{path}` is a BART, and training does not begin sentences with its token `<bos>`; train another model further, or \
          translate with this one"
     )]
-    Bart {
-        /// The model.
-        path: PathBuf,
-    },
+    Bart { path: PathBuf },
     /// The weights of the model to be trained further cannot be read.
     #[error(transparent)]
     Load(#[from] transformer_core::LoadError),
@@ -287,18 +368,6 @@ pub enum TrainError {
     NothingTrained,
 }
 
-impl From<CorpusError> for TrainError {
-    fn from(error: CorpusError) -> Self {
-        match error {
-            CorpusError::Interrupted => Self::Interrupted,
-            CorpusError::Config(error) => Self::Config(error),
-            CorpusError::Tokenizer(error) => Self::Tokenizer(error),
-            CorpusError::Directory(error) => Self::Directory(error),
-            error => Self::Corpus(error),
-        }
-    }
-}
-
 impl TrainError {
     /// Returns a function that turns an I/O error of checking `path` into [`TrainError::Link`].
     pub(crate) fn link(path: &Path) -> impl FnOnce(io::Error) -> Self {
@@ -311,6 +380,14 @@ impl TrainError {
     /// Returns a function that turns an I/O error of writing `path` into [`TrainError::Write`].
     pub(crate) fn write(path: &Path) -> impl FnOnce(io::Error) -> Self {
         |source| Self::Write {
+            path: path.to_owned(),
+            source,
+        }
+    }
+
+    /// Returns a function that turns an I/O error of writing `path` into [`TrainError::WriteStore`].
+    pub(crate) fn write_store(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        |source| Self::WriteStore {
             path: path.to_owned(),
             source,
         }
@@ -368,35 +445,5 @@ fn saved(model: Option<&Path>) -> String {
             path.display()
         ),
         None => "no model was saved yet".to_owned(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use transformer_core::directory::DirectoryError;
-
-    use super::*;
-
-    #[test]
-    fn errors_below_the_corpus_have_the_variants_of_their_kind() {
-        let missing = || DirectoryError::Missing {
-            path: PathBuf::from("model"),
-        };
-        assert!(matches!(
-            TrainError::from(CorpusError::from(TokenizerError::EmptyCorpus)),
-            TrainError::Tokenizer(TokenizerError::EmptyCorpus)
-        ));
-        assert!(matches!(
-            TrainError::from(CorpusError::from(ConfigError::NoData)),
-            TrainError::Config(ConfigError::NoData)
-        ));
-        assert!(matches!(
-            TrainError::from(CorpusError::from(missing())),
-            TrainError::Directory(DirectoryError::Missing { .. })
-        ));
-        assert!(matches!(
-            TrainError::from(CorpusError::StandardInputTwice),
-            TrainError::Corpus(CorpusError::StandardInputTwice)
-        ));
     }
 }

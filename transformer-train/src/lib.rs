@@ -59,7 +59,7 @@ pub use batching::{Batch, BatchSize, IntervalTiming, ShardSpec, Update};
 #[doc(hidden)]
 pub use checkpoint::Misfit;
 #[doc(hidden)]
-pub use corpus::{CorpusError, CorpusSummary, SentencePair};
+pub use corpus::{CorpusSummary, SentencePair};
 pub use error::TrainError;
 pub use progress::Interrupt;
 #[doc(hidden)]

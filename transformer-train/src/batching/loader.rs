@@ -17,7 +17,8 @@ use transformer_core::random::hash;
 
 use crate::batching::{IntervalTiming, Plan, ShardSpec, Update};
 use crate::config::TrainingSettings;
-use crate::corpus::{CorpusError, TrainingText};
+use crate::corpus::TrainingText;
+use crate::error::TrainError;
 
 /// Loads the updates of a plan; each call of `iter` yields the next interval.
 ///
@@ -74,7 +75,7 @@ impl TrainLoader {
         Arc::clone(&self.plan)
     }
 
-    fn update(&self, number: u64) -> Result<Update, CorpusError> {
+    fn update(&self, number: u64) -> Result<Update, TrainError> {
         let batches = number * self.batches_per_update..(number + 1) * self.batches_per_update;
         // The lock ends with this block: the loaders of other devices read text at the same time.
         let sentences: Vec<(u64, Vec<u32>)> = {

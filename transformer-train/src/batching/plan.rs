@@ -8,7 +8,7 @@ use transformer_core::random::{SplitMix64, hash};
 use transformer_translate::batches_within;
 
 use crate::config::TrainingSettings;
-use crate::corpus::CorpusError;
+use crate::error::TrainError;
 
 /// The sampling weight of one of several corpora, which are concatenated.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -45,9 +45,9 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// Returns a [`CorpusError`] if there are no sentences, the window is 0, or a single sentence
+    /// Returns a [`TrainError`] if there are no sentences, the window is 0, or a single sentence
     /// exceeds the budget: dropping and truncating long sentences is the corpus's task.
-    pub fn new(lengths: &[(u32, u32)], training: &TrainingSettings) -> Result<Self, CorpusError> {
+    pub fn new(lengths: &[(u32, u32)], training: &TrainingSettings) -> Result<Self, TrainError> {
         let whole = CorpusWeight {
             n_sentences: lengths.len(),
             weight: 1.0,
@@ -69,7 +69,7 @@ impl Plan {
         lengths: Arc<[(u32, u32)]>,
         training: &TrainingSettings,
         weights: &[CorpusWeight],
-    ) -> Result<Self, CorpusError> {
+    ) -> Result<Self, TrainError> {
         let n_sentences: usize = weights.iter().map(|corpus| corpus.n_sentences).sum();
         assert_eq!(
             n_sentences,
@@ -77,28 +77,28 @@ impl Plan {
             "every sentence must belong to a corpus"
         );
         if lengths.is_empty() {
-            return Err(CorpusError::NoSentences);
+            return Err(TrainError::NoSentences);
         }
         if u32::try_from(lengths.len()).is_err() {
-            return Err(CorpusError::TooManySentences {
+            return Err(TrainError::TooManySentences {
                 n_sentences: lengths.len(),
             });
         }
         if training.window == 0 {
-            return Err(CorpusError::ZeroWindow);
+            return Err(TrainError::ZeroWindow);
         }
         let mean_drawn = |corpus: &CorpusWeight| corpus.weight * corpus.n_sentences as f64;
         let n_drawn: f64 = weights.iter().map(mean_drawn).sum();
         let min_drawn: f64 = weights.iter().map(|it| mean_drawn(it).floor()).sum();
         if min_drawn < 1.0 || n_drawn >= f64::from(u32::MAX) {
-            return Err(CorpusError::Weights { n_drawn });
+            return Err(TrainError::CorpusWeights { n_drawn });
         }
         let tokens_per_batch = training.tokens_per_batch;
         for (sentence, &pair) in lengths.iter().enumerate() {
             let (src, tgt) = lengths_with_eos(pair);
             let n_tokens = src.max(tgt);
             if n_tokens > tokens_per_batch as u64 {
-                return Err(CorpusError::OverBudget {
+                return Err(TrainError::OverBudget {
                     sentence,
                     n_tokens,
                     tokens_per_batch,

@@ -6,7 +6,7 @@ use transformer_core::random::SplitMix64;
 
 use super::{CorpusWeight, Plan};
 use crate::config::TrainingSettings;
-use crate::corpus::CorpusError;
+use crate::error::TrainError;
 
 fn training(tokens_per_batch: usize, window: usize, seed: u64) -> TrainingSettings {
     TrainingSettings {
@@ -164,7 +164,7 @@ fn the_error_names_the_sentence_over_the_budget() {
 fn an_empty_corpus_is_an_error() {
     assert!(matches!(
         Plan::new(&[], &training(30, 10, 1)),
-        Err(CorpusError::NoSentences)
+        Err(TrainError::NoSentences)
     ));
 }
 
@@ -172,12 +172,12 @@ fn an_empty_corpus_is_an_error() {
 fn an_empty_window_is_an_error() {
     assert!(matches!(
         Plan::new(&[(1, 1)], &training(30, 0, 1)),
-        Err(CorpusError::ZeroWindow)
+        Err(TrainError::ZeroWindow)
     ));
 }
 
 /// Plans two corpora, of five and of seven sentences.
-fn weighted(weights: [f64; 2]) -> Result<Plan, CorpusError> {
+fn weighted(weights: [f64; 2]) -> Result<Plan, TrainError> {
     let weights = [(5, weights[0]), (7, weights[1])].map(|(n_sentences, weight)| CorpusWeight {
         n_sentences,
         weight,

@@ -12,8 +12,9 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use transformer_core::regular_file;
 
+use crate::corpus::SentencePair;
 use crate::corpus::fingerprint::Fingerprint;
-use crate::corpus::{CorpusError, SentencePair};
+use crate::error::TrainError;
 
 pub(crate) const IDS: &str = "ids.bin";
 pub(crate) const LENGTHS: &str = "lengths.bin";
@@ -119,8 +120,8 @@ impl DiskStore {
         size_of_val(&*self.lengths) + size_of_val(self.offsets.as_slice())
     }
 
-    pub(crate) fn pair(&self, index: usize) -> Result<SentencePair, CorpusError> {
-        let error = |source| CorpusError::Store {
+    pub(crate) fn pair(&self, index: usize) -> Result<SentencePair, TrainError> {
+        let error = |source| TrainError::Store {
             path: self.path.clone(),
             source,
         };

@@ -4,7 +4,8 @@ use transformer_core::text::Tokenizer;
 
 use crate::config::{DataSettings, Empty};
 use crate::corpus::summary::CountedFilter;
-use crate::corpus::{CorpusError, CorpusSummary, EncodedCorpus, Fingerprint, Pairs, ParallelText};
+use crate::corpus::{CorpusSummary, EncodedCorpus, Fingerprint, Pairs, ParallelText};
+use crate::error::TrainError;
 
 /// Number of pairs that are tokenized together: enough to keep all threads busy in little memory.
 const CHUNK_PAIRS: usize = 4096;
@@ -34,7 +35,7 @@ pub(crate) fn encode(
     filter: &DataSettings,
     encode_src: impl FnMut(&[String]) -> Vec<Vec<u32>>,
     encode_tgt: impl FnMut(&[String]) -> Vec<Vec<u32>>,
-) -> Result<(EncodedCorpus, CorpusSummary, Fingerprint), CorpusError> {
+) -> Result<(EncodedCorpus, CorpusSummary, Fingerprint), TrainError> {
     let mut corpus = EncodedCorpus::default();
     let sink = |pair: KeptPair<'_>| {
         corpus.push(pair.src, pair.tgt);
@@ -54,8 +55,8 @@ pub(crate) fn encode_into(
     filter: &DataSettings,
     mut encode_src: impl FnMut(&[String]) -> Vec<Vec<u32>>,
     mut encode_tgt: impl FnMut(&[String]) -> Vec<Vec<u32>>,
-    mut sink: impl FnMut(KeptPair<'_>) -> Result<(), CorpusError>,
-) -> Result<(CorpusSummary, Fingerprint), CorpusError> {
+    mut sink: impl FnMut(KeptPair<'_>) -> Result<(), TrainError>,
+) -> Result<(CorpusSummary, Fingerprint), TrainError> {
     let tags = text.tags();
     let ids = [
         tags.iter()
@@ -104,7 +105,7 @@ pub(crate) fn encode_into(
         fingerprint.push_counts(counts);
     }
     match summary.kept {
-        0 => Err(CorpusError::NothingKept {
+        0 => Err(TrainError::NothingKept {
             file: text.name().to_owned(),
             summary: Box::new(summary),
         }),
@@ -120,7 +121,7 @@ struct ReadPair {
     pair: (String, String),
 }
 
-fn next_chunk(pairs: &mut Pairs, name: &str, empty: Empty) -> Result<Vec<ReadPair>, CorpusError> {
+fn next_chunk(pairs: &mut Pairs, name: &str, empty: Empty) -> Result<Vec<ReadPair>, TrainError> {
     let mut chunk = Vec::new();
     let mut n_bytes = 0;
     while chunk.len() < CHUNK_PAIRS
@@ -131,7 +132,7 @@ fn next_chunk(pairs: &mut Pairs, name: &str, empty: Empty) -> Result<Vec<ReadPai
         if empty == Empty::Refuse
             && let Some(side) = empty_side(&pair)
         {
-            return Err(CorpusError::EmptySide {
+            return Err(TrainError::EmptySide {
                 file: name.to_owned(),
                 pair: pairs.n_read(),
                 side,
@@ -175,7 +176,7 @@ mod tests {
     fn encode_pairs(
         pairs: &[(&str, &str)],
         filter: &DataSettings,
-    ) -> Result<(EncodedCorpus, CorpusSummary), CorpusError> {
+    ) -> Result<(EncodedCorpus, CorpusSummary), TrainError> {
         let pairs = pairs
             .iter()
             .map(|&(src, tgt)| (src.to_owned(), tgt.to_owned()))

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use transformer_core::lines::{LineError, LineReader, STANDARD_INPUT};
 
 use crate::config::{LineLimit, LongLines};
-use crate::corpus::CorpusError;
+use crate::error::TrainError;
 
 /// Maximum size of text that is buffered because it can be read only once, in bytes.
 const MAX_BUFFERED_BYTES: usize = 1 << 30;
@@ -39,7 +39,7 @@ impl Input {
         path: &Path,
         limit: LineLimit,
         stdin: &mut dyn Read,
-    ) -> Result<Self, CorpusError> {
+    ) -> Result<Self, TrainError> {
         let is_stdin = path == Path::new("-");
         let name = match is_stdin {
             true => STANDARD_INPUT.to_owned(),
@@ -69,7 +69,7 @@ impl Input {
         })
     }
 
-    pub(super) fn lines(&self) -> Result<Lines, CorpusError> {
+    pub(super) fn lines(&self) -> Result<Lines, TrainError> {
         let name = self.name.clone();
         let reader: Box<dyn Read + Send> = match &self.content {
             Content::File(path) => match File::open(path) {
@@ -83,7 +83,7 @@ impl Input {
 }
 
 /// Buffers a stream. Lines are checked as they arrive, so that an endless one is an error.
-fn buffered(name: &str, limit: LineLimit, stream: &mut dyn Read) -> Result<Content, CorpusError> {
+fn buffered(name: &str, limit: LineLimit, stream: &mut dyn Read) -> Result<Content, TrainError> {
     let mut recorder = Recorder {
         stream,
         bytes: Vec::new(),

@@ -7,9 +7,10 @@ use crate::config::{
     DataSource, Experiment, LineLimit, TaggedCorpus, Tags, ValidationSource, Vocabularies,
 };
 use crate::corpus::{
-    Cleaning, CorpusError, CorpusSummary, KeptPair, ParallelText, StoreLocation, StoredCorpus,
-    TokenStore, encode, encode_into, tokenized,
+    Cleaning, CorpusSummary, KeptPair, ParallelText, StoreLocation, StoredCorpus, TokenStore,
+    encode, encode_into, tokenized,
 };
+use crate::error::TrainError;
 use crate::progress::Progress;
 use crate::tasks::{Split, Task};
 
@@ -53,7 +54,7 @@ impl LoadedData {
         tokenizers: Option<Tokenizers>,
         location: Option<StoreLocation>,
         progress: &Progress,
-    ) -> Result<Self, CorpusError> {
+    ) -> Result<Self, TrainError> {
         let log = progress.log();
         let (sources, valid) = match experiment.data.source()? {
             DataSource::Task(task) => {
@@ -92,7 +93,7 @@ impl LoadedData {
         let path = location.path();
         log(&format!("store       building {}", path.display()));
         let stored = location.build(&tokenizers, held_out, log, |mut writer| {
-            let error = |source| CorpusError::Store {
+            let error = |source| TrainError::Store {
                 path: path.clone(),
                 source,
             };
@@ -111,7 +112,7 @@ impl LoadedData {
         valid: &ValidationSource,
         weights: Vec<f64>,
         limit: LineLimit,
-    ) -> Result<Self, CorpusError> {
+    ) -> Result<Self, TrainError> {
         let manifest = stored.manifest;
         let valid_corpora = numbers(valid);
         let valid = match open_valid(valid, limit)? {
@@ -137,7 +138,7 @@ impl LoadedData {
         train: ParallelText,
         valid: ParallelText,
         progress: &Progress,
-    ) -> Result<Self, CorpusError> {
+    ) -> Result<Self, TrainError> {
         let tokenizers = match tokenizers {
             Some(tokenizers) => tokenizers,
             None => train_tokenizers(experiment, &train, progress)?,
@@ -166,7 +167,7 @@ fn open_train(
     sources: &[TaggedCorpus],
     experiment: &Experiment,
     progress: &Progress,
-) -> Result<(ParallelText, Vec<Cleaning>), CorpusError> {
+) -> Result<(ParallelText, Vec<Cleaning>), TrainError> {
     let data = &experiment.data;
     let limit = data.line_limit();
     let mut cleaning = Vec::new();
@@ -188,7 +189,7 @@ fn open_train(
             let share = cleaned.dropped_share();
             if share >= 1.0 {
                 let file = cleaned.cleaned().name().to_owned();
-                return Err(CorpusError::AllDropped { file });
+                return Err(TrainError::AllDropped { file });
             }
             if share > MUCH {
                 progress.log()(&format!(
@@ -211,7 +212,7 @@ fn split(
     train: ParallelText,
     valid: &ValidationSource,
     experiment: &Experiment,
-) -> Result<(ParallelText, ParallelText), CorpusError> {
+) -> Result<(ParallelText, ParallelText), TrainError> {
     let limit = experiment.data.line_limit();
     Ok(match open_valid(valid, limit)? {
         Some(valid) => (train, valid),
@@ -223,7 +224,7 @@ fn split(
 fn open_valid(
     valid: &ValidationSource,
     limit: LineLimit,
-) -> Result<Option<ParallelText>, CorpusError> {
+) -> Result<Option<ParallelText>, TrainError> {
     Ok(match valid {
         ValidationSource::HeldOut => None,
         ValidationSource::Files(files) => Some(ParallelText::open(files, limit)?),
@@ -256,7 +257,7 @@ fn train_tokenizers(
     experiment: &Experiment,
     train: &ParallelText,
     progress: &Progress,
-) -> Result<Tokenizers, CorpusError> {
+) -> Result<Tokenizers, TrainError> {
     let train = train.clone().with_progress(progress, READING);
     let sample = train.sample(experiment.data.tokenizer_sample, experiment.training.seed)?;
     let sources = || sample.iter().map(|(src, _)| src.as_str());

@@ -3,7 +3,6 @@
 mod cleaning;
 mod disk_store;
 mod encode;
-mod error;
 mod fingerprint;
 mod input;
 mod loaded_data;
@@ -25,7 +24,6 @@ mod tsv_tests;
 pub(crate) use cleaning::{CLEANING_RULES, Cleaning};
 pub(crate) use disk_store::{DiskStore, LENGTHS, StoreWriter};
 pub(crate) use encode::{KeptPair, encode, encode_into, tokenized};
-pub use error::CorpusError;
 pub(crate) use fingerprint::{Fingerprint, has_own_hash, with_own_hash};
 pub(crate) use loaded_data::LoadedData;
 pub(crate) use noise::SourceNoise;

@@ -6,8 +6,8 @@ use derive_new::new;
 use transformer_core::lines::LineError;
 
 use crate::config::{LongLines, Tags};
-use crate::corpus::CorpusError;
 use crate::corpus::input::Lines;
+use crate::error::TrainError;
 use crate::progress::Phase;
 
 /// Number of pairs from one progress report to the next.
@@ -93,7 +93,7 @@ impl Pairs {
         }
     }
 
-    fn read(&mut self) -> Result<Option<Row>, CorpusError> {
+    fn read(&mut self) -> Result<Option<Row>, TrainError> {
         let pair = match &mut self.source {
             PairSource::Files { src, tgt } => return read_files(src, tgt, self.long_lines),
             PairSource::Tsv(lines) => return read_tsv(lines, self.long_lines),
@@ -124,7 +124,7 @@ impl Pairs {
             && phase.pairs(self.n_read, n_pairs.get().copied()).is_break()
     }
 
-    fn next_kept(&mut self) -> Result<Option<(String, String)>, CorpusError> {
+    fn next_kept(&mut self) -> Result<Option<(String, String)>, TrainError> {
         while let Some(row) = self.read()? {
             let index = self.n_read;
             self.n_read += 1;
@@ -144,7 +144,7 @@ impl Pairs {
             }
         }
         match self.n_read {
-            0 => Err(CorpusError::Empty {
+            0 => Err(TrainError::EmptyFile {
                 file: self.name.clone(),
             }),
             _ => Ok(None),
@@ -153,14 +153,14 @@ impl Pairs {
 }
 
 impl Iterator for Pairs {
-    type Item = Result<(String, String), CorpusError>;
+    type Item = Result<(String, String), TrainError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.ended {
             return None;
         }
         let pair = match self.is_interrupted() {
-            true => Some(Err(CorpusError::Interrupted)),
+            true => Some(Err(TrainError::Interrupted)),
             false => self.next_kept().transpose(),
         };
         self.ended = !matches!(pair, Some(Ok(_)));
@@ -189,7 +189,7 @@ enum Row {
 fn read_line(
     lines: &mut Lines,
     long_lines: LongLines,
-) -> Result<Option<Option<String>>, CorpusError> {
+) -> Result<Option<Option<String>>, TrainError> {
     match lines.next_line() {
         Ok(line) => Ok(line.map(|line| Some(line.to_owned()))),
         Err(LineError::TooLong { .. }) if long_lines == LongLines::Drop => Ok(Some(None)),
@@ -201,14 +201,14 @@ fn read_files(
     src: &mut Lines,
     tgt: &mut Lines,
     long_lines: LongLines,
-) -> Result<Option<Row>, CorpusError> {
+) -> Result<Option<Row>, TrainError> {
     let src_line = read_line(src, long_lines)?;
     let tgt_line = read_line(tgt, long_lines)?;
     match (src_line, tgt_line) {
         (Some(Some(src_line)), Some(Some(tgt_line))) => Ok(Some(Row::Pair((src_line, tgt_line)))),
         (Some(_), Some(_)) => Ok(Some(Row::TooLong)),
         (None, None) => Ok(None),
-        (Some(_), None) | (None, Some(_)) => Err(CorpusError::LineCounts {
+        (Some(_), None) | (None, Some(_)) => Err(TrainError::LineCounts {
             src_lines: src.count_all()?,
             tgt_lines: tgt.count_all()?,
             src: src.name().to_owned(),
@@ -217,7 +217,7 @@ fn read_files(
     }
 }
 
-fn read_tsv(lines: &mut Lines, long_lines: LongLines) -> Result<Option<Row>, CorpusError> {
+fn read_tsv(lines: &mut Lines, long_lines: LongLines) -> Result<Option<Row>, TrainError> {
     let line = match read_line(lines, long_lines)? {
         None => return Ok(None),
         Some(None) => return Ok(Some(Row::TooLong)),
@@ -229,8 +229,8 @@ fn read_tsv(lines: &mut Lines, long_lines: LongLines) -> Result<Option<Row>, Cor
     }
     let (file, line) = (lines.name().to_owned(), lines.n_read());
     Err(match columns {
-        1 => CorpusError::NoTab { file, line },
-        _ => CorpusError::ExtraColumns {
+        1 => TrainError::NoTab { file, line },
+        _ => TrainError::ExtraColumns {
             file,
             line,
             columns,

@@ -9,9 +9,10 @@ use transformer_core::lines::LineError;
 use transformer_core::random::hash;
 
 use crate::config::{Copies, CorpusSource, DataSettings, LineLimit, LongLines, TaggedCorpus, Tags};
-use crate::corpus::{CorpusError, ParallelText, encode};
+use crate::corpus::{ParallelText, encode};
+use crate::error::TrainError;
 
-type Read = Result<Vec<(String, String)>, CorpusError>;
+type Read = Result<Vec<(String, String)>, TrainError>;
 
 fn write(dir: &TempDir, name: &str, bytes: &[u8]) -> std::path::PathBuf {
     let path = dir.path().join(name);
@@ -108,7 +109,7 @@ fn truncated_gzip_is_an_error() {
     let gzipped = gzip(text.as_bytes());
     let read = read_files(&gzipped[..gzipped.len() - 20], text.as_bytes());
     assert!(
-        matches!(read, Err(CorpusError::Line(LineError::GzipTruncated { line, .. })) if line > 1000)
+        matches!(read, Err(TrainError::Line(LineError::GzipTruncated { line, .. })) if line > 1000)
     );
 }
 
@@ -119,7 +120,7 @@ fn damaged_gzip_is_an_error() {
     gzipped[checksum] ^= 1;
     let read = read_files(&gzipped, b"1\n2\n");
     assert!(
-        matches!(read, Err(CorpusError::Line(LineError::GzipDamaged { .. }))),
+        matches!(read, Err(TrainError::Line(LineError::GzipDamaged { .. }))),
         "{read:?}"
     );
 }
@@ -174,7 +175,7 @@ fn empty_files_are_an_error() {
 }
 
 #[test]
-fn a_line_above_the_limit_is_refused_or_its_pair_is_dropped() -> Result<(), CorpusError> {
+fn a_line_above_the_limit_is_refused_or_its_pair_is_dropped() -> Result<(), TrainError> {
     let dir = TempDir::new().expect("there is a folder for temporary files");
     let files = CorpusSource::Files {
         src: write(&dir, "a", b"abc\nabcd\ne\nf\n"),
@@ -238,7 +239,7 @@ fn tagged(src: Option<&str>, tgt: Option<&str>) -> ParallelText {
 }
 
 #[test]
-fn tags_are_in_front_of_every_line_that_is_not_blank() -> Result<(), CorpusError> {
+fn tags_are_in_front_of_every_line_that_is_not_blank() -> Result<(), TrainError> {
     let read: Vec<(String, String)> = tagged(Some("<x>"), Some("<y>"))
         .pairs()?
         .collect::<Read>()?;
@@ -256,7 +257,7 @@ fn a_copy_is_found_behind_its_tags() {
     };
     let ids = |lines: &[String]| lines.iter().map(|line| vec![5; line.len()]).collect();
     let encoded = encode(&tagged(Some("<x>"), None), &filter, ids, ids);
-    let Err(CorpusError::NothingKept { summary, .. }) = encoded else {
+    let Err(TrainError::NothingKept { summary, .. }) = encoded else {
         panic!("both pairs are dropped");
     };
     assert_eq!((summary.copies_dropped, summary.empty_src), (1, 1));

@@ -5,9 +5,9 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use crate::config::{CorpusSource, LineLimit, LongLines, TaggedCorpus, Tags};
-use crate::corpus::CorpusError;
 use crate::corpus::input::Input;
 use crate::corpus::pairs::{PairSource, Pairs, Reading};
+use crate::error::TrainError;
 use crate::progress::Progress;
 
 /// A corpus as text; every call of [`pairs`](Self::pairs) reads it from the start.
@@ -42,7 +42,7 @@ enum Origin {
 
 impl ParallelText {
     /// Opens a corpus, with `-` as the standard input of the process.
-    pub(crate) fn open(source: &CorpusSource, limit: LineLimit) -> Result<Self, CorpusError> {
+    pub(crate) fn open(source: &CorpusSource, limit: LineLimit) -> Result<Self, TrainError> {
         Self::open_with_stdin(source, limit, &mut io::stdin().lock())
     }
 
@@ -51,11 +51,11 @@ impl ParallelText {
         source: &CorpusSource,
         limit: LineLimit,
         stdin: &mut dyn Read,
-    ) -> Result<Self, CorpusError> {
+    ) -> Result<Self, TrainError> {
         let (name, origin) = match source {
             CorpusSource::Files { src, tgt } => {
                 if src == Path::new("-") && tgt == Path::new("-") {
-                    return Err(CorpusError::StandardInputTwice);
+                    return Err(TrainError::StandardInputTwice);
                 }
                 let src = Input::new(src, limit, stdin)?;
                 let tgt = Input::new(tgt, limit, stdin)?;
@@ -73,13 +73,10 @@ impl ParallelText {
     }
 
     /// Opens several corpora as one: their concatenation, with their tags.
-    pub(crate) fn open_all(
-        corpora: &[TaggedCorpus],
-        limit: LineLimit,
-    ) -> Result<Self, CorpusError> {
+    pub(crate) fn open_all(corpora: &[TaggedCorpus], limit: LineLimit) -> Result<Self, TrainError> {
         let open =
             |corpus: &TaggedCorpus| Ok(Self::open(&corpus.source, limit)?.tagged(&corpus.tags));
-        let corpora: Result<Vec<Self>, CorpusError> = corpora.iter().map(open).collect();
+        let corpora: Result<Vec<Self>, TrainError> = corpora.iter().map(open).collect();
         Ok(Self::concatenated(corpora?, limit))
     }
 
@@ -124,7 +121,7 @@ impl ParallelText {
 
     /// Reads the corpus from its start. Errors in the content of the files, and of an empty corpus, are items of the
     /// iterator.
-    pub(crate) fn pairs(&self) -> Result<Pairs, CorpusError> {
+    pub(crate) fn pairs(&self) -> Result<Pairs, TrainError> {
         let source = match &self.origin {
             Origin::Files { src, tgt } => PairSource::Files {
                 src: src.lines()?,
@@ -230,7 +227,7 @@ mod tests {
         };
         assert!(matches!(
             ParallelText::open(&source, LineLimit::default()),
-            Err(CorpusError::Line(LineError::Open { .. }))
+            Err(TrainError::Line(LineError::Open { .. }))
         ));
     }
 
@@ -253,7 +250,7 @@ mod tests {
             tgt: "-".into(),
         };
         let opened = ParallelText::open_with_stdin(&source, LineLimit::default(), &mut io::empty());
-        assert!(matches!(opened, Err(CorpusError::StandardInputTwice)));
+        assert!(matches!(opened, Err(TrainError::StandardInputTwice)));
     }
 
     #[test]

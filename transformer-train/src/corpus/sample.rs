@@ -2,7 +2,8 @@
 
 use transformer_core::random::{SplitMix64, hash};
 
-use crate::corpus::{CorpusError, ParallelText};
+use crate::corpus::ParallelText;
+use crate::error::TrainError;
 
 const MAX_SAMPLE_BYTES: usize = 1 << 30;
 
@@ -19,7 +20,7 @@ impl ParallelText {
         &self,
         n_pairs: usize,
         seed: u64,
-    ) -> Result<Vec<(String, String)>, CorpusError> {
+    ) -> Result<Vec<(String, String)>, TrainError> {
         let Sample { pairs, .. } = self.indexed_sample(n_pairs, MAX_SAMPLE_BYTES, seed)?;
         Ok(pairs.into_iter().map(|(_, pair)| pair).collect())
     }
@@ -28,14 +29,14 @@ impl ParallelText {
     ///
     /// Validation gets `n_pairs` pairs, but at most a tenth of the corpus and at least one pair. A
     /// sentence that occurs twice can be in both parts, so separate validation files are better.
-    pub(crate) fn hold_out(self, n_pairs: usize, seed: u64) -> Result<(Self, Self), CorpusError> {
+    pub(crate) fn hold_out(self, n_pairs: usize, seed: u64) -> Result<(Self, Self), TrainError> {
         let sample = self.indexed_sample(n_pairs, MAX_SAMPLE_BYTES, seed)?;
         let Sample {
             pairs: mut sample,
             n_seen,
         } = sample;
         if n_seen < 2 {
-            return Err(CorpusError::TooFewToHoldOut {
+            return Err(TrainError::TooFewToHoldOut {
                 file: self.name().to_owned(),
             });
         }
@@ -55,7 +56,7 @@ impl ParallelText {
         n_pairs: usize,
         max_bytes: usize,
         seed: u64,
-    ) -> Result<Sample, CorpusError> {
+    ) -> Result<Sample, TrainError> {
         let n_requested = n_pairs;
         let mut n_pairs = n_pairs;
         let mut sample = Vec::new();
@@ -183,7 +184,7 @@ mod tests {
     #[test]
     fn a_single_pair_cannot_be_held_out() {
         let split = numbers(1).hold_out(1, 1);
-        assert!(matches!(split, Err(CorpusError::TooFewToHoldOut { .. })));
+        assert!(matches!(split, Err(TrainError::TooFewToHoldOut { .. })));
     }
 
     /// Samples 40 pairs of 6 or 7 bytes with a limit, and returns their number and what is logged.

@@ -14,7 +14,8 @@ use crate::config::{
     Vocabularies,
 };
 use crate::corpus::stored_corpus::{FORMAT, StoredCorpus, write_store};
-use crate::corpus::{CLEANING_RULES, CorpusError, CorpusSummary, Fingerprint, StoreWriter};
+use crate::corpus::{CLEANING_RULES, CorpusSummary, Fingerprint, StoreWriter};
+use crate::error::TrainError;
 use crate::progress::LogFn;
 
 /// With `data.store = "auto"`, the size of text from which its tokens are stored on disk, in bytes. They take about a
@@ -60,7 +61,7 @@ impl StoreLocation {
         folder: &Path,
         base: Option<&ModelDirectory>,
         if_missing: IfMissing,
-    ) -> Result<Option<Self>, CorpusError> {
+    ) -> Result<Option<Self>, TrainError> {
         let data = &experiment.data;
         let DataSource::Corpus { train, valid } = data.source()? else {
             return Ok(None);
@@ -152,14 +153,14 @@ impl StoreLocation {
         tokenizers: &Tokenizers,
         held_out: Option<Vec<(String, String)>>,
         log: &LogFn,
-        fill: impl FnOnce(StoreWriter) -> Result<(CorpusSummary, Fingerprint), CorpusError>,
-    ) -> Result<StoredCorpus, CorpusError> {
+        fill: impl FnOnce(StoreWriter) -> Result<(CorpusSummary, Fingerprint), TrainError>,
+    ) -> Result<StoredCorpus, TrainError> {
         let path = self.path();
         let unfinished = self.folder.join(format!("{UNFINISHED}{}", self.name));
-        create_folder(&self.folder).map_err(CorpusError::write(&self.folder))?;
+        create_folder(&self.folder).map_err(TrainError::write_store(&self.folder))?;
         // Two runs that share a folder build in turn.
         let lock_path = self.folder.join(LOCK);
-        let lock = File::create(&lock_path).map_err(CorpusError::write(&lock_path))?;
+        let lock = File::create(&lock_path).map_err(TrainError::write_store(&lock_path))?;
         // Some file systems have no locks; then the store is built without one.
         if matches!(lock.try_lock(), Err(TryLockError::WouldBlock)) {
             log("store       waiting for another run that is building it");
@@ -169,7 +170,7 @@ impl StoreLocation {
             return Ok(stored);
         }
         self.remove_unfinished();
-        fs::create_dir_all(&unfinished).map_err(CorpusError::write(&unfinished))?;
+        fs::create_dir_all(&unfinished).map_err(TrainError::write_store(&unfinished))?;
         if let Err(error) = write_store(&unfinished, tokenizers, held_out, fill) {
             self.remove_unfinished();
             drop(lock);
@@ -184,15 +185,15 @@ impl StoreLocation {
         }
         if path.exists() {
             let removed = fs::remove_dir_all(&path);
-            removed.map_err(|source| CorpusError::Store {
+            removed.map_err(|source| TrainError::Store {
                 path: path.clone(),
                 source,
             })?;
         }
-        fs::rename(&unfinished, &path).map_err(CorpusError::write(&path))?;
+        fs::rename(&unfinished, &path).map_err(TrainError::write_store(&path))?;
         StoredCorpus::open(&path).map_err(|source| {
             let path = path.clone();
-            CorpusError::Store { path, source }
+            TrainError::Store { path, source }
         })
     }
 

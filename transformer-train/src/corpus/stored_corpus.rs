@@ -11,7 +11,8 @@ use transformer_core::text::Tokenizer;
 use transformer_core::{json, regular_file};
 
 use crate::corpus::fingerprint::{has_own_hash, with_own_hash};
-use crate::corpus::{CorpusError, CorpusSummary, DiskStore, Fingerprint, LENGTHS, StoreWriter};
+use crate::corpus::{CorpusSummary, DiskStore, Fingerprint, LENGTHS, StoreWriter};
+use crate::error::TrainError;
 
 /// The version of the format, the only one that this program reads.
 pub(super) const FORMAT: u64 = 2;
@@ -46,13 +47,14 @@ pub(super) fn write_store(
     directory: &Path,
     tokenizers: &Tokenizers,
     held_out: Option<Vec<(String, String)>>,
-    fill: impl FnOnce(StoreWriter) -> Result<(CorpusSummary, Fingerprint), CorpusError>,
-) -> Result<(), CorpusError> {
+    fill: impl FnOnce(StoreWriter) -> Result<(CorpusSummary, Fingerprint), TrainError>,
+) -> Result<(), TrainError> {
     let vocab_size = tokenizers
         .src()
         .vocab_size()
         .max(tokenizers.tgt().vocab_size());
-    let writer = StoreWriter::new(directory, vocab_size).map_err(CorpusError::write(directory))?;
+    let writer =
+        StoreWriter::new(directory, vocab_size).map_err(TrainError::write_store(directory))?;
     let (summary, fingerprint) = fill(writer)?;
     let mut files = Vec::new();
     for (name, tokenizer) in tokenizers.files() {
@@ -61,7 +63,8 @@ pub(super) fn write_store(
         files.push(FileEntry::new(name, json.as_bytes()));
     }
     let lengths = directory.join(LENGTHS);
-    let lengths = regular_file::read(&lengths, u64::MAX).map_err(CorpusError::write(&lengths))?;
+    let lengths =
+        regular_file::read(&lengths, u64::MAX).map_err(TrainError::write_store(&lengths))?;
     files.push(FileEntry::new(LENGTHS, &lengths));
     let manifest = Manifest {
         format: FORMAT,

@@ -4,8 +4,9 @@ use std::collections::HashMap;
 
 use transformer_core::text::is_dense;
 
+use crate::corpus::ParallelText;
 use crate::corpus::fingerprint::SeenPairs;
-use crate::corpus::{CorpusError, ParallelText};
+use crate::error::TrainError;
 
 /// Share of the text that the characters of [`Survey::n_characters`] make up, as in SentencePiece's
 /// `character_coverage`.
@@ -30,7 +31,7 @@ impl Survey {
         self.tokens.iter().sum()
     }
 
-    pub(crate) fn of(text: &ParallelText) -> Result<Self, CorpusError> {
+    pub(crate) fn of(text: &ParallelText) -> Result<Self, TrainError> {
         let mut seen = SeenPairs::default();
         let mut counts: HashMap<char, u64> = HashMap::new();
         let mut tokens = [0.0; 2];

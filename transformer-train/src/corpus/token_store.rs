@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::corpus::{CorpusError, DiskStore};
+use crate::corpus::DiskStore;
+use crate::error::TrainError;
 
 /// A source sentence and its target sentence, as token ids without BOS and EOS.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,7 +22,7 @@ pub(crate) enum TokenStore {
 }
 
 impl TokenStore {
-    pub(crate) fn pair(&self, index: usize) -> Result<SentencePair, CorpusError> {
+    pub(crate) fn pair(&self, index: usize) -> Result<SentencePair, TrainError> {
         match self {
             Self::Memory(corpus) => Ok(corpus.pair(index)),
             Self::Disk(store) => store.pair(index),

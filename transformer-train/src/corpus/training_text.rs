@@ -13,7 +13,8 @@ use transformer_core::random::{SplitMix64, hash};
 use transformer_core::text::special::{byte_of, is_special};
 use transformer_core::text::{Tokenizer, UNK};
 
-use crate::corpus::{CorpusError, SentencePair, SourceNoise, TokenStore};
+use crate::corpus::{SentencePair, SourceNoise, TokenStore};
+use crate::error::TrainError;
 
 /// Makes the random numbers of BPE-dropout independent of all others with the same seed: "subwords" in ASCII.
 const SUBWORDS: u64 = 0x7375_6277_6f72_6473;
@@ -47,7 +48,7 @@ impl TrainingText {
         &self,
         sentences: &[u32],
         update: u64,
-    ) -> Result<Vec<SentencePair>, CorpusError> {
+    ) -> Result<Vec<SentencePair>, TrainError> {
         let pairs = sentences.iter().zip(0..).map(|(&sentence, position)| {
             let mut pair = self.store.pair(sentence as usize)?;
             if let Some(noise) = &self.noise {

@@ -8,7 +8,8 @@ use proptest::prelude::*;
 use transformer_core::lines::LineError;
 
 use crate::config::{CorpusSource, LineLimit, LongLines};
-use crate::corpus::{CorpusError, ParallelText};
+use crate::corpus::ParallelText;
+use crate::error::TrainError;
 
 type Pairs = Vec<(String, String)>;
 
@@ -81,13 +82,13 @@ fn read(bytes: &[u8], long_lines: LongLines) -> Result<Pairs, Fault> {
         long_lines,
     };
     let text = ParallelText::open(&source, limit);
-    let read: Result<Pairs, CorpusError> = text.and_then(|text| text.pairs()?.collect());
+    let read: Result<Pairs, TrainError> = text.and_then(|text| text.pairs()?.collect());
     read.map_err(|error| match error {
-        CorpusError::Empty { .. } => Fault::Empty,
-        CorpusError::Line(LineError::NotUtf8 { line, byte, .. }) => Fault::NotUtf8 { line, byte },
-        CorpusError::Line(LineError::TooLong { line, .. }) => Fault::TooLong { line },
-        CorpusError::NoTab { line, .. } => Fault::NoTab { line },
-        CorpusError::ExtraColumns { line, columns, .. } => Fault::ExtraColumns { line, columns },
+        TrainError::EmptyFile { .. } => Fault::Empty,
+        TrainError::Line(LineError::NotUtf8 { line, byte, .. }) => Fault::NotUtf8 { line, byte },
+        TrainError::Line(LineError::TooLong { line, .. }) => Fault::TooLong { line },
+        TrainError::NoTab { line, .. } => Fault::NoTab { line },
+        TrainError::ExtraColumns { line, columns, .. } => Fault::ExtraColumns { line, columns },
         other => panic!("{other}"),
     })
 }

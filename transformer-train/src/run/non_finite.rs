@@ -12,7 +12,8 @@ use parking_lot::Mutex;
 use super::prepare::Prepared;
 use crate::batching::UpdateGate;
 use crate::config::{DataSource, Experiment, ValidationSource};
-use crate::corpus::{CorpusError, KeptPair, ParallelText, encode_into, tokenized};
+use crate::corpus::{KeptPair, ParallelText, encode_into, tokenized};
+use crate::error::TrainError;
 use crate::step::have_collectives;
 use crate::validation::OnNonFinite;
 
@@ -134,14 +135,14 @@ pub(super) fn lines_of_update(
             let stored = prepared.train.store().pair(sentence as usize)?;
             // Otherwise the files have changed.
             if (pair.src, pair.tgt) != (&stored.src[..], &stored.tgt[..]) {
-                return Err(CorpusError::Interrupted);
+                return Err(TrainError::Interrupted);
             }
             lines.push(pair.line);
         }
         sentence += 1;
         match sentence <= last {
             true => Ok(()),
-            false => Err(CorpusError::Interrupted),
+            false => Err(TrainError::Interrupted),
         }
     };
     let tokenizers = &prepared.tokenizers;

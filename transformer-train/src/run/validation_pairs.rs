@@ -6,8 +6,7 @@ use transformer_core::directory::Tokenizers;
 
 use crate::config::DataSettings;
 use crate::corpus::{
-    CorpusError, CorpusSummary, KeptPair, ParallelText, SentencePair, TokenStore, encode_into,
-    tokenized,
+    CorpusSummary, KeptPair, ParallelText, SentencePair, TokenStore, encode_into, tokenized,
 };
 use crate::error::TrainError;
 
@@ -46,7 +45,7 @@ impl ValidationPairs {
         let (summary, _) = encode_into(text, filter, src, tgt, sink)?;
         let kept_of = |index| summary.kept_of.get(index).copied().unwrap_or(0);
         if let Some((_, &number)) = (0..).zip(&numbers).find(|(index, _)| kept_of(*index) == 0) {
-            return Err(CorpusError::NothingToValidate { number }.into());
+            return Err(TrainError::NothingToValidate { number });
         }
         in_turn.sort_by_key(|(turn, _)| *turn);
         let corpora = in_turn.iter().map(|((_, corpus), _)| *corpus).collect();
@@ -83,7 +82,7 @@ pub(super) fn without_tag<'a>(line: &'a str, tags: &[String]) -> &'a str {
 const MAX_PAIRS_TO_COMPARE: usize = 1_000_000;
 
 /// Counts the validation pairs that are in the training text; 0 if it is too large to look them up.
-pub(super) fn n_seen(store: &TokenStore, valid: &[SentencePair]) -> Result<usize, CorpusError> {
+pub(super) fn n_seen(store: &TokenStore, valid: &[SentencePair]) -> Result<usize, TrainError> {
     if store.lengths().len() > MAX_PAIRS_TO_COMPARE {
         return Ok(0);
     }

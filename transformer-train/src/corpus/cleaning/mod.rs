@@ -10,8 +10,9 @@ use rayon::prelude::*;
 use transformer_core::text::{LanguageCode, printable};
 
 use self::judge::{Defect, Judge};
+use crate::corpus::ParallelText;
 use crate::corpus::fingerprint::SeenPairs;
-use crate::corpus::{CorpusError, ParallelText};
+use crate::error::TrainError;
 
 /// The version of the rules: text that is stored was cleaned by one of them.
 pub(crate) const CLEANING_RULES: u32 = 1;
@@ -40,7 +41,7 @@ impl Cleaning {
         text: ParallelText,
         languages: [Option<&LanguageCode>; 2],
         seed: u64,
-    ) -> Result<Self, CorpusError> {
+    ) -> Result<Self, TrainError> {
         let judge = Judge::new(&text.sample(N_SAMPLED, seed)?, languages);
         let mut cleaning = Self {
             languages: judge.languages(),
@@ -131,10 +132,10 @@ impl Cleaning {
 
     /// Writes the pairs that are left out as lines of a reason, the corpus, the number of the line, the source and the
     /// target, with tabs between them.
-    pub(crate) fn write_dropped<E: From<CorpusError>>(
+    pub(crate) fn write_dropped(
         &self,
-        mut write: impl FnMut(String) -> Result<(), E>,
-    ) -> Result<(), E> {
+        mut write: impl FnMut(String) -> Result<(), TrainError>,
+    ) -> Result<(), TrainError> {
         let mut pairs = self.text.pairs()?;
         let mut dropped = self.dropped.iter().peekable();
         while dropped.peek().is_some()

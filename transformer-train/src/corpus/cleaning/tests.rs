@@ -211,7 +211,7 @@ fn the_report_and_the_file_name_what_was_left_out() {
     let mut file = String::new();
     let written = cleaning.write_dropped(|line| {
         file.push_str(&line);
-        Ok::<_, CorpusError>(())
+        Ok(())
     });
     written.expect("in memory");
     assert_eq!(file, "copied\tthe list of pairs\t2\tOpen %s\tÖffnen\n");
