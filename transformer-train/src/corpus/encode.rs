@@ -4,7 +4,7 @@ use transformer_core::text::Tokenizer;
 
 use crate::config::{DataSettings, Empty};
 use crate::corpus::summary::CountedFilter;
-use crate::corpus::{CorpusSummary, EncodedCorpus, Fingerprint, Pairs, ParallelText};
+use crate::corpus::{CorpusSummary, Fingerprint, Pairs, ParallelText, StoreWriter, TokenStore};
 use crate::error::TrainError;
 
 /// Number of pairs that are tokenized together: enough to keep all threads busy in little memory.
@@ -29,21 +29,22 @@ pub(crate) fn tokenized(tokenizer: &Tokenizer) -> impl Fn(&[String]) -> Vec<Vec<
     |lines| tokenizer.encode_all(lines)
 }
 
-/// Like [`encode_into`], but stores the token ids in memory.
+/// Like [`encode_into`], but stores the token ids in memory. All are below `vocab_size`.
 pub(crate) fn encode(
     text: &ParallelText,
     filter: &DataSettings,
+    vocab_size: usize,
     encode_src: impl FnMut(&[String]) -> Vec<Vec<u32>>,
     encode_tgt: impl FnMut(&[String]) -> Vec<Vec<u32>>,
-) -> Result<(EncodedCorpus, CorpusSummary, Fingerprint), TrainError> {
-    let mut corpus = EncodedCorpus::default();
+) -> Result<(TokenStore, CorpusSummary, Fingerprint), TrainError> {
+    let mut writer = StoreWriter::in_memory(vocab_size);
     let sink = |pair: KeptPair<'_>| {
-        corpus.push(pair.src, pair.tgt);
+        let written = writer.push(pair.src, pair.tgt);
+        written.expect("memory is writable");
         Ok(())
     };
     let (summary, fingerprint) = encode_into(text, filter, encode_src, encode_tgt, sink)?;
-    corpus.shrink_to_fit();
-    Ok((corpus, summary, fingerprint))
+    Ok((writer.finish(), summary, fingerprint))
 }
 
 /// Tokenizes and filters a corpus, and passes each kept pair to `sink`. Also returns the fingerprint of the kept pairs.
@@ -176,13 +177,13 @@ mod tests {
     fn encode_pairs(
         pairs: &[(&str, &str)],
         filter: &DataSettings,
-    ) -> Result<(EncodedCorpus, CorpusSummary), TrainError> {
+    ) -> Result<(TokenStore, CorpusSummary), TrainError> {
         let pairs = pairs
             .iter()
             .map(|&(src, tgt)| (src.to_owned(), tgt.to_owned()))
             .collect();
         let text = ParallelText::from_pairs(pairs);
-        let encoded = encode(&text, filter, letters, letters);
+        let encoded = encode(&text, filter, 128, letters, letters);
         encoded.map(|(corpus, summary, _)| (corpus, summary))
     }
 
@@ -203,7 +204,7 @@ mod tests {
             ..DataSettings::default()
         };
         let (corpus, summary) = encode_pairs(&PAIRS, &filter).expect("two pairs are fine");
-        assert_eq!(corpus.lengths(), [(3, 2), (3, 2)]);
+        assert_eq!(*corpus.lengths(), [(3, 2), (3, 2)]);
         let expected = CorpusSummary {
             read: 7,
             kept: 2,
@@ -230,8 +231,8 @@ mod tests {
         };
         let text = ParallelText::from_pairs(pairs.into()).tagged(&tags);
         let (corpus, summary, _) =
-            encode(&text, &DataSettings::default(), letters, letters).expect("a pair is fine");
-        assert_eq!(corpus.lengths(), [(4, 3)]);
+            encode(&text, &DataSettings::default(), 128, letters, letters).expect("a pair is fine");
+        assert_eq!(*corpus.lengths(), [(4, 3)]);
         assert_eq!((summary.empty_src, summary.empty_tgt), (1, 1));
     }
 
@@ -243,7 +244,7 @@ mod tests {
             ..DataSettings::default()
         };
         let (corpus, summary) = encode_pairs(&PAIRS, &filter).expect("four pairs are fine");
-        assert_eq!(corpus.lengths(), [(3, 2), (3, 1), (3, 2), (1, 3)]);
+        assert_eq!(*corpus.lengths(), [(3, 2), (3, 1), (3, 2), (1, 3)]);
         assert_eq!((summary.cut, summary.too_long, summary.kept), (2, 0, 4));
     }
 
@@ -268,7 +269,7 @@ mod tests {
             ..DataSettings::default()
         };
         let (corpus, summary) = encode_pairs(&pairs, &filter).expect("two pairs are fine");
-        assert_eq!(corpus.lengths(), [(3, 2), (2, 4)]);
+        assert_eq!(*corpus.lengths(), [(3, 2), (2, 4)]);
         assert_eq!((summary.unbalanced, summary.kept), (2, 2));
     }
 
@@ -294,7 +295,7 @@ mod tests {
         let unknown = |lines: &[String]| lines.iter().map(|_| vec![UNK, 9, UNK]).collect();
         let known = |lines: &[String]| lines.iter().map(|_| vec![9]).collect();
         let filter = DataSettings::default();
-        let (_, summary, _) = encode(&text, &filter, unknown, known).expect("a pair is fine");
+        let (_, summary, _) = encode(&text, &filter, 10, unknown, known).expect("a pair is fine");
         assert_eq!((summary.src_unknown, summary.tgt_unknown), (2, 0));
     }
 
@@ -366,8 +367,8 @@ mod tests {
             .collect();
         let text = ParallelText::from_pairs(pairs);
         let (corpus, ..) =
-            encode(&text, &DataSettings::default(), letters, letters).expect("they are fine");
+            encode(&text, &DataSettings::default(), 128, letters, letters).expect("they are fine");
         let expected: Vec<_> = (0..n as u32).map(|i| (1 + i % 7, 1 + i % 5)).collect();
-        assert_eq!(corpus.lengths(), expected);
+        assert_eq!(*corpus.lengths(), expected);
     }
 }

@@ -6,6 +6,7 @@ use transformer_core::text::Tokenizer;
 use crate::config::{
     DataSource, Experiment, LineLimit, TaggedCorpus, Tags, ValidationSource, Vocabularies,
 };
+use crate::corpus::token_store::vocab_size_of;
 use crate::corpus::{
     Cleaning, CorpusSummary, KeptPair, ParallelText, StoreLocation, StoredCorpus, TokenStore,
     encode, encode_into, tokenized,
@@ -92,7 +93,7 @@ impl LoadedData {
         };
         let path = location.path();
         log(&format!("store       building {}", path.display()));
-        let stored = location.build(&tokenizers, held_out, log, |mut writer| {
+        let stored = location.build(&tokenizers, held_out, log, |mut writer, directory| {
             let error = |source| TrainError::Store {
                 path: path.clone(),
                 source,
@@ -100,7 +101,7 @@ impl LoadedData {
             let sink = |pair: KeptPair<'_>| writer.push(pair.src, pair.tgt).map_err(error);
             let [src, tgt] = [tokenizers.src(), tokenizers.tgt()].map(tokenized);
             let encoded = encode_into(&train, &experiment.data, src, tgt, sink)?;
-            writer.finish().map_err(error)?;
+            writer.finish_in(directory).map_err(error)?;
             Ok(encoded)
         })?;
         let loaded = Self::from_stored(stored, &valid, weights, limit)?;
@@ -121,7 +122,7 @@ impl LoadedData {
         };
         Ok(Self {
             tokenizers: stored.tokenizers,
-            store: TokenStore::Disk(stored.store),
+            store: stored.store,
             cleaning: Vec::new(),
             summary: manifest.summary,
             fingerprint: manifest.fingerprint,
@@ -143,15 +144,16 @@ impl LoadedData {
             Some(tokenizers) => tokenizers,
             None => train_tokenizers(experiment, &train, progress)?,
         };
-        let (corpus, summary, fingerprint) = encode(
+        let (store, summary, fingerprint) = encode(
             &train.with_progress(progress, TOKENIZING),
             &experiment.data,
+            vocab_size_of(&tokenizers),
             tokenized(tokenizers.src()),
             tokenized(tokenizers.tgt()),
         )?;
         Ok(Self {
             tokenizers,
-            store: TokenStore::Memory(corpus),
+            store,
             cleaning: Vec::new(),
             summary,
             fingerprint: fingerprint.value(),

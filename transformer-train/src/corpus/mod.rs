@@ -1,7 +1,6 @@
 //! Parallel text: files, pairs of lines, and the token store that is built from them.
 
 mod cleaning;
-mod disk_store;
 mod encode;
 mod fingerprint;
 mod input;
@@ -22,7 +21,6 @@ mod training_text;
 mod tsv_tests;
 
 pub(crate) use cleaning::{CLEANING_RULES, Cleaning};
-pub(crate) use disk_store::{DiskStore, LENGTHS, StoreWriter};
 pub(crate) use encode::{KeptPair, encode, encode_into, tokenized};
 pub(crate) use fingerprint::{Fingerprint, has_own_hash, with_own_hash};
 pub(crate) use loaded_data::LoadedData;
@@ -33,7 +31,6 @@ pub(crate) use store_location::{IfMissing, StoreLocation, contains_only_stores};
 pub(crate) use stored_corpus::StoredCorpus;
 pub use summary::CorpusSummary;
 pub(crate) use survey::Survey;
-pub(crate) use token_store::EncodedCorpus;
 pub use token_store::SentencePair;
-pub(crate) use token_store::TokenStore;
+pub(crate) use token_store::{DiskWriter, LENGTHS, StoreWriter, TokenStore};
 pub(crate) use training_text::{BpeDropout, PairDropout, TrainingText};

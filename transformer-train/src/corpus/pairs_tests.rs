@@ -256,7 +256,7 @@ fn a_copy_is_found_behind_its_tags() {
         ..DataSettings::default()
     };
     let ids = |lines: &[String]| lines.iter().map(|line| vec![5; line.len()]).collect();
-    let encoded = encode(&tagged(Some("<x>"), None), &filter, ids, ids);
+    let encoded = encode(&tagged(Some("<x>"), None), &filter, 10, ids, ids);
     let Err(TrainError::NothingKept { summary, .. }) = encoded else {
         panic!("both pairs are dropped");
     };

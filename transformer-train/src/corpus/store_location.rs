@@ -14,7 +14,7 @@ use crate::config::{
     Vocabularies,
 };
 use crate::corpus::stored_corpus::{FORMAT, StoredCorpus, write_store};
-use crate::corpus::{CLEANING_RULES, CorpusSummary, Fingerprint, StoreWriter};
+use crate::corpus::{CLEANING_RULES, CorpusSummary, DiskWriter, Fingerprint};
 use crate::error::TrainError;
 use crate::progress::LogFn;
 
@@ -146,14 +146,14 @@ impl StoreLocation {
         }
     }
 
-    /// Builds the store; `fill` writes the pairs. The store appears only when it is complete, even if the program is
+    /// Builds the store; `fill` writes the pairs, and completes the store in the folder that it gets. The store appears only when it is complete, even if the program is
     /// killed. An error leaves nothing on disk; the folder of the stores is removed too if it is otherwise empty.
     pub(crate) fn build(
         &self,
         tokenizers: &Tokenizers,
         held_out: Option<Vec<(String, String)>>,
         log: &LogFn,
-        fill: impl FnOnce(StoreWriter) -> Result<(CorpusSummary, Fingerprint), TrainError>,
+        fill: impl FnOnce(DiskWriter, &Path) -> Result<(CorpusSummary, Fingerprint), TrainError>,
     ) -> Result<StoredCorpus, TrainError> {
         let path = self.path();
         let unfinished = self.folder.join(format!("{UNFINISHED}{}", self.name));

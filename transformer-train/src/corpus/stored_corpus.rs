@@ -11,7 +11,8 @@ use transformer_core::text::Tokenizer;
 use transformer_core::{json, regular_file};
 
 use crate::corpus::fingerprint::{has_own_hash, with_own_hash};
-use crate::corpus::{CorpusSummary, DiskStore, Fingerprint, LENGTHS, StoreWriter};
+use crate::corpus::token_store::vocab_size_of;
+use crate::corpus::{CorpusSummary, DiskWriter, Fingerprint, LENGTHS, TokenStore};
 use crate::error::TrainError;
 
 /// The version of the format, the only one that this program reads.
@@ -37,25 +38,21 @@ pub(crate) struct Manifest {
 
 #[derive(Debug)]
 pub(crate) struct StoredCorpus {
-    pub(crate) store: DiskStore,
+    pub(crate) store: TokenStore,
     pub(crate) tokenizers: Tokenizers,
     pub(crate) manifest: Manifest,
 }
 
-/// Writes a token store into an empty folder; `fill` writes the pairs.
+/// Writes a token store into an empty folder; `fill` writes the pairs and completes the store.
 pub(super) fn write_store(
     directory: &Path,
     tokenizers: &Tokenizers,
     held_out: Option<Vec<(String, String)>>,
-    fill: impl FnOnce(StoreWriter) -> Result<(CorpusSummary, Fingerprint), TrainError>,
+    fill: impl FnOnce(DiskWriter, &Path) -> Result<(CorpusSummary, Fingerprint), TrainError>,
 ) -> Result<(), TrainError> {
-    let vocab_size = tokenizers
-        .src()
-        .vocab_size()
-        .max(tokenizers.tgt().vocab_size());
-    let writer =
-        StoreWriter::new(directory, vocab_size).map_err(TrainError::write_store(directory))?;
-    let (summary, fingerprint) = fill(writer)?;
+    let writer = DiskWriter::on_disk(directory, vocab_size_of(tokenizers));
+    let writer = writer.map_err(TrainError::write_store(directory))?;
+    let (summary, fingerprint) = fill(writer, directory)?;
     let mut files = Vec::new();
     for (name, tokenizer) in tokenizers.files() {
         let json = tokenizer.to_json();
@@ -113,9 +110,8 @@ impl StoredCorpus {
         if !manifest.summary.is_consistent() {
             return Err(invalid("its counts contradict each other".to_owned()));
         }
-        let sizes = [tokenizers.src().vocab_size(), tokenizers.tgt().vocab_size()];
         Ok(Self {
-            store: DiskStore::open(path, sizes[0].max(sizes[1]))?,
+            store: TokenStore::open(path, vocab_size_of(&tokenizers))?,
             tokenizers,
             manifest,
         })

@@ -202,7 +202,7 @@ mod tests {
     use transformer_core::text::{Tokenizer, TokenizerConfig, TokenizerKind};
 
     use super::*;
-    use crate::corpus::EncodedCorpus;
+    use crate::corpus::StoreWriter;
 
     const LINE: &str = "the rose rises, the prose is theirs";
 
@@ -218,8 +218,8 @@ mod tests {
     fn text(rate: f64, max_len: usize) -> (TrainingText, SentencePair) {
         let tokenizer = tokenizer();
         let ids = tokenizer.encode(LINE);
-        let mut corpus = EncodedCorpus::default();
-        corpus.push(&ids, &ids);
+        let mut writer = StoreWriter::in_memory(80);
+        writer.push(&ids, &ids).expect("memory is writable");
         let bpe_dropout = BpeDropout::new(&tokenizer).expect("its kind is BPE");
         let dropout = PairDropout {
             src: bpe_dropout.clone(),
@@ -233,7 +233,7 @@ mod tests {
             tgt: ids,
         };
         (
-            TrainingText::new(TokenStore::Memory(corpus), None, Some(dropout)),
+            TrainingText::new(writer.finish(), None, Some(dropout)),
             pair,
         )
     }

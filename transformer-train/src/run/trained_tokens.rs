@@ -84,14 +84,14 @@ fn largest(n: usize, counts: &[f64]) -> Result<Vec<u32>, ConfigError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::corpus::EncodedCorpus;
+    use crate::corpus::StoreWriter;
 
     fn store() -> TokenStore {
-        let mut corpus = EncodedCorpus::default();
+        let mut writer = StoreWriter::in_memory(10);
         for (src, tgt) in [([5, 5, 6], [7, 8, 8]), ([5, 6, 9], [7, 8, 8])] {
-            corpus.push(&src, &tgt);
+            writer.push(&src, &tgt).expect("memory is writable");
         }
-        TokenStore::Memory(corpus)
+        writer.finish()
     }
 
     fn config(tying: Tying) -> TransformerConfig {
