@@ -7,6 +7,7 @@
 use std::io::{self, ErrorKind, Read};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use crc32c::crc32c;
 use prost::Message;
 
 /// TensorFlow's number of the element type `string`.
@@ -244,36 +245,6 @@ impl Histogram {
 /// Maximum length of a record that is read, in bytes. The largest that this program writes, the histograms of a model,
 /// has less than 1 MiB.
 const MAX_LEN: u64 = 64 << 20;
-
-/// Castagnoli's polynomial with its bits reversed, as in iSCSI (RFC 3720, section 12.1).
-const POLYNOMIAL: u32 = 0x82F6_3B78;
-
-const TABLE: [u32; 256] = table();
-
-const fn table() -> [u32; 256] {
-    let mut table = [0; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        let mut remainder = byte as u32;
-        let mut bit = 0;
-        while bit < 8 {
-            let is_odd = remainder & 1 == 1;
-            remainder >>= 1;
-            if is_odd {
-                remainder ^= POLYNOMIAL;
-            }
-            bit += 1;
-        }
-        table[byte] = remainder;
-        byte += 1;
-    }
-    table
-}
-
-fn crc32c(data: &[u8]) -> u32 {
-    let next = |crc: u32, byte: &u8| TABLE[usize::from(crc as u8 ^ byte)] ^ (crc >> 8);
-    !data.iter().fold(!0, next)
-}
 
 /// Returns the checksum of data in the masked form that the format stores: a CRC of data that contains CRCs would be
 /// weak.
