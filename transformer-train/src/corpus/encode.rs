@@ -7,10 +7,10 @@ use crate::corpus::summary::CountedFilter;
 use crate::corpus::{CorpusSummary, Fingerprint, Pairs, ParallelText, StoreWriter, TokenStore};
 use crate::error::TrainError;
 
-/// Number of pairs that are tokenized together: enough to keep all threads busy in little memory.
+/// Number of pairs that are tokenized or judged together: enough to keep all threads busy in little memory.
 const CHUNK_PAIRS: usize = 4096;
 
-/// Size of the text, in bytes, above which fewer pairs are tokenized together.
+/// Size of the text, in bytes, above which there are fewer pairs.
 const CHUNK_BYTES: usize = 1 << 22;
 
 pub(crate) struct KeptPair<'a> {
@@ -114,15 +114,20 @@ pub(crate) fn encode_into(
     }
 }
 
-/// A pair with the index of its corpus, its number, and whether its sides are equal without their tags.
-struct ReadPair {
+/// A pair with the index of its corpus, its number from 1, and whether its sides are equal without their tags.
+pub(super) struct ReadPair {
     corpus: usize,
-    line: u64,
+    pub(super) line: u64,
     is_copy: bool,
-    pair: (String, String),
+    pub(super) pair: (String, String),
 }
 
-fn next_chunk(pairs: &mut Pairs, name: &str, empty: Empty) -> Result<Vec<ReadPair>, TrainError> {
+/// Reads the next pairs; none at the end. `name` is that of the text.
+pub(super) fn next_chunk(
+    pairs: &mut Pairs,
+    name: &str,
+    empty: Empty,
+) -> Result<Vec<ReadPair>, TrainError> {
     let mut chunk = Vec::new();
     let mut n_bytes = 0;
     while chunk.len() < CHUNK_PAIRS
@@ -150,7 +155,7 @@ fn next_chunk(pairs: &mut Pairs, name: &str, empty: Empty) -> Result<Vec<ReadPai
     Ok(chunk)
 }
 
-fn empty_side((src, tgt): &(String, String)) -> Option<&'static str> {
+pub(super) fn empty_side((src, tgt): &(String, String)) -> Option<&'static str> {
     let sides = [(src, "source"), (tgt, "target")];
     let empty = sides.into_iter().find(|(line, _)| line.trim().is_empty());
     empty.map(|(_, side)| side)

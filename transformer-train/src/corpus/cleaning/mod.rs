@@ -10,7 +10,9 @@ use rayon::prelude::*;
 use transformer_core::text::{LanguageCode, printable};
 
 use self::judge::{Defect, Judge};
+use crate::config::Empty;
 use crate::corpus::ParallelText;
+use crate::corpus::encode::{ReadPair, empty_side, next_chunk};
 use crate::corpus::fingerprint::SeenPairs;
 use crate::error::TrainError;
 
@@ -19,10 +21,6 @@ pub(crate) const CLEANING_RULES: u32 = 1;
 
 /// Number of pairs from which the usual languages and lengths are learned.
 const N_SAMPLED: usize = 5000;
-
-/// Number of pairs that are judged together, and the size of their text above which there are fewer, in bytes.
-const CHUNK_PAIRS: usize = 4096;
-const CHUNK_BYTES: usize = 1 << 22;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Cleaning {
@@ -53,24 +51,16 @@ impl Cleaning {
         let mut seen = SeenPairs::default();
         let mut pairs = cleaning.text.pairs()?;
         loop {
-            let (mut chunk, mut n_bytes) = (Vec::new(), 0);
-            while chunk.len() < CHUNK_PAIRS
-                && n_bytes < CHUNK_BYTES
-                && let Some(pair) = pairs.next()
-            {
-                let pair = pair?;
-                n_bytes += pair.0.len() + pair.1.len();
-                chunk.push((pairs.n_read() - 1, pair));
-            }
+            let mut chunk = next_chunk(&mut pairs, cleaning.text.name(), Empty::Drop)?;
             if chunk.is_empty() {
                 break;
             }
             cleaning.n_read += chunk.len() as u64;
             // The filters count blank lines, or refuse them.
-            chunk.retain(|(_, (src, tgt))| !src.trim().is_empty() && !tgt.trim().is_empty());
-            let judged = chunk.into_par_iter().map(|(index, pair)| {
+            chunk.retain(|read| empty_side(&read.pair).is_none());
+            let judged = chunk.into_par_iter().map(|ReadPair { line, pair, .. }| {
                 let defect = judge.defect(&pair.0, &pair.1);
-                (index, defect, pair)
+                (line - 1, defect, pair)
             });
             for (index, defect, pair) in judged.collect::<Vec<_>>() {
                 let is_new = seen.insert(&pair);
