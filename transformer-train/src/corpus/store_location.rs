@@ -199,23 +199,19 @@ impl StoreLocation {
 
     /// Removes the stores of the run's earlier text or settings, unless other runs may share the folder.
     pub(crate) fn remove_others(&self) {
-        if !self.is_own {
-            return;
-        }
-        for entry in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
-            let name = entry.file_name();
-            let is_store = name.to_str().is_some_and(|name| name.starts_with(TOKENS));
-            if is_store && name != *self.name {
-                let _ = fs::remove_dir_all(entry.path());
-            }
+        if self.is_own {
+            self.remove(|name| name.starts_with(TOKENS) && name != self.name);
         }
     }
 
     /// Removes unfinished stores. Requires the lock.
     fn remove_unfinished(&self) {
-        let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
-        for entry in entries {
-            if entry.file_name().to_string_lossy().starts_with(UNFINISHED) {
+        self.remove(|name| name.starts_with(UNFINISHED));
+    }
+
+    fn remove(&self, is_outdated: impl Fn(&str) -> bool) {
+        for entry in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
+            if entry.file_name().to_str().is_some_and(&is_outdated) {
                 let _ = fs::remove_dir_all(entry.path());
             }
         }

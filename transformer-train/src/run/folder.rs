@@ -14,7 +14,7 @@ use crate::corpus::{Cleaning, contains_only_stores};
 use crate::error::TrainError;
 use crate::progress::LogFn;
 use crate::report::{CURVE_FILE, METRICS_FILE, SAMPLES_FILE, is_event_file};
-use crate::validation::{SCORED_FILES, is_out_of_patience};
+use crate::validation::SCORED_FILES;
 
 /// The treatment of a run that is already in the folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -223,11 +223,8 @@ impl RunFolder {
             Err(error @ TrainError::Unreadable { .. }) => return Err(error),
             found => found.ok().flatten(),
         };
-        Ok(found.and_then(|state| {
-            let is_finished = state.updates >= experiment.training.updates
-                || is_out_of_patience(&state.validations, &experiment.training);
-            (!is_finished).then_some(state.updates)
-        }))
+        let unfinished = found.filter(|state| !state.is_finished(&experiment.training));
+        Ok(unfinished.map(|state| state.updates))
     }
 
     pub(crate) fn lock(&self) -> Result<FolderLock, TrainError> {
