@@ -237,24 +237,21 @@ pub(super) fn with_labels(ticks: &[f64]) -> Vec<(f64, String)> {
 
 /// Formats a round number without trailing zeros.
 pub(super) fn number(value: f64) -> String {
+    let trimmed = |digits: &str| {
+        digits
+            .trim_end_matches('0')
+            .trim_end_matches('.')
+            .to_owned()
+    };
     match value.abs() {
         0.0 => "0".to_owned(),
         small if small < 0.01 => {
             let rounded = format!("{value:.2e}");
             let (digits, power) = rounded.split_once('e').unwrap_or((&rounded, "0"));
-            format!(
-                "{}e{power}",
-                digits.trim_end_matches('0').trim_end_matches('.')
-            )
+            format!("{}e{power}", trimmed(digits))
         }
         large if large >= 100.0 => format!("{value:.0}"),
-        _ => {
-            let rounded = format!("{value:.3}");
-            rounded
-                .trim_end_matches('0')
-                .trim_end_matches('.')
-                .to_owned()
-        }
+        _ => trimmed(&format!("{value:.3}")),
     }
 }
 
