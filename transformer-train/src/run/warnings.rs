@@ -47,18 +47,11 @@ pub(crate) struct Facts<'a> {
 }
 
 pub(crate) fn warnings(facts: &Facts<'_>) -> Vec<String> {
-    let mut all = Vec::new();
-    all.extend(schedule(facts));
-    all.extend(peak(facts));
-    all.extend(length(facts));
-    all.extend(passes(facts));
-    all.extend(interval(facts));
-    all.extend(vocabulary(facts));
-    all.extend(size(facts));
-    all.extend(batch(facts));
-    all.extend(positions(facts));
-    all.extend(text(facts));
-    all
+    let checks: [fn(&Facts<'_>) -> Option<String>; 9] = [
+        schedule, peak, length, passes, interval, vocabulary, size, batch, positions,
+    ];
+    let found = checks.iter().filter_map(|check| check(facts));
+    found.chain(text(facts)).collect()
 }
 
 fn schedule(facts: &Facts<'_>) -> Option<String> {
