@@ -10,32 +10,11 @@ const END: u64 = 1_000_000_000;
 /// All numbers below this are training data: larger numbers are composed of their words.
 const ALWAYS_TRAIN: u32 = 100;
 
-const BELOW_20: [&str; 20] = [
-    "zero",
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-    "thirteen",
-    "fourteen",
-    "fifteen",
-    "sixteen",
-    "seventeen",
-    "eighteen",
-    "nineteen",
-];
+const BELOW_20: &str = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen \
+                        sixteen seventeen eighteen nineteen";
 
-const TENS: [&str; 10] = [
-    "", "", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety",
-];
+/// The words for 20, 30, … 90.
+const TENS: &str = "twenty thirty forty fifty sixty seventy eighty ninety";
 
 const SCALES: [(u32, &str); 3] = [
     (1_000_000_000, "billion"),
@@ -75,25 +54,17 @@ pub enum Tens {
 /// Writes a number in English words.
 pub fn english(n: u32, style: NumberStyle) -> String {
     if n == 0 {
-        return BELOW_20[0].to_owned();
+        return word(BELOW_20, 0);
     }
     let mut words = Vec::new();
     let mut rest = n;
     for (scale, name) in SCALES {
         if rest >= scale {
-            let inner = if style.and == And::Every {
-                And::Every
-            } else {
-                And::Never
+            let and = match style.and {
+                And::Every => And::Every,
+                And::Last | And::Never => And::Never,
             };
-            push_below_1000(
-                &mut words,
-                rest / scale,
-                NumberStyle {
-                    and: inner,
-                    ..style
-                },
-            );
+            push_below_1000(&mut words, rest / scale, NumberStyle { and, ..style });
             words.push(name.to_owned());
             rest %= scale;
         }
@@ -108,7 +79,7 @@ pub fn english(n: u32, style: NumberStyle) -> String {
 fn push_below_1000(words: &mut Vec<String>, n: u32, style: NumberStyle) {
     let (hundreds, rest) = (n / 100, n % 100);
     if hundreds > 0 {
-        words.push(BELOW_20[hundreds as usize].to_owned());
+        words.push(word(BELOW_20, hundreds));
         words.push("hundred".to_owned());
         if rest > 0 && style.and != And::Never {
             words.push("and".to_owned());
@@ -117,16 +88,22 @@ fn push_below_1000(words: &mut Vec<String>, n: u32, style: NumberStyle) {
     let (tens, ones) = (rest / 10, rest % 10);
     match (tens, ones) {
         (0, 0) => {}
-        (0 | 1, _) => words.push(BELOW_20[rest as usize].to_owned()),
-        (_, 0) => words.push(TENS[tens as usize].to_owned()),
+        (0 | 1, _) => words.push(word(BELOW_20, rest)),
+        (_, 0) => words.push(word(TENS, tens - 2)),
         _ => {
-            let (tens, ones) = (TENS[tens as usize], BELOW_20[ones as usize]);
+            let (tens, ones) = (word(TENS, tens - 2), word(BELOW_20, ones));
             match style.tens {
                 Tens::Hyphen => words.push(format!("{tens}-{ones}")),
-                Tens::Space => words.extend([tens.to_owned(), ones.to_owned()]),
+                Tens::Space => words.extend([tens, ones]),
             }
         }
     }
+}
+
+/// Returns the word at an index of a list.
+fn word(list: &str, index: u32) -> String {
+    let word = list.split(' ').nth(index as usize);
+    word.expect("the list has all numbers").to_owned()
 }
 
 /// Draws a number of the task.

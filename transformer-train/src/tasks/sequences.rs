@@ -26,11 +26,8 @@ pub(super) fn split_of(letters: &[u8]) -> Split {
 }
 
 pub(super) fn spaced(letters: &[u8]) -> String {
-    let letters: Vec<String> = letters
-        .iter()
-        .map(|&letter| char::from(letter).into())
-        .collect();
-    letters.join(" ")
+    let letters = letters.iter().map(|&letter| char::from(letter).to_string());
+    letters.collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]
