@@ -98,17 +98,22 @@ fn validate_paths(experiment: &Experiment) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// Refuses noise that would have no effect.
+/// Checks the probabilities of noise, and refuses noise that would have no effect.
 fn validate_noise(experiment: &Experiment) -> Result<(), ConfigError> {
-    let noise = experiment.data.noise();
-    noise.validate()?;
+    let data = &experiment.data;
+    fraction(setting!(data.noise_lowercase))?;
+    fraction(setting!(data.noise_uppercase))?;
+    fraction(setting!(data.noise_typos))?;
+    let is_allowed = data.noise_lowercase + data.noise_uppercase <= 1.0;
+    let allowed = "at most 1 - `data.noise_lowercase`";
+    require(setting!(data.noise_uppercase), is_allowed, allowed)?;
     let is_lower = experiment.tokenizer.case == Case::Lower && experiment.finetune.model.is_none();
-    let of_task = experiment.data.task.map(|_| "data.task");
+    let of_task = data.task.map(|_| "data.task");
     let of_case = of_task.or(is_lower.then_some("tokenizer.case = \"lower\""));
-    for (first, rate, second) in [
-        ("data.noise_lowercase", noise.lowercase, of_case),
-        ("data.noise_uppercase", noise.uppercase, of_case),
-        ("data.noise_typos", noise.typos, of_task),
+    for ((first, rate), second) in [
+        (setting!(data.noise_lowercase), of_case),
+        (setting!(data.noise_uppercase), of_case),
+        (setting!(data.noise_typos), of_task),
     ] {
         if let (true, Some(second)) = (rate > 0.0, second) {
             return Err(ConfigError::conflict(first, second));

@@ -9,7 +9,7 @@ use transformer_core::text::LanguageCode;
 
 use crate::config::{
     ConfigError, Copies, CorpusSettings, CorpusSource, Duplicates, Empty, LineLimit, LongLines,
-    Noise, OverLong, TaggedCorpus, Tags, ValidationSource, corpora::corpus, optional,
+    OverLong, TaggedCorpus, Tags, ValidationSource, corpora::corpus, optional,
 };
 use crate::tasks::Task;
 
@@ -187,12 +187,8 @@ impl DataSettings {
         }
     }
 
-    pub(crate) fn noise(&self) -> Noise {
-        Noise {
-            lowercase: self.noise_lowercase,
-            uppercase: self.noise_uppercase,
-            typos: self.noise_typos,
-        }
+    pub(crate) fn has_noise(&self) -> bool {
+        self.noise_lowercase > 0.0 || self.noise_uppercase > 0.0 || self.noise_typos > 0.0
     }
 
     pub(crate) fn source(&self) -> Result<DataSource, ConfigError> {

@@ -40,7 +40,7 @@ pub use experiment::Experiment;
 #[doc(hidden)]
 pub use experiment::{EmbeddingSettings, FinetuneSettings, ReportSettings, TensorBoard};
 #[doc(hidden)]
-pub use filter::{Copies, Duplicates, Empty, LineLimit, LongLines, Noise, OverLong};
+pub use filter::{Copies, Duplicates, Empty, LineLimit, LongLines, OverLong};
 #[doc(hidden)]
 pub use model::ModelSettings;
 pub(crate) use model::check_sequences;

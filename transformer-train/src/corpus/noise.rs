@@ -7,7 +7,7 @@
 use transformer_core::random::{SplitMix64, hash};
 use transformer_core::text::{Tokenizer, UNK};
 
-use crate::config::Noise;
+use crate::config::DataSettings;
 
 /// Makes the random numbers of noise independent of all others with the same seed: "mistyped" in ASCII.
 const MISTYPED: u64 = 0x6d69_7374_7970_6564;
@@ -24,10 +24,9 @@ pub(crate) struct SourceNoise {
     pub(crate) symbols: Vec<u32>,
     /// The tags of sources, as ids. The tokenizer of a model that is trained further may split a tag into several.
     pub(crate) tags: Vec<Vec<u32>>,
-    pub(crate) noise: Noise,
+    /// The probabilities of noise, and `max_len`: a source that noise would make longer is not changed.
+    pub(crate) settings: DataSettings,
     pub(crate) seed: u64,
-    /// Maximum length, in tokens. A source that noise would make longer is not changed.
-    pub(crate) max_len: usize,
 }
 
 impl SourceNoise {
@@ -39,7 +38,7 @@ impl SourceNoise {
         }
         let seed = hash(hash(self.seed ^ MISTYPED, update), position);
         let mut random = SplitMix64::new(seed);
-        let case = LetterCase::drawn(&self.noise, &mut random);
+        let case = LetterCase::drawn(&self.settings, &mut random);
         let tags = self.tags.iter().filter(|tag| ids.starts_with(tag));
         let (tag, rest) = ids.split_at(tags.map(Vec::len).max().unwrap_or(0));
         let mut noisy = Vec::with_capacity(ids.len() + 4);
@@ -50,7 +49,7 @@ impl SourceNoise {
                 false => noisy.extend(self.noisy_text(run, case, &mut random)),
             }
         }
-        match noisy.len() > self.max_len {
+        match noisy.len() > self.settings.max_len {
             true => ids.to_vec(),
             false => noisy,
         }
@@ -60,7 +59,7 @@ impl SourceNoise {
     /// would produce unknown tokens or symbols.
     fn noisy_text(&self, ids: &[u32], case: LetterCase, random: &mut SplitMix64) -> Vec<u32> {
         let text = self.tokenizer.decode(ids);
-        let noisy = mistyped(&case.of(&text), self.noise.typos, random);
+        let noisy = mistyped(&case.of(&text), self.settings.noise_typos, random);
         if noisy == text {
             return ids.to_vec();
         }
@@ -85,11 +84,11 @@ enum LetterCase {
 }
 
 impl LetterCase {
-    fn drawn(noise: &Noise, random: &mut SplitMix64) -> Self {
+    fn drawn(settings: &DataSettings, random: &mut SplitMix64) -> Self {
         let drawn = random.uniform();
-        if drawn < noise.lowercase {
+        if drawn < settings.noise_lowercase {
             Self::Lower
-        } else if drawn < noise.lowercase + noise.uppercase {
+        } else if drawn < settings.noise_lowercase + settings.noise_uppercase {
             Self::Upper
         } else {
             Self::Kept
@@ -194,7 +193,7 @@ mod tests {
     const LINE: &str = "<2de> Two white dogs are running, x";
 
     /// Returns noise of sources, for a tokenizer with this configuration.
-    fn noise_with(config: &TokenizerConfig, noise: Noise) -> SourceNoise {
+    fn noise_with(config: &TokenizerConfig, settings: DataSettings) -> SourceNoise {
         let letters = ('a'..='z').chain('A'..='Z').collect::<String>();
         let text = [LINE, LINE, "<2DE>", &letters];
         let tokenizer = Tokenizer::train(config, text).expect("it is text");
@@ -202,9 +201,8 @@ mod tests {
             symbols: tokenizer.user_symbols(),
             tags: Vec::new(),
             tokenizer,
-            noise,
+            settings,
             seed: 5,
-            max_len: 99,
         }
     }
 
@@ -218,13 +216,18 @@ mod tests {
         }
     }
 
+    fn settings([noise_lowercase, noise_uppercase, noise_typos]: [f64; 3]) -> DataSettings {
+        DataSettings {
+            noise_lowercase,
+            noise_uppercase,
+            noise_typos,
+            ..DataSettings::default()
+        }
+    }
+
     fn noise(lowercase: f64, uppercase: f64, typos: f64) -> SourceNoise {
-        let noise = Noise {
-            lowercase,
-            uppercase,
-            typos,
-        };
-        noise_with(&config(&["<2de>"]), noise)
+        let settings = settings([lowercase, uppercase, typos]);
+        noise_with(&config(&["<2de>"]), settings)
     }
 
     fn text(noise: &SourceNoise, update: u64) -> String {
@@ -286,23 +289,16 @@ mod tests {
 
     #[test]
     fn a_source_with_unknown_tokens_or_too_long_with_noise_stays() {
-        let noise = noise(0.0, 1.0, 0.0);
+        let mut noise = noise(0.0, 1.0, 0.0);
         assert_eq!(noise.apply(&[UNK, 9], 7, 0), [UNK, 9]);
         let ids = noise.tokenizer.encode("two dogs");
-        let short = SourceNoise {
-            max_len: 1,
-            ..noise
-        };
-        assert_eq!(short.apply(&ids, 7, 0), ids);
+        noise.settings.max_len = 1;
+        assert_eq!(noise.apply(&ids, 7, 0), ids);
     }
 
     #[test]
     fn a_tag_of_several_tokens_stays() {
-        let upper = Noise {
-            uppercase: 1.0,
-            ..Noise::default()
-        };
-        let mut noise = noise_with(&config(&[]), upper);
+        let mut noise = noise_with(&config(&[]), settings([0.0, 1.0, 0.0]));
         // The start of another tag.
         noise.tags = ["<2", "<2de>"]
             .map(|tag| noise.tokenizer.encode(tag))
@@ -321,15 +317,11 @@ mod tests {
 
     #[test]
     fn noise_that_would_make_unknown_words_is_left_out() {
-        let upper = Noise {
-            uppercase: 1.0,
-            ..Noise::default()
-        };
         let words = TokenizerConfig {
             kind: TokenizerKind::Word,
             ..config(&["<2de>"])
         };
-        let noise = noise_with(&words, upper);
+        let noise = noise_with(&words, settings([0.0, 1.0, 0.0]));
         let ids = noise.tokenizer.encode(LINE);
         assert!(!ids.contains(&UNK));
         assert_eq!(noise.apply(&ids, 7, 0), ids);

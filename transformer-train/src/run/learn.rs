@@ -314,9 +314,9 @@ impl Learning<'_> {
             device: n_devices * ranks.rank(),
             n_shards: self.start.n_threads,
             // BPE-dropout makes lines slightly longer, which is not worth another micro-batch.
-            max_tokens: match self.experiment.data.noise().is_none() {
-                true => usize::MAX,
-                false => self.experiment.training.tokens_per_batch,
+            max_tokens: match self.experiment.data.has_noise() {
+                true => self.experiment.training.tokens_per_batch,
+                false => usize::MAX,
             },
         }
     }

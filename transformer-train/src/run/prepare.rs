@@ -226,14 +226,13 @@ fn source_noise(
     tokenizers: &Tokenizers,
     tags: Vec<Vec<u32>>,
 ) -> Option<SourceNoise> {
-    let noise = experiment.data.noise();
-    (!noise.is_none()).then(|| SourceNoise {
+    let data = &experiment.data;
+    data.has_noise().then(|| SourceNoise {
         tokenizer: tokenizers.src().clone(),
         symbols: tokenizers.src().user_symbols(),
         tags,
-        noise,
+        settings: data.clone(),
         seed: experiment.training.seed,
-        max_len: experiment.data.max_len,
     })
 }
 
