@@ -6,7 +6,7 @@ use toml::{Table, Value};
 
 use crate::config::read::{put, replace};
 use crate::config::{
-    ConfigError, CorpusSettings, DataSettings, Experiment, ScheduleKind, UserSettings,
+    ConfigError, CorpusSettings, DataSettings, Experiment, FILE_KEYS, ScheduleKind, UserSettings,
 };
 use crate::optim::Schedule;
 
@@ -115,16 +115,7 @@ fn recipe(old: &Experiment, rate: f64) -> Result<Table, ConfigError> {
     let mut settings = Table::try_from(old).map_err(ConfigError::Write)?;
     settings.retain(|section, _| ["data", "training", "validation", "report"].contains(&section));
     if let Some(Value::Table(data)) = settings.get_mut("data") {
-        let files = [
-            "src",
-            "tgt",
-            "tsv",
-            "corpora",
-            "valid_src",
-            "valid_tgt",
-            "valid_tsv",
-        ];
-        data.retain(|key, _| !files.contains(&key));
+        data.retain(|key, _| key != "corpora" && !FILE_KEYS.contains(&key));
     }
     let preset = Value::try_from(old.model.preset).map_err(ConfigError::Write)?;
     put(&mut settings, "model", "preset", preset);
@@ -146,15 +137,7 @@ fn recipe(old: &Experiment, rate: f64) -> Result<Table, ConfigError> {
 
 /// Returns the training corpora of a run; none for a built-in task.
 fn corpora_of(data: &DataSettings) -> Vec<CorpusSettings> {
-    let single = CorpusSettings {
-        src: data.src.clone(),
-        tgt: data.tgt.clone(),
-        tsv: data.tsv.clone(),
-        valid_src: data.valid_src.clone(),
-        valid_tgt: data.valid_tgt.clone(),
-        valid_tsv: data.valid_tsv.clone(),
-        ..CorpusSettings::default()
-    };
+    let single = data.single();
     match single.src.is_some() || single.tsv.is_some() {
         true => vec![single],
         false => data.corpora.clone(),

@@ -101,8 +101,12 @@ impl Default for CorpusSettings {
     }
 }
 
+/// The keys of the files of a corpus and of its validation pairs.
+pub(crate) const FILE_KEYS: [&str; 6] =
+    ["src", "tgt", "tsv", "valid_src", "valid_tgt", "valid_tsv"];
+
 impl CorpusSettings {
-    fn paths(&self) -> [(&'static str, &Option<PathBuf>); 6] {
+    pub(super) fn paths(&self) -> [(&'static str, &Option<PathBuf>); 6] {
         [
             ("src", &self.src),
             ("tgt", &self.tgt),

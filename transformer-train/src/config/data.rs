@@ -192,15 +192,13 @@ impl DataSettings {
     }
 
     pub(crate) fn source(&self) -> Result<DataSource, ConfigError> {
-        let files = self
-            .files()
-            .into_iter()
-            .filter_map(|(_, path)| path.clone());
-        let files = files.chain(self.corpora.iter().flat_map(CorpusSettings::files));
+        let single = self.single();
+        let of_corpora = self.corpora.iter().flat_map(CorpusSettings::files);
+        let files = single.files().chain(of_corpora);
         if files.filter(|path| path.as_os_str() == "-").count() > 1 {
             return Err(ConfigError::StandardInputTwice);
         }
-        let [src, tgt, tsv, valid_files @ ..] = self.files();
+        let [src, tgt, tsv, valid_files @ ..] = single.paths();
         let one = corpus([src, tgt, tsv])?;
         let train = match (one, self.weighted_corpora()?) {
             (Some(source), None) => {
@@ -250,7 +248,10 @@ impl DataSettings {
                 } else {
                     "corpora.valid_tsv"
                 };
-                Err(ConfigError::conflict(first, first_key(&self.files()[3..])))
+                Err(ConfigError::conflict(
+                    first,
+                    first_key(&self.single().paths()[3..]),
+                ))
             }
         }
     }
@@ -265,22 +266,24 @@ impl DataSettings {
         tags
     }
 
-    fn files(&self) -> [(&'static str, &Option<PathBuf>); 6] {
-        [
-            ("src", &self.src),
-            ("tgt", &self.tgt),
-            ("tsv", &self.tsv),
-            ("valid_src", &self.valid_src),
-            ("valid_tgt", &self.valid_tgt),
-            ("valid_tsv", &self.valid_tsv),
-        ]
+    /// Returns the files of `[data]` itself, as those of one corpus.
+    pub(super) fn single(&self) -> CorpusSettings {
+        CorpusSettings {
+            src: self.src.clone(),
+            tgt: self.tgt.clone(),
+            tsv: self.tsv.clone(),
+            valid_src: self.valid_src.clone(),
+            valid_tgt: self.valid_tgt.clone(),
+            valid_tsv: self.valid_tsv.clone(),
+            ..CorpusSettings::default()
+        }
     }
 
     fn first_file_key(&self) -> &'static str {
         if !self.corpora.is_empty() && self.src.is_none() && self.tsv.is_none() {
             return "corpora";
         }
-        first_key(&self.files())
+        first_key(&self.single().paths())
     }
 }
 

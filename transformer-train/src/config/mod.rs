@@ -30,6 +30,7 @@ mod validation;
 pub(crate) use check::check_tokenizer;
 #[doc(hidden)]
 pub use continued::{ContinuedRun, ContinuedSettings};
+pub(crate) use corpora::FILE_KEYS;
 #[doc(hidden)]
 pub use corpora::{CorpusSettings, CorpusSource, TaggedCorpus, Tags, ValidationSource};
 pub use data::DataSettings;

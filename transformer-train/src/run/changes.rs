@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::checkpoint::SettingChange;
-use crate::config::Experiment;
+use crate::config::{Experiment, FILE_KEYS};
 use crate::error::TrainError;
 
 /// The settings that affect neither the weights nor the sentences of any update.
@@ -66,9 +66,6 @@ pub(super) const ON_REQUEST: [&str; 21] = [
     "training.warmup_steps",
     "training.weight_decay",
 ];
-
-/// The files of a corpus, which may be moved, and its validation pairs, which may differ.
-const PATHS: [&str; 6] = ["src", "tgt", "tsv", "valid_src", "valid_tgt", "valid_tsv"];
 
 /// The length of a run; some schedules depend on it.
 const LENGTH: &str = "training.updates";
@@ -155,7 +152,8 @@ pub(super) fn changes(before: &Experiment, now: &Experiment) -> Result<Vec<Chang
         .collect())
 }
 
-/// Returns every setting as `section.key` with its value; corpora without their paths, which may differ.
+/// Returns every setting as `section.key` with its value; corpora without their paths: files may be moved, and validation
+/// pairs may differ.
 fn flat(experiment: &Experiment) -> Result<BTreeMap<String, String>, TrainError> {
     // A file of settings can name the preset instead of the model's keys.
     let table: toml::Table = toml::from_str(&experiment.resolved()?.to_toml()?)
@@ -168,7 +166,7 @@ fn flat(experiment: &Experiment) -> Result<BTreeMap<String, String>, TrainError>
         keys.into_iter().map(move |(key, mut value)| {
             for corpus in value.as_array_mut().into_iter().flatten() {
                 if let Some(corpus) = corpus.as_table_mut() {
-                    corpus.retain(|key, _| !PATHS.contains(&key));
+                    corpus.retain(|key, _| !FILE_KEYS.contains(&key));
                 }
             }
             (format!("{section}.{key}"), value.to_string())
