@@ -136,13 +136,9 @@ fn settings_edited_in_the_folder_are_refused_by_name() {
 #[test]
 fn the_manifest_lists_the_changes_of_a_run_in_order() {
     let workplace = Workplace::new();
-    let changes = |workplace: &Workplace| {
-        let manifest = workplace.read("run/model/manifest.json");
-        let manifest: Value = serde_json::from_str(&manifest).expect("it is JSON");
-        manifest["training"]["changes"].clone()
-    };
+    let changes = |model: &str| workplace.manifest(model)["training"]["changes"].clone();
     workplace.train("run", &["--updates", "20"]).lines();
-    assert_eq!(changes(&workplace), Value::Null);
+    assert_eq!(changes("run/model"), Value::Null);
     let resume = |updates: &str, more: &[&str]| {
         let ended = workplace.run(&[&["--resume", "run", "--updates", updates], more].concat());
         ended.lines();
@@ -164,12 +160,10 @@ fn the_manifest_lists_the_changes_of_a_run_in_order() {
         { "changed": "training.learning_rate_factor", "from": "0.8", "to": "0.5", "update": 21 },
         { "changed": "training.clip_norm", "from": "\"none\"", "to": "1.5", "update": 61 },
     ]);
-    assert_eq!(changes(&workplace), expected);
+    assert_eq!(changes("run/model"), expected);
     let mean = ["average", "--run", "run", "--last", "2", "--out", "mean"];
     workplace.run(&mean).lines();
-    let manifest: Value =
-        serde_json::from_str(&workplace.read("mean/manifest.json")).expect("it is JSON");
-    assert_eq!(manifest["training"]["changes"], expected);
+    assert_eq!(changes("mean"), expected);
 }
 
 #[test]

@@ -56,11 +56,6 @@ fn train(workplace: &Workplace, more: &[&str]) -> Ended {
     workplace.run(&[&COMMON, more].concat())
 }
 
-fn manifest(workplace: &Workplace, out: &str) -> Value {
-    let text = workplace.read(&format!("{out}/model/manifest.json"));
-    serde_json::from_str(&text).expect("the manifest is JSON")
-}
-
 #[test]
 fn a_killed_run_with_corpora_temperature_and_noise_resumes_with_equal_results() {
     let workplace = tagged();
@@ -155,7 +150,7 @@ fn each_corpus_has_its_scores_and_their_mean_decides() {
     let saved = state["validations"][1]["perplexity"].as_f64();
     assert!((saved.expect("it is a number") - value("Perplexity")).abs() < 1e-6);
     // Of 9 translated pairs the corpora take turns: 5 of the first with 7, 4 of the second with 5.
-    let scores = &manifest(&workplace, "run")["training"]["scores"];
+    let scores = &workplace.manifest("run/model")["training"]["scores"];
     let n_pairs = |corpus: usize| scores["corpora"][corpus]["valid_pairs_translated"].as_u64();
     assert_eq!([n_pairs(0), n_pairs(1)], [Some(5), Some(4)]);
 }

@@ -77,10 +77,7 @@ fn assert_ended_after_interval(workplace: &Workplace, (code, screen): (Option<i3
         .rsplit_once(LEAVE_ALTERNATE_SCREEN)
         .expect("the dashboard closed");
     assert!(after.contains("--resume run"), "{after}");
-    let manifest = workplace.read("run/model/manifest.json");
-    let manifest: serde_json::Value =
-        serde_json::from_str(&manifest).expect("the manifest is JSON");
-    let updates = manifest["training"]["scores"]["updates"].as_u64();
+    let updates = workplace.manifest("run/model")["training"]["scores"]["updates"].as_u64();
     assert!(
         updates.is_some_and(|updates| updates > 0 && updates % 10 == 0),
         "{updates:?}"

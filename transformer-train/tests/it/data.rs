@@ -7,11 +7,10 @@ use flate2::write::GzEncoder;
 
 use crate::workplace::{Ended, N_PAIRS, Workplace, pairs};
 
-fn gzip(text: &str) -> Vec<u8> {
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
-    let written = encoder.write_all(text.as_bytes());
-    written.expect("memory can be written");
-    encoder.finish().expect("memory can be written")
+pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
+    gzip.write_all(bytes).expect("memory is writable");
+    gzip.finish().expect("memory is writable")
 }
 
 /// Checks that training with these arguments gives the same model as training with the two plain
@@ -37,7 +36,7 @@ fn a_tsv_file_trains_the_same_model_as_two_files() {
 #[test]
 fn gzip_files_train_the_same_model_as_plain_files() {
     let workplace = Workplace::new();
-    workplace.write("a.src.gz", gzip(&workplace.read("a.src")));
+    workplace.write("a.src.gz", gzip(workplace.read("a.src").as_bytes()));
     let arguments = ["--src", "a.src.gz", "--tgt", "b.tgt"];
     assert_trains_the_same(&workplace, &arguments, b"");
 }

@@ -1,6 +1,5 @@
 //! The languages of a model, from the settings of a run to every model that is made of it.
 
-use serde_json::Value;
 use transformer_core::directory::ModelDirectory;
 use transformer_core::text::LanguageCode;
 
@@ -28,8 +27,7 @@ fn flags_are_stored_with_the_model_and_change_no_weight() {
     assert_eq!(languages(&workplace, "named"), "en to pt-BR");
     assert!(workplace.weights("plain") == workplace.weights("named"));
     // Their own keys, beside the settings, which another program need not parse.
-    let manifest: Value = serde_json::from_str(&workplace.read("named/model/manifest.json"))
-        .expect("a manifest is JSON");
+    let manifest = workplace.manifest("named/model");
     assert_eq!(manifest["format"], 1);
     assert_eq!(manifest["training"]["src_lang"], "en");
     assert_eq!(manifest["training"]["tgt_lang"], "pt-BR");

@@ -2,14 +2,12 @@
 //! space that is bounded by the limit of a line.
 
 use std::fs::File;
-use std::io::Write;
 use std::num::NonZeroUsize;
 use std::thread;
 
-use flate2::Compression;
-use flate2::write::GzEncoder;
 use transformer_core::lines::MAX_LINE_BYTES;
 
+use crate::data::gzip;
 use crate::workplace::{Ended, Workplace};
 
 /// Address space of the program without text: its code, one heap, and room for one that is being made.
@@ -38,12 +36,6 @@ const ON_CORPUS: [&str; 8] = [
     "--tgt",
     "b.tgt",
 ];
-
-fn gzip(bytes: &[u8]) -> Vec<u8> {
-    let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
-    gzip.write_all(bytes).expect("memory is writable");
-    gzip.finish().expect("memory is writable")
-}
 
 /// Makes a workplace with two megabytes of gzip that unpack to two gigabytes of zeros.
 fn workplace() -> Workplace {

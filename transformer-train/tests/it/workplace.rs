@@ -129,6 +129,12 @@ impl Workplace {
         fs::read_to_string(self.path(name)).expect("the file is there, as UTF-8")
     }
 
+    /// Reads the manifest of a model directory.
+    pub(crate) fn manifest(&self, model: &str) -> Value {
+        let text = self.read(&format!("{model}/manifest.json"));
+        serde_json::from_str(&text).expect("the manifest is JSON")
+    }
+
     /// Writes a JSON file that has its own SHA-256 in the field `sha256`.
     pub(crate) fn write_hashed(&self, name: &str, mut json: Value) {
         json["sha256"] = "".into();
