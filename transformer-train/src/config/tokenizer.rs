@@ -122,8 +122,7 @@ impl TokenizerSettings {
                     kind: self.tgt_kind.unwrap_or(self.kind),
                     vocab_size: self.tgt_vocab_size.unwrap_or(self.vocab_size),
                     case: self.tgt_case.unwrap_or(self.case),
-                    byte_fallback: self.byte_fallback,
-                    user_symbols: self.user_symbols.clone(),
+                    ..src.clone()
                 };
                 Vocabularies::Separate { src, tgt }
             }

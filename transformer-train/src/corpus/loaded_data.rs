@@ -82,10 +82,7 @@ impl LoadedData {
                 ..loaded
             });
         };
-        let tokenizers = match tokenizers {
-            Some(tokenizers) => tokenizers,
-            None => train_tokenizers(experiment, &train, progress)?,
-        };
+        let tokenizers = given_or_trained(tokenizers, experiment, &train, progress)?;
         let train = train.with_progress(progress, STORING);
         let held_out = match valid {
             ValidationSource::HeldOut => Some(valid_text.pairs()?.collect::<Result<Lines, _>>()?),
@@ -140,10 +137,7 @@ impl LoadedData {
         valid: ParallelText,
         progress: &Progress,
     ) -> Result<Self, TrainError> {
-        let tokenizers = match tokenizers {
-            Some(tokenizers) => tokenizers,
-            None => train_tokenizers(experiment, &train, progress)?,
-        };
+        let tokenizers = given_or_trained(tokenizers, experiment, &train, progress)?;
         let (store, summary, fingerprint) = encode(
             &train.with_progress(progress, TOKENIZING),
             &experiment.data,
@@ -255,11 +249,16 @@ fn splits_of(task: Task, experiment: &Experiment) -> (ParallelText, ParallelText
     )
 }
 
-fn train_tokenizers(
+/// Returns the given tokenizers, or trains new ones.
+fn given_or_trained(
+    given: Option<Tokenizers>,
     experiment: &Experiment,
     train: &ParallelText,
     progress: &Progress,
 ) -> Result<Tokenizers, TrainError> {
+    if let Some(given) = given {
+        return Ok(given);
+    }
     let train = train.clone().with_progress(progress, READING);
     let sample = train.sample(experiment.data.tokenizer_sample, experiment.training.seed)?;
     let sources = || sample.iter().map(|(src, _)| src.as_str());
