@@ -29,7 +29,8 @@ pub(crate) struct Paths;
 
 pub(crate) fn router(shared: &Arc<Shared>) -> Router<Arc<Shared>> {
     let router = Router::new().route("/deeplx/translate", post(translate));
-    interface(router, shared, KeyPlace::HeadElseParameters, refusal)
+    let keys = KeyPlace::HeadElseParameters("token");
+    interface(router, shared, keys, refusal)
 }
 
 /// A request for a translation.
@@ -51,15 +52,11 @@ struct TranslateRequest {
     #[serde(default, deserialize_with = "text")]
     tag_handling: Option<String>,
     /// The key, if the server requires one.
-    #[serde(default, deserialize_with = "text")]
-    token: Option<String>,
+    #[serde(default, rename = "token", deserialize_with = "text")]
+    _token: Option<String>,
 }
 
-impl Parameters for TranslateRequest {
-    fn key(&self) -> Option<&str> {
-        self.token.as_deref()
-    }
-}
+impl Parameters for TranslateRequest {}
 
 /// The translation.
 #[derive(Debug, Serialize, ToSchema)]

@@ -34,7 +34,8 @@ pub(crate) fn router(shared: &Arc<Shared>) -> Router<Arc<Shared>> {
         .route(PATH, post(translate))
         .route(&format!("{PATH}/languages"), get(languages).post(languages))
         .route(&format!("{PATH}/detect"), post(detect));
-    interface(router, shared, KeyPlace::HeadOrParameters, refusal)
+    let keys = KeyPlace::HeadOrParameters("key");
+    interface(router, shared, keys, refusal)
 }
 
 /// A request for translations. Other parameters, such as `model`, have no effect.
@@ -56,15 +57,11 @@ struct TranslateRequest {
     #[serde(default, deserialize_with = "text")]
     format: Option<String>,
     /// The key, if the server requires one.
-    #[serde(default, deserialize_with = "text")]
-    key: Option<String>,
+    #[serde(default, rename = "key", deserialize_with = "text")]
+    _key: Option<String>,
 }
 
-impl Parameters for TranslateRequest {
-    fn key(&self) -> Option<&str> {
-        self.key.as_deref()
-    }
-}
+impl Parameters for TranslateRequest {}
 
 /// The translations, in the order of the texts.
 #[derive(Debug, Serialize, ToSchema)]
@@ -141,15 +138,11 @@ struct LanguagesRequest {
     #[serde(default, deserialize_with = "text")]
     target: Option<String>,
     /// The key, if the server requires one.
-    #[serde(default, deserialize_with = "text")]
-    key: Option<String>,
+    #[serde(default, rename = "key", deserialize_with = "text")]
+    _key: Option<String>,
 }
 
-impl Parameters for LanguagesRequest {
-    fn key(&self) -> Option<&str> {
-        self.key.as_deref()
-    }
-}
+impl Parameters for LanguagesRequest {}
 
 /// The languages, in the order of their codes.
 #[derive(Debug, Serialize, ToSchema)]
@@ -197,15 +190,11 @@ struct DetectRequest {
     #[schema(required, value_type = Vec<String>)]
     q: Option<Texts>,
     /// The key, if the server requires one.
-    #[serde(default, deserialize_with = "text")]
-    key: Option<String>,
+    #[serde(default, rename = "key", deserialize_with = "text")]
+    _key: Option<String>,
 }
 
-impl Parameters for DetectRequest {
-    fn key(&self) -> Option<&str> {
-        self.key.as_deref()
-    }
-}
+impl Parameters for DetectRequest {}
 
 /// The languages of the texts, one list for each.
 #[derive(Debug, Serialize, ToSchema)]

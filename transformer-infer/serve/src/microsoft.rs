@@ -40,7 +40,8 @@ pub(crate) fn router(shared: &Arc<Shared>) -> Router<Arc<Shared>> {
         .route("/microsoft/translate", post(translate))
         .route("/microsoft/detect", post(detect));
     let without_key = Router::new().route("/microsoft/languages", get(languages));
-    let without_key = interface(without_key, shared, KeyPlace::HeadOrParameters, refused);
+    let keys = KeyPlace::HeadOrParameters("key");
+    let without_key = interface(without_key, shared, keys, refused);
     interface(with_key, shared, KeyPlace::Head, refused).merge(without_key)
 }
 

@@ -22,7 +22,7 @@ pub(crate) fn router(shared: &Arc<Shared>) -> Router<Arc<Shared>> {
     let router = Router::new()
         .route("/mtuoc/translate", post(translate))
         .method_not_allowed_fallback(async || ApiError::Method);
-    guarded(router, shared, KeyPlace::HeadElseParameters)
+    guarded(router, shared, KeyPlace::HeadElseParameters("key"))
 }
 
 /// A segment to translate. Fields may also be in the address.
@@ -45,15 +45,11 @@ struct TranslateRequest {
     #[serde(default, deserialize_with = "text")]
     tgt_lang: Option<String>,
     /// The key, if the server requires one.
-    #[serde(default, deserialize_with = "text")]
-    key: Option<String>,
+    #[serde(default, rename = "key", deserialize_with = "text")]
+    _key: Option<String>,
 }
 
-impl Parameters for TranslateRequest {
-    fn key(&self) -> Option<&str> {
-        self.key.as_deref()
-    }
-}
+impl Parameters for TranslateRequest {}
 
 /// The translation of a segment.
 #[derive(Debug, Serialize, ToSchema)]

@@ -15,18 +15,9 @@ use serde_json::{Map, Value};
 use crate::http::{ApiError, Client, KeyPlace};
 use crate::state::{Caller, Shared};
 
-/// Returns the names of the key in the interface with a path: those of DeepLX, or of all others.
-fn key_names(uri: &Uri) -> &'static [&'static str] {
-    match uri.path().starts_with("/deeplx/") {
-        true => &["token"],
-        false => &["auth_key", "api_key", "key"],
-    }
-}
-
-pub(crate) fn key_in_query(uri: &Uri) -> Option<String> {
-    let names = key_names(uri);
+pub(crate) fn key_in_query(uri: &Uri, name: &str) -> Option<String> {
     let mut pairs = form_urlencoded::parse(uri.query()?.as_bytes());
-    let key = pairs.find(|(name, value)| names.contains(&&**name) && !value.is_empty());
+    let key = pairs.find(|(given, value)| given == name && !value.is_empty());
     key.map(|(_, value)| value.into_owned())
 }
 
@@ -34,13 +25,11 @@ pub(crate) fn key_in_query(uri: &Uri) -> Option<String> {
 ///
 /// Other servers accept all these forms, and clients use all of them. The body takes precedence over the query, but for
 /// forms where [`Repeated::First`] counts. The functions [`text`], [`texts`], [`list`], [`number`] and [`flag`] read a
-/// field in the notation of JSON and of forms.
+/// field in the notation of JSON and of forms. [`Fields::key`] reads the key of the caller: requests have a field for it
+/// only because their types describe them.
 pub(crate) trait Parameters: DeserializeOwned {
     /// The values of a name that a form or the query repeats.
     const REPEATED: Repeated = Repeated::List;
-
-    /// Returns the key of the caller, if it is among the parameters.
-    fn key(&self) -> Option<&str>;
 
     fn set_file(&mut self, _: UploadedFile) {}
 }
@@ -67,18 +56,15 @@ impl<P: Parameters> FromRequest<Arc<Shared>> for Admitted<P> {
     async fn from_request(request: Request, shared: &Arc<Shared>) -> Result<Self, ApiError> {
         let (mut parts, body) = request.into_parts();
         let Ok(client) = Client::from_request_parts(&mut parts, &()).await;
-        let names = key_names(&parts.uri);
         let fields = Fields::of(Request::from_parts(parts, body), P::REPEATED).await?;
-        let of_fields = fields.key(names);
-        let parsed = fields.parse::<P>();
-        let key = parsed.as_ref().map_or(of_fields.as_deref(), P::key);
-        let in_head = client.key.as_deref();
+        let in_head = client.key.clone();
         let key = match client.keys {
-            KeyPlace::HeadOrParameters => key.or(in_head),
-            KeyPlace::Head | KeyPlace::HeadElseParameters => in_head.or(key),
+            KeyPlace::Head => in_head,
+            KeyPlace::HeadElseParameters(name) => in_head.or_else(|| fields.key(name)),
+            KeyPlace::HeadOrParameters(name) => fields.key(name).or(in_head),
         };
-        let caller = shared.admit(&client, key)?;
-        Ok(Self(shared.clone(), caller, parsed?))
+        let caller = shared.admit(&client, key.as_deref())?;
+        Ok(Self(shared.clone(), caller, fields.parse()?))
     }
 }
 
@@ -241,10 +227,8 @@ impl Fields {
         }
     }
 
-    fn key(&self, names: &[&str]) -> Option<String> {
-        names
-            .iter()
-            .find_map(|name| text(self.values.get(*name)?).ok()?)
+    fn key(&self, name: &str) -> Option<String> {
+        text(self.values.get(name)?).ok()?
     }
 
     fn parse<P: Parameters>(self) -> Result<P, ApiError> {

@@ -47,25 +47,17 @@ pub(super) struct StatusRequest {
     #[schema(required, nullable = false)]
     document_key: Option<String>,
     /// The key, instead of the one in the header `Authorization`.
-    #[serde(default, deserialize_with = "text")]
-    auth_key: Option<String>,
+    #[serde(default, rename = "auth_key", deserialize_with = "text")]
+    _auth_key: Option<String>,
 }
 
 impl Parameters for DocumentRequest {
-    fn key(&self) -> Option<&str> {
-        self.common.auth_key.as_deref()
-    }
-
     fn set_file(&mut self, file: UploadedFile) {
         self.file = Some(file);
     }
 }
 
-impl Parameters for StatusRequest {
-    fn key(&self) -> Option<&str> {
-        self.auth_key.as_deref()
-    }
-}
+impl Parameters for StatusRequest {}
 
 /// A document that is being translated.
 #[derive(Debug, Serialize, ToSchema)]

@@ -42,15 +42,11 @@ pub(super) struct LanguagesRequest {
     #[serde(rename = "type", default, deserialize_with = "text")]
     kind: Option<String>,
     /// The key, instead of the one in the header `Authorization`.
-    #[serde(default, deserialize_with = "text")]
-    auth_key: Option<String>,
+    #[serde(default, rename = "auth_key", deserialize_with = "text")]
+    _auth_key: Option<String>,
 }
 
-impl Parameters for LanguagesRequest {
-    fn key(&self) -> Option<&str> {
-        self.auth_key.as_deref()
-    }
-}
+impl Parameters for LanguagesRequest {}
 
 /// A language.
 #[derive(Debug, PartialEq, Eq, Serialize, ToSchema)]

@@ -92,6 +92,6 @@ pub(crate) fn router(shared: &Arc<Shared>) -> Router<Arc<Shared>> {
         .route("/v3/translation_memories", get(absent(Ok(no_memories))))
         .route("/v2/{*rest}", any(async || ApiError::NotFound))
         .route("/v3/{*rest}", any(async || ApiError::NotFound));
-    interface(router, shared, KeyPlace::HeadElseParameters, refusal)
-        .layer(Extension(Arc::<Usage>::default()))
+    let keys = KeyPlace::HeadElseParameters("auth_key");
+    interface(router, shared, keys, refusal).layer(Extension(Arc::<Usage>::default()))
 }

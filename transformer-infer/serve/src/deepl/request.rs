@@ -46,21 +46,15 @@ pub(super) struct Common {
     #[serde(default, deserialize_with = "list")]
     custom_instructions: Vec<String>,
     /// The key, instead of the one in the header `Authorization`.
-    #[serde(default, deserialize_with = "text")]
-    pub(super) auth_key: Option<String>,
+    #[serde(default, rename = "auth_key", deserialize_with = "text")]
+    _auth_key: Option<String>,
 }
 
+/// No parameters but the key of the caller.
 #[derive(Debug, Deserialize)]
-pub(super) struct KeyOnly {
-    #[serde(default, deserialize_with = "text")]
-    auth_key: Option<String>,
-}
+pub(super) struct KeyOnly {}
 
-impl Parameters for KeyOnly {
-    fn key(&self) -> Option<&str> {
-        self.auth_key.as_deref()
-    }
-}
+impl Parameters for KeyOnly {}
 
 impl Common {
     /// Checks the options that change the result of a translation. Those that cannot be met are refused, as DeepL

@@ -50,11 +50,7 @@ pub(super) struct TranslateRequest {
     common: Common,
 }
 
-impl Parameters for TranslateRequest {
-    fn key(&self) -> Option<&str> {
-        self.common.auth_key.as_deref()
-    }
-}
+impl Parameters for TranslateRequest {}
 
 /// Translations.
 #[derive(Debug, Serialize, ToSchema)]

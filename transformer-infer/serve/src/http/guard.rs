@@ -37,9 +37,10 @@ const MIN_BYTES_PER_SECOND: u32 = 1 << 10;
 pub(crate) enum KeyPlace {
     /// The head: without the right key the body is discarded.
     Head,
-    /// The head or the parameters; a wrong key in the head is refused without the body.
-    HeadElseParameters,
-    HeadOrParameters,
+    /// The head or the parameter of this name; a wrong key in the head is refused without the body.
+    HeadElseParameters(&'static str),
+    /// The parameter of this name, or else the head.
+    HeadOrParameters(&'static str),
 }
 
 /// Adds the limits of requests, and the form of refusals, to the routes of another server's interface.

@@ -37,16 +37,12 @@ pub(super) struct FileRequest {
     #[serde(default, deserialize_with = "list")]
     columns: Vec<String>,
     /// The key, if the server requires one.
-    #[serde(default, deserialize_with = "text")]
-    api_key: Option<String>,
+    #[serde(default, rename = "api_key", deserialize_with = "text")]
+    _api_key: Option<String>,
 }
 
 impl Parameters for FileRequest {
     const REPEATED: Repeated = Repeated::First;
-
-    fn key(&self) -> Option<&str> {
-        self.api_key.as_deref()
-    }
 
     fn set_file(&mut self, file: UploadedFile) {
         self.file = Some(file);

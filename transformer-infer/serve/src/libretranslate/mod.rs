@@ -37,7 +37,8 @@ pub(crate) fn router(shared: &Arc<Shared>) -> Router<Arc<Shared>> {
         .route("/download_file/{file}", get(files::download_file))
         .route("/frontend/settings", get(languages::settings))
         .route("/suggest", post(translate::suggest));
-    interface(router, shared, KeyPlace::HeadOrParameters, refusal)
+    let keys = KeyPlace::HeadOrParameters("api_key");
+    interface(router, shared, keys, refusal)
 }
 
 pub(crate) fn missing(name: &str) -> ApiError {

@@ -35,16 +35,12 @@ pub(super) struct TranslateRequest {
     #[serde(default, deserialize_with = "number")]
     alternatives: Option<usize>,
     /// The key, if the server requires one.
-    #[serde(default, deserialize_with = "text")]
-    api_key: Option<String>,
+    #[serde(default, rename = "api_key", deserialize_with = "text")]
+    _api_key: Option<String>,
 }
 
 impl Parameters for TranslateRequest {
     const REPEATED: Repeated = Repeated::First;
-
-    fn key(&self) -> Option<&str> {
-        self.api_key.as_deref()
-    }
 }
 
 /// Translations. All fields are arrays if `q` was one.
@@ -192,16 +188,12 @@ pub(super) struct DetectRequest {
     #[schema(required, value_type = String)]
     q: Option<Texts>,
     /// The key, if the server requires one.
-    #[serde(default, deserialize_with = "text")]
-    api_key: Option<String>,
+    #[serde(default, rename = "api_key", deserialize_with = "text")]
+    _api_key: Option<String>,
 }
 
 impl Parameters for DetectRequest {
     const REPEATED: Repeated = Repeated::First;
-
-    fn key(&self) -> Option<&str> {
-        self.api_key.as_deref()
-    }
 }
 
 /// Detects the language of a text, among those of the models.

@@ -155,9 +155,9 @@ impl Shared {
         let key = self.check_key(client.key.as_deref());
         let key = match keys {
             KeyPlace::Head => Ok(key?),
-            KeyPlace::HeadElseParameters if client.key.is_some() => Ok(key?),
-            KeyPlace::HeadElseParameters | KeyPlace::HeadOrParameters => {
-                key.or_else(|_| self.check_key(key_in_query(uri).as_deref()))
+            KeyPlace::HeadElseParameters(_) if client.key.is_some() => Ok(key?),
+            KeyPlace::HeadElseParameters(name) | KeyPlace::HeadOrParameters(name) => {
+                key.or_else(|_| self.check_key(key_in_query(uri, name).as_deref()))
             }
         };
         let is_stranger = key.is_err();

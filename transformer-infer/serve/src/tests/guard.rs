@@ -318,7 +318,7 @@ fn a_caller_with_a_key_is_served_while_strangers_of_many_addresses_hang() {
             max_in_flight: 8,
             ..patient()
         });
-        let (router, shared) = server_with(options, KeyPlace::HeadOrParameters);
+        let (router, shared) = server_with(options, KeyPlace::HeadOrParameters("api_key"));
         let hanging = (0..20).map(|n| request_from(n, "/echo", endless("a")));
         hang(&router, &shared, hanging, |it| it.in_flight.used() == 4).await;
         let refused = answer(&router, request_from(30, "/echo", "a".into())).await;
@@ -340,7 +340,7 @@ fn one_hanging_address_leaves_slots_to_callers_with_the_key_in_the_body() {
             max_in_flight: 8,
             ..patient()
         });
-        let (router, shared) = server_with(options, KeyPlace::HeadOrParameters);
+        let (router, shared) = server_with(options, KeyPlace::HeadOrParameters("api_key"));
         let hanging = (0..8).map(|_| request_from(1, "/echo", endless("a")));
         hang(&router, &shared, hanging, |it| it.in_flight.used() == 2).await;
         let served = answer(&router, request_from(2, "/admit", "body".into())).await;
@@ -355,7 +355,7 @@ fn without_the_right_key_in_the_head_a_request_takes_no_slot() {
     for (place, key, status) in [
         (KeyPlace::Head, None, StatusCode::UNAUTHORIZED),
         (
-            KeyPlace::HeadElseParameters,
+            KeyPlace::HeadElseParameters("api_key"),
             Some("wrong"),
             StatusCode::FORBIDDEN,
         ),

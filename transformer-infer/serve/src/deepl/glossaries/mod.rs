@@ -52,15 +52,11 @@ pub(super) struct GlossaryRequest {
     #[serde(flatten)]
     dictionary: DictionaryRequest,
     /// The key, instead of the one in the header `Authorization`.
-    #[serde(default, deserialize_with = "text")]
-    auth_key: Option<String>,
+    #[serde(default, rename = "auth_key", deserialize_with = "text")]
+    _auth_key: Option<String>,
 }
 
-impl Parameters for GlossaryRequest {
-    fn key(&self) -> Option<&str> {
-        self.auth_key.as_deref()
-    }
-}
+impl Parameters for GlossaryRequest {}
 
 /// The languages of a dictionary.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -73,15 +69,11 @@ pub(super) struct PairRequest {
     #[serde(default, deserialize_with = "text")]
     target_lang: Option<String>,
     /// The key, instead of the one in the header `Authorization`.
-    #[serde(default, deserialize_with = "text")]
-    auth_key: Option<String>,
+    #[serde(default, rename = "auth_key", deserialize_with = "text")]
+    _auth_key: Option<String>,
 }
 
-impl Parameters for PairRequest {
-    fn key(&self) -> Option<&str> {
-        self.auth_key.as_deref()
-    }
-}
+impl Parameters for PairRequest {}
 
 impl DictionaryRequest {
     fn dictionary(&self, shared: &Shared) -> Result<Dictionary, ApiError> {
