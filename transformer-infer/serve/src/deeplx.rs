@@ -79,7 +79,6 @@ struct TranslateReply {
 #[utoipa::path(
     post,
     path = "/deeplx/translate",
-    tag = "DeepLX",
     params(("token" = Option<String>, Query, description = "The key, if the server requires one")),
     request_body = TranslateRequest,
     responses(

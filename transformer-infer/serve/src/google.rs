@@ -85,7 +85,6 @@ struct Translation {
 #[utoipa::path(
     post,
     path = "/language/translate/v2",
-    tag = "Google",
     request_body(content(
         (TranslateRequest = "application/json"),
         (TranslateRequest = "application/x-www-form-urlencoded"),
@@ -164,7 +163,6 @@ struct Language {
 #[utoipa::path(
     get,
     path = "/language/translate/v2/languages",
-    tag = "Google",
     responses((status = 200, description = "The languages", body = Data<Languages>))
 )]
 async fn languages(
@@ -220,7 +218,6 @@ struct Detected {
 #[utoipa::path(
     post,
     path = "/language/translate/v2/detect",
-    tag = "Google",
     request_body(content(
         (DetectRequest = "application/json"),
         (DetectRequest = "application/x-www-form-urlencoded"),

@@ -87,7 +87,6 @@ struct Translation {
 #[utoipa::path(
     post,
     path = "/microsoft/translate",
-    tag = "Microsoft",
     params(
         ("api-version" = String, Query, description = "`3.0`"),
         ("to" = Vec<String>, Query, description = "The target language; repeated for several"),
@@ -168,7 +167,6 @@ struct Language {
 #[utoipa::path(
     get,
     path = "/microsoft/languages",
-    tag = "Microsoft",
     params(("api-version" = String, Query, description = "`3.0`")),
     responses((status = 200, description = "The languages", body = Languages))
 )]
@@ -210,7 +208,6 @@ struct Detected {
 #[utoipa::path(
     post,
     path = "/microsoft/detect",
-    tag = "Microsoft",
     params(("api-version" = String, Query, description = "`3.0`")),
     request_body = Vec<Text>,
     responses(

@@ -70,7 +70,6 @@ struct TranslateReply {
 #[utoipa::path(
     post,
     path = "/mtuoc/translate",
-    tag = "MTUOC",
     params(
         ("srcLang" = Option<String>, Query, description = "As in the body"),
         ("tgtLang" = Option<String>, Query, description = "As in the body"),

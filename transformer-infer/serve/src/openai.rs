@@ -89,7 +89,6 @@ struct ChatReply {
 #[utoipa::path(
     post,
     path = "/v1/chat/completions",
-    tag = "OpenAI",
     request_body = ChatRequest,
     responses(
         (status = 200, description = "The translations, or a stream of events if requested", body = ChatReply),

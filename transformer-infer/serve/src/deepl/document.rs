@@ -91,7 +91,6 @@ pub(super) struct DocumentStatus {
 #[utoipa::path(
     post,
     path = "/v2/document",
-    tag = "DeepL",
     request_body(content = DocumentRequest, content_type = "multipart/form-data"),
     responses(
         (status = 200, description = "The document is being translated", body = DocumentReply),
@@ -160,7 +159,6 @@ async fn checked(
 #[utoipa::path(
     post,
     path = "/v2/document/{id}",
-    tag = "DeepL",
     params(("id" = String, Path, description = "`document_id`")),
     request_body(content(
         (StatusRequest = "application/json"),
@@ -203,7 +201,6 @@ pub(super) async fn status(
 #[utoipa::path(
     post,
     path = "/v2/document/{id}/result",
-    tag = "DeepL",
     params(("id" = String, Path, description = "`document_id`")),
     request_body(content(
         (StatusRequest = "application/json"),

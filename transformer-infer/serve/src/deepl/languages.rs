@@ -65,7 +65,6 @@ pub(super) struct Language {
 #[utoipa::path(
     get,
     path = "/v2/languages",
-    tag = "DeepL",
     params(LanguagesRequest),
     responses(
         (status = 200, description = "The languages", body = Vec<Language>),
@@ -159,7 +158,6 @@ fn account(shared: &Shared, caller: &Caller) -> u64 {
 #[utoipa::path(
     get,
     path = "/v2/usage",
-    tag = "DeepL",
     responses(
         (status = 200, description = "The number of characters", body = UsageReply),
         (status = 403, description = "The API key is missing or not valid", body = DeeplError),

@@ -78,7 +78,6 @@ struct Translation {
 #[utoipa::path(
     post,
     path = "/v2/translate",
-    tag = "DeepL",
     request_body(content(
         (TranslateRequest = "application/json"),
         (TranslateRequest = "application/x-www-form-urlencoded"),

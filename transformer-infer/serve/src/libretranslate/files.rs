@@ -62,7 +62,6 @@ pub(super) struct FileReply {
 #[utoipa::path(
     post,
     path = "/translate_file",
-    tag = "LibreTranslate",
     request_body(content = FileRequest, content_type = "multipart/form-data"),
     responses(
         (status = 200, description = "The address of the translated file", body = FileReply,
@@ -125,7 +124,6 @@ fn prefix(header: Option<&str>) -> &str {
 #[utoipa::path(
     get,
     path = "/download_file/{file}",
-    tag = "LibreTranslate",
     params(("file" = String, Path, description = "The last part of `translatedFileUrl`")),
     responses(
         (status = 200, description = "The file", content_type = "application/octet-stream", body = Vec<u8>,

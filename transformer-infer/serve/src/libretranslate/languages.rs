@@ -35,7 +35,6 @@ pub(super) struct Language {
 #[utoipa::path(
     get,
     path = "/languages",
-    tag = "LibreTranslate",
     responses(
         (status = 200, description = "The languages", body = Vec<Language>),
         (status = 503, description = "The models are not loaded yet", body = ErrorBody),
@@ -124,7 +123,6 @@ struct SettingsLanguage {
 #[utoipa::path(
     get,
     path = "/frontend/settings",
-    tag = "LibreTranslate",
     responses(
         (status = 200, description = "The settings and features", body = Settings),
         (status = 503, description = "The models are not loaded yet", body = ErrorBody),

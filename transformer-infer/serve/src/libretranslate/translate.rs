@@ -84,7 +84,6 @@ impl<T> OneOrMany<T> {
 #[utoipa::path(
     post,
     path = "/translate",
-    tag = "LibreTranslate",
     request_body(content(
         (TranslateRequest = "application/json"),
         (TranslateRequest = "application/x-www-form-urlencoded"),
@@ -200,7 +199,6 @@ impl Parameters for DetectRequest {
 #[utoipa::path(
     post,
     path = "/detect",
-    tag = "LibreTranslate",
     request_body(content(
         (DetectRequest = "application/json"),
         (DetectRequest = "application/x-www-form-urlencoded"),
@@ -239,7 +237,6 @@ pub(super) async fn detect(
 #[utoipa::path(
     post,
     path = "/suggest",
-    tag = "LibreTranslate",
     responses((status = 403, description = "Always", body = ErrorBody))
 )]
 pub(super) async fn suggest() -> (StatusCode, Json<ErrorBody>) {

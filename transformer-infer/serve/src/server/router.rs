@@ -9,7 +9,8 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
 use serde::Serialize;
-use utoipa::openapi::Response as Described;
+use utoipa::openapi::path::{Operation, PathItem};
+use utoipa::openapi::{OpenApi as Description, Response as Described};
 use utoipa::{OpenApi, ToSchema};
 
 use crate::config::ServeError;
@@ -30,6 +31,28 @@ const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset
 )]
 struct Paths;
 
+/// The name of an interface in the description, its description, and its routes.
+type Interface = (
+    &'static str,
+    fn() -> Description,
+    fn(&Arc<Shared>) -> Router<Arc<Shared>>,
+);
+
+const INTERFACES: [Interface; 8] = [
+    ("Translation", v1::Paths::openapi, v1::router),
+    (
+        "LibreTranslate",
+        libretranslate::Paths::openapi,
+        libretranslate::router,
+    ),
+    ("DeepL", deepl::Paths::openapi, deepl::router),
+    ("OpenAI", openai::Paths::openapi, openai::router),
+    ("Google", google::Paths::openapi, google::router),
+    ("Microsoft", microsoft::Paths::openapi, microsoft::router),
+    ("DeepLX", deeplx::Paths::openapi, deeplx::router),
+    ("MTUOC", mtuoc::Paths::openapi, mtuoc::router),
+];
+
 /// Readiness of the server.
 #[derive(Debug, Serialize, ToSchema)]
 struct HealthReply {
@@ -45,18 +68,12 @@ pub(super) fn router(shared: &Arc<Shared>) -> Result<Router, ServeError> {
         .route("/openapi.json", get(openapi))
         // The address that LibreTranslate has for it.
         .route("/spec", get(openapi))
-        .merge(page::router())
-        .merge(v1::router(shared))
-        .merge(libretranslate::router(shared))
-        .merge(deepl::router(shared))
-        .merge(openai::router(shared))
-        .merge(google::router(shared))
-        .merge(microsoft::router(shared))
-        .merge(deeplx::router(shared))
-        .merge(mtuoc::router(shared))
+        .merge(page::router());
+    let interfaces = INTERFACES.iter().map(|(_, _, routes)| routes(shared));
+    Ok(interfaces
+        .fold(router, Router::merge)
         .fallback(async || ApiError::NotFound)
-        .method_not_allowed_fallback(async || ApiError::Method);
-    Ok(router
+        .method_not_allowed_fallback(async || ApiError::Method)
         .layer(from_fn_with_state(shared.clone(), check_origin))
         .layer(cors(&shared.options)?)
         .layer(from_fn_with_state(shared.clone(), observe))
@@ -104,18 +121,33 @@ async fn metrics(State(shared): State<Arc<Shared>>, client: Client) -> Result<Re
     Ok(([(CONTENT_TYPE, OPEN_METRICS)], text).into_response())
 }
 
-async fn openapi() -> Json<utoipa::openapi::OpenApi> {
+async fn openapi() -> Json<Description> {
     let mut description = Paths::openapi();
-    description.merge(v1::Paths::openapi());
-    description.merge(libretranslate::Paths::openapi());
-    description.merge(deepl::Paths::openapi());
-    description.merge(openai::Paths::openapi());
-    description.merge(google::Paths::openapi());
-    description.merge(microsoft::Paths::openapi());
-    description.merge(deeplx::Paths::openapi());
-    description.merge(mtuoc::Paths::openapi());
-    add_refusals(&mut description);
+    for (name, describe, _) in INTERFACES {
+        let mut interface = describe();
+        let paths = interface.paths.paths.values_mut();
+        for operation in paths.flat_map(operations) {
+            operation.tags = Some(vec![name.to_owned()]);
+            for (status, text) in REFUSALS {
+                let replies = &mut operation.responses.responses;
+                let reply = replies.entry(status.to_owned());
+                reply.or_insert_with(|| Described::new(text).into());
+            }
+        }
+        description.merge(interface);
+    }
     Json(description)
+}
+
+fn operations(path: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
+    let operations = [
+        &mut path.get,
+        &mut path.post,
+        &mut path.put,
+        &mut path.patch,
+        &mut path.delete,
+    ];
+    operations.into_iter().flatten()
 }
 
 /// The refusals that every operation of an interface may answer.
@@ -136,26 +168,6 @@ const REFUSALS: [(&str, &str); 8] = [
          long; see Retry-After",
     ),
 ];
-
-fn add_refusals(description: &mut utoipa::openapi::OpenApi) {
-    let paths = description.paths.paths.iter_mut();
-    for (_, item) in paths.filter(|(path, _)| !path.starts_with("/health")) {
-        let operations = [
-            &mut item.get,
-            &mut item.post,
-            &mut item.put,
-            &mut item.patch,
-            &mut item.delete,
-        ];
-        for operation in operations.into_iter().flatten() {
-            for (status, text) in REFUSALS {
-                let replies = &mut operation.responses.responses;
-                let reply = replies.entry(status.to_owned());
-                reply.or_insert_with(|| Described::new(text).into());
-            }
-        }
-    }
-}
 
 #[cfg(test)]
 mod tests {

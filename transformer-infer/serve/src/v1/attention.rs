@@ -62,7 +62,6 @@ pub(crate) enum AttentionFormat {
 #[utoipa::path(
     post,
     path = "/v1/attention",
-    tag = "Translation",
     params(AttentionQuery),
     request_body = AttentionRequest,
     responses(

@@ -78,7 +78,6 @@ pub(crate) struct LanguageReply {
 #[utoipa::path(
     get,
     path = "/v1/models",
-    tag = "Translation",
     responses(
         (status = 200, description = "The models", body = ModelsReply),
         (status = 503, description = "The models are not loaded yet", body = ErrorBody),

@@ -167,7 +167,6 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for JsonBody<T> {
 #[utoipa::path(
     post,
     path = "/v1/translate",
-    tag = "Translation",
     request_body = TranslateRequest,
     responses(
         (status = 200, description = "The translations, or a stream of events if requested", body = TranslateReply),

@@ -74,7 +74,6 @@ impl GlossaryReply {
 #[utoipa::path(
     post,
     path = "/v2/glossaries",
-    tag = "DeepL",
     request_body(content(
         (GlossaryRequest = "application/json"),
         (GlossaryRequest = "application/x-www-form-urlencoded"),
@@ -103,7 +102,6 @@ pub(in crate::deepl) async fn create(
 #[utoipa::path(
     get,
     path = "/v2/glossaries",
-    tag = "DeepL",
     responses(
         (status = 200, description = "The glossaries", body = GlossariesReply),
         (status = 403, description = "The API key is missing or not valid", body = DeeplError),
@@ -121,7 +119,6 @@ pub(in crate::deepl) async fn list(
 #[utoipa::path(
     get,
     path = "/v2/glossaries/{id}",
-    tag = "DeepL",
     params(("id" = String, Path, description = "`glossary_id`")),
     responses(
         (status = 200, description = "The glossary", body = GlossaryReply),
@@ -144,7 +141,6 @@ pub(in crate::deepl) async fn describe(
 #[utoipa::path(
     get,
     path = "/v2/glossaries/{id}/entries",
-    tag = "DeepL",
     params(("id" = String, Path, description = "`glossary_id`")),
     responses(
         (status = 200, description = "The entries", content_type = "text/tab-separated-values", body = String),
@@ -175,7 +171,6 @@ pub(in crate::deepl) async fn entries(
 #[utoipa::path(
     delete,
     path = "/v2/glossaries/{id}",
-    tag = "DeepL",
     params(("id" = String, Path, description = "`glossary_id`")),
     responses(
         (status = 204, description = "The glossary is deleted"),
@@ -198,7 +193,6 @@ pub(in crate::deepl) async fn delete(
 #[utoipa::path(
     get,
     path = "/v2/glossary-language-pairs",
-    tag = "DeepL",
     responses(
         (status = 200, description = "The pairs", body = LanguagePairs),
         (status = 403, description = "The API key is missing or not valid", body = DeeplError),

@@ -90,7 +90,6 @@ impl DictionaryReply {
 #[utoipa::path(
     post,
     path = "/v3/glossaries",
-    tag = "DeepL",
     request_body = GlossaryRequest,
     responses(
         (status = 201, description = "The glossary", body = MultilingualReply),
@@ -119,7 +118,6 @@ pub(in crate::deepl) async fn create(
 #[utoipa::path(
     get,
     path = "/v3/glossaries",
-    tag = "DeepL",
     responses(
         (status = 200, description = "The glossaries", body = MultilingualsReply),
         (status = 403, description = "The API key is missing or not valid", body = DeeplError),
@@ -137,7 +135,6 @@ pub(in crate::deepl) async fn list(
 #[utoipa::path(
     get,
     path = "/v3/glossaries/{id}",
-    tag = "DeepL",
     params(("id" = String, Path, description = "`glossary_id`")),
     responses(
         (status = 200, description = "The glossary", body = MultilingualReply),
@@ -160,7 +157,6 @@ pub(in crate::deepl) async fn describe(
 #[utoipa::path(
     patch,
     path = "/v3/glossaries/{id}",
-    tag = "DeepL",
     params(("id" = String, Path, description = "`glossary_id`")),
     request_body = GlossaryRequest,
     responses(
@@ -191,7 +187,6 @@ pub(in crate::deepl) async fn change(
 #[utoipa::path(
     delete,
     path = "/v3/glossaries/{id}",
-    tag = "DeepL",
     params(("id" = String, Path, description = "`glossary_id`")),
     responses(
         (status = 204, description = "The glossary is deleted"),
@@ -211,7 +206,6 @@ pub(in crate::deepl) async fn delete(
 #[utoipa::path(
     get,
     path = "/v3/glossaries/{id}/entries",
-    tag = "DeepL",
     params(("id" = String, Path, description = "`glossary_id`"), PairRequest),
     responses(
         (status = 200, description = "The entries", body = EntriesReply),
@@ -243,7 +237,6 @@ pub(in crate::deepl) async fn entries(
 #[utoipa::path(
     put,
     path = "/v3/glossaries/{id}/dictionaries",
-    tag = "DeepL",
     params(("id" = String, Path, description = "`glossary_id`")),
     request_body = DictionaryRequest,
     responses(
@@ -275,7 +268,6 @@ pub(in crate::deepl) async fn put_dictionary(
 #[utoipa::path(
     delete,
     path = "/v3/glossaries/{id}/dictionaries",
-    tag = "DeepL",
     params(("id" = String, Path, description = "`glossary_id`"), PairRequest),
     responses(
         (status = 204, description = "The dictionary is deleted"),
