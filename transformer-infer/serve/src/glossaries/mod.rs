@@ -4,4 +4,6 @@ mod store;
 mod stored;
 
 pub(crate) use store::Glossaries;
-pub(crate) use stored::{Dictionary, Entries, GlossaryInfo, Pair, StoredGlossary, read_entries};
+pub(crate) use stored::{
+    Dictionary, DictionaryInfo, Entries, GlossaryInfo, Pair, StoredGlossary, read_entries,
+};

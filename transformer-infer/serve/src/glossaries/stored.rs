@@ -46,10 +46,13 @@ pub(crate) struct GlossaryInfo {
     pub(crate) dictionaries: Vec<DictionaryInfo>,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+/// The description of a dictionary.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[schema(as = deepl::Dictionary)]
 pub(crate) struct DictionaryInfo {
-    #[serde(flatten)]
-    pub(crate) pair: Pair,
+    pub(crate) source_lang: String,
+    pub(crate) target_lang: String,
+    /// Number of entries.
     pub(crate) entry_count: usize,
 }
 
@@ -87,9 +90,13 @@ impl GlossaryInfo {
             Ok((source.to_owned(), target.to_owned()))
         };
         let mut dictionaries = Vec::new();
-        for DictionaryInfo { pair, entry_count } in self.dictionaries {
-            let entries = (0..entry_count).map(|_| entry());
+        for info in self.dictionaries {
+            let entries = (0..info.entry_count).map(|_| entry());
             let entries = entries.collect::<io::Result<Entries>>()?;
+            let pair = Pair {
+                source_lang: info.source_lang,
+                target_lang: info.target_lang,
+            };
             dictionaries.push(Dictionary { pair, entries });
         }
         Ok(StoredGlossary {
@@ -98,6 +105,17 @@ impl GlossaryInfo {
             creation_time: self.creation_time,
             dictionaries,
         })
+    }
+}
+
+impl Dictionary {
+    pub(crate) fn info(&self) -> DictionaryInfo {
+        let pair = self.pair.clone();
+        DictionaryInfo {
+            source_lang: pair.source_lang,
+            target_lang: pair.target_lang,
+            entry_count: self.entries.len(),
+        }
     }
 }
 
@@ -123,12 +141,7 @@ impl StoredGlossary {
             name: self.name.clone(),
             account: self.account.clone(),
             creation_time: self.creation_time.clone(),
-            dictionaries: dictionaries
-                .map(|it| DictionaryInfo {
-                    pair: it.pair.clone(),
-                    entry_count: it.entries.len(),
-                })
-                .collect(),
+            dictionaries: dictionaries.map(Dictionary::info).collect(),
         }
     }
 

@@ -55,8 +55,8 @@ impl GlossaryReply {
             glossary_id: info.id,
             name: info.name,
             ready: true,
-            source_lang: dictionary.pair.source_lang,
-            target_lang: dictionary.pair.target_lang,
+            source_lang: dictionary.source_lang,
+            target_lang: dictionary.target_lang,
             creation_time: info.creation_time,
             entry_count: dictionary.entry_count,
         })

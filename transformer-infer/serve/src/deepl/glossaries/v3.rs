@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 
 use super::super::request::{DeeplError, KeyOnly};
 use super::{DictionaryRequest, GlossaryRequest, PairRequest, merge, put, stored, tsv};
-use crate::glossaries::{Dictionary, GlossaryInfo, Pair};
+use crate::glossaries::{Dictionary, DictionaryInfo, GlossaryInfo};
 use crate::http::ApiError;
 use crate::parameters::Admitted;
 use crate::state::Shared;
@@ -21,7 +21,7 @@ use crate::state::Shared;
 pub(in crate::deepl) struct MultilingualReply {
     glossary_id: String,
     name: String,
-    dictionaries: Vec<DictionaryReply>,
+    dictionaries: Vec<DictionaryInfo>,
     /// The time of creation, as in ISO 8601.
     creation_time: String,
 }
@@ -31,16 +31,6 @@ pub(in crate::deepl) struct MultilingualReply {
 #[schema(as = deepl::MultilingualGlossaries)]
 pub(in crate::deepl) struct MultilingualsReply {
     glossaries: Vec<MultilingualReply>,
-}
-
-/// The description of a dictionary.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = deepl::Dictionary)]
-pub(in crate::deepl) struct DictionaryReply {
-    source_lang: String,
-    target_lang: String,
-    /// Number of entries.
-    entry_count: usize,
 }
 
 /// The entries of a dictionary.
@@ -64,24 +54,11 @@ pub(in crate::deepl) struct EntriesReply {
 
 impl MultilingualReply {
     pub(super) fn new(info: GlossaryInfo) -> Self {
-        let dictionaries = info.dictionaries.into_iter();
         Self {
             glossary_id: info.id,
             name: info.name,
-            dictionaries: dictionaries
-                .map(|it| DictionaryReply::new(it.pair, it.entry_count))
-                .collect(),
+            dictionaries: info.dictionaries,
             creation_time: info.creation_time,
-        }
-    }
-}
-
-impl DictionaryReply {
-    pub(super) fn new(pair: Pair, entry_count: usize) -> Self {
-        Self {
-            source_lang: pair.source_lang,
-            target_lang: pair.target_lang,
-            entry_count,
         }
     }
 }
@@ -240,7 +217,7 @@ pub(in crate::deepl) async fn entries(
     params(("id" = String, Path, description = "`glossary_id`")),
     request_body = DictionaryRequest,
     responses(
-        (status = 200, description = "The dictionary", body = DictionaryReply),
+        (status = 200, description = "The dictionary", body = DictionaryInfo),
         (status = 400, description = "The id or a parameter is not valid", body = DeeplError),
         (status = 403, description = "The API key is missing or not valid", body = DeeplError),
         (status = 404, description = "The glossary does not exist", body = DeeplError),
@@ -251,17 +228,17 @@ pub(in crate::deepl) async fn entries(
 pub(in crate::deepl) async fn put_dictionary(
     Path(id): Path<String>,
     Admitted(shared, caller, parameters): Admitted<GlossaryRequest>,
-) -> Result<Json<DictionaryReply>, ApiError> {
+) -> Result<Json<DictionaryInfo>, ApiError> {
     let dictionary = parameters.dictionary.dictionary(&shared)?;
-    let (pair, entry_count) = (dictionary.pair.clone(), dictionary.entries.len());
-    let info = stored(&shared, &caller, move |store, account| {
+    let info = dictionary.info();
+    let changed = stored(&shared, &caller, move |store, account| {
         store.change(&id, account, |glossary| {
             put(glossary, dictionary);
             Ok(())
         })
     });
-    info.await?;
-    Ok(Json(DictionaryReply::new(pair, entry_count)))
+    changed.await?;
+    Ok(Json(info))
 }
 
 /// Deletes a dictionary.
