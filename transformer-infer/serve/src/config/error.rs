@@ -9,9 +9,8 @@ use transformer_translate::TranslatorError;
 /// Error at the start of the server, with its remedy.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-#[expect(missing_docs, reason = "a field's name says what it holds")]
+#[expect(missing_docs, reason = "the messages and the names of fields say it")]
 pub enum ServeError {
-    /// The address cannot be listened on.
     #[error(
         "cannot listen on {address}; choose another --port, or stop the program that listens there"
     )]
@@ -24,26 +23,21 @@ pub enum ServeError {
         "cannot start the threads of the server; raise the limits of processes and open files (`ulimit -u -n`)"
     )]
     Start(#[source] io::Error),
-    /// No model was given.
     #[error("no model to serve; give at least one --model, or a --models-dir with models")]
     NoModel,
-    /// The folder of models cannot be read.
     #[error("cannot read `{}`, the folder of --models-dir; check its path and permissions", path.display())]
     ModelsDir { path: PathBuf, source: io::Error },
     /// A model cannot be loaded, its attention cannot be read, or the threads that translate cannot be started.
     #[error(transparent)]
     Translator(#[from] TranslatorError),
-    /// The program panicked while it loaded a model.
     #[error("loading a model panicked; report the message above with the model")]
     Panic,
-    /// Two models are in folders of the same name.
     #[error("`{}` and `{}` have the same name, `{name}`; rename one of the folders", first.display(), other.display())]
     SameName {
         name: String,
         first: PathBuf,
         other: PathBuf,
     },
-    /// Two models translate between the same languages.
     #[error(
         "`{first}` and `{other}` both translate from {source_language} to {target}; serve one of them, or start a \
          second server"
@@ -54,7 +48,6 @@ pub enum ServeError {
         source_language: String,
         target: String,
     },
-    /// No model translates from or into the third language.
     #[error(
         "no model translates {direction} {language}, the language of --pivot; add one with --model, or omit --pivot"
     )]
@@ -63,23 +56,19 @@ pub enum ServeError {
         direction: &'static str,
         language: String,
     },
-    /// The system lets the process open too few files.
     #[error(
         "the system lets the server open {allowed} files, and it needs {needed}; raise the limit (`ulimit -n {needed}`)"
     )]
     OpenFiles { allowed: u64, needed: u64 },
-    /// The system's temporary folder takes no files.
     #[error(
         "cannot write translated files to `{}`, the temporary folder; set TMPDIR to a folder that this user can write",
         path.display()
     )]
     TemporaryFolder { path: PathBuf, source: io::Error },
-    /// The folder of glossaries takes no files.
     #[error(
         "cannot write glossaries to `{}`, the folder of --glossaries; check its path and permissions", path.display()
     )]
     Glossaries { path: PathBuf, source: io::Error },
-    /// The file of API keys cannot be read.
     #[error("cannot read the API keys in `{path}`; check its path and permissions")]
     ReadKeys { path: PathBuf, source: io::Error },
     /// A line of the file of API keys is wrong.
@@ -91,7 +80,6 @@ pub enum ServeError {
         /// The fault and the expectation, without the key.
         problem: &'static str,
     },
-    /// A text is not the origin of a page.
     #[error(
         "invalid origin `{origin}`; give `*`, or a scheme and a host such as https://example.org or chrome-extension://ID"
     )]
