@@ -1,6 +1,7 @@
 //! [`ServedDocument`]: the sentences of a document, translated by the scheduler of a model; [`translate_file`]: documents
 //! in all formats of `translate --in`.
 
+use std::collections::BTreeMap;
 use std::io::Cursor;
 use std::sync::Arc;
 
@@ -18,7 +19,7 @@ use transformer_translate::{Glossary, Translation, Translator};
 use super::request::TranslateOptions;
 use super::round::{Round, choose, job_line};
 use super::texts::of_term;
-use super::work::{check_room, compute_step, of_scheduler, of_translator};
+use super::work::{check_room, compute_step, of_scheduler};
 use crate::http::ApiError;
 use crate::models::{Route, Served};
 use crate::state::Caller;
@@ -205,15 +206,11 @@ impl Work {
 }
 
 async fn translations_of(mut round: Round) -> Result<Vec<Translation>, ApiError> {
-    let mut translations = vec![None; round.n_lines];
-    for _ in 0..round.n_lines {
-        // Without the sender, a thread of the scheduler is gone.
-        let (index, result) = round.results.recv().await.ok_or(ApiError::Internal)?;
-        let translation: Translation = result.map_err(|error| of_translator(&error))?;
-        translations[index] = Some(translation);
+    let mut translations = BTreeMap::new();
+    while let Some(done) = round.next().await? {
+        translations.extend(done);
     }
-    let all: Option<Vec<Translation>> = translations.into_iter().collect();
-    all.ok_or(ApiError::Internal)
+    Ok(translations.into_values().collect())
 }
 
 /// Returns the splitter for a model's source language, or for English if it is unknown.

@@ -8,15 +8,13 @@ use super::document::{limits, splitter};
 use super::finish::{Finisher, Line, Text};
 use super::request::{SentenceEvent, SentenceTranslation, TextTranslation, TranslateOptions};
 use super::round::{Round, choose, job_line};
-use super::work::{of_scheduler, of_translator, prepare};
+use super::work::{of_scheduler, prepare};
 use crate::http::ApiError;
 use crate::models::Served;
 use crate::state::Caller;
 use transformer_documents::{Attempt, DocumentRules, DraftSentence, Trial};
 use transformer_search::Search;
 use transformer_translate::Translation;
-
-const MAX_AT_ONCE: usize = 64;
 
 /// Maximum number of source tokens of a reply with attention weights, which grow with the square of the length.
 pub(crate) const MAX_ATTENTION_TOKENS: usize = 200;
@@ -29,16 +27,6 @@ pub(super) struct PlainTexts {
     pub(super) terms: Vec<Vec<String>>,
     /// True if the terms of the glossary are only found, for another model, and not required of this one.
     pub(super) only_finds_terms: bool,
-}
-
-/// Texts with their sentences; the scheduler has those to translate.
-struct Submitted {
-    finisher: Finisher,
-    /// The text and the sentence of each line.
-    lines: Vec<(usize, usize)>,
-    search: Search,
-    /// The first round of translation, with all lines.
-    round: Round,
 }
 
 /// Translates texts. Each finished sentence is also sent to `events`.
@@ -54,16 +42,17 @@ pub(super) async fn translate_plain(
         let (served, options, caller) = (served.clone(), options.clone(), caller.id);
         move || submit(&served, texts, &options, caller)
     };
-    let submitted = prepare(served, caller.id, n_bytes, submit).await?;
-    finish_all(submitted, events).await
+    let (all, round) = prepare(served, caller.id, n_bytes, submit).await?;
+    all.finish(round, events).await
 }
 
+/// Gives the sentences of texts to the scheduler. Also returns the first round of translation, with all lines.
 fn submit(
     served: &Arc<Served>,
     texts: PlainTexts,
     options: &TranslateOptions,
     caller: u64,
-) -> Result<Submitted, ApiError> {
+) -> Result<(Lines, Round), ApiError> {
     let translator = served.translator();
     let search = options.search(translator.search(), options.n_best)?;
     let protection = served.protection();
@@ -92,22 +81,18 @@ fn submit(
         found_terms: Arc::new(found_terms),
         attention: options.attention.clone(),
     };
+    let indices = 0..lines.len();
     let all = Lines {
-        finisher: &finisher,
-        search: &search,
-        lines: &lines,
+        finisher,
+        search,
+        lines,
     };
     if options.attention.is_some() {
-        check_attention(served, (0..lines.len()).map(|index| all.draft(index)))?;
+        check_attention(served, indices.clone().map(|index| all.draft(index)))?;
     }
-    let attempts = (0..lines.len()).map(|index| (index, Attempt::default()));
+    let attempts = indices.map(|index| (index, Attempt::default()));
     let round = all.start(attempts, false)?;
-    Ok(Submitted {
-        finisher,
-        lines,
-        search,
-        round,
-    })
+    Ok((all, round))
 }
 
 /// Returns the text and the sentence of each line to translate, and its terms. The terms of a whole text are required
@@ -160,70 +145,63 @@ fn check_attention<'a>(
     Ok(())
 }
 
-/// Waits for all lines, has those that lost copied text translated again, and joins the sentences of each text.
-async fn finish_all(
-    submitted: Submitted,
-    events: Option<&UnboundedSender<SentenceEvent>>,
-) -> Result<Vec<TextTranslation>, ApiError> {
-    let Submitted {
-        finisher,
-        lines,
-        search,
-        mut round,
-    } = submitted;
-    let copied = |text: &Text| {
-        let sentences = text.draft.sentences.iter();
-        sentences.map(|draft| text.copied(draft)).collect()
-    };
-    let mut sentences: Vec<Vec<SentenceTranslation>> = finisher.texts.iter().map(copied).collect();
-    let send = |text, sentence, translation: &SentenceTranslation| {
-        if let Some(events) = events {
-            let translation = translation.clone();
-            let _ = events.send(SentenceEvent {
-                text,
-                sentence,
-                translation,
-            });
-        }
-    };
-    for (text, of_text) in finisher.texts.iter().enumerate() {
-        for (sentence, draft) in of_text.draft.sentences.iter().enumerate() {
-            if draft.is_copied() {
-                send(text, sentence, &sentences[text][sentence]);
+/// The sentences of texts that are translated, each as a line.
+struct Lines {
+    finisher: Finisher,
+    search: Search,
+    /// The text and the sentence of each line.
+    lines: Vec<(usize, usize)>,
+}
+
+impl Lines {
+    /// Waits for all lines, has those that lost copied text translated again, and joins the sentences of each text.
+    async fn finish(
+        self,
+        mut round: Round,
+        events: Option<&UnboundedSender<SentenceEvent>>,
+    ) -> Result<Vec<TextTranslation>, ApiError> {
+        let finisher = &self.finisher;
+        let copied = |text: &Text| {
+            let sentences = text.draft.sentences.iter();
+            sentences.map(|draft| text.copied(draft)).collect()
+        };
+        let mut sentences: Vec<Vec<SentenceTranslation>> =
+            finisher.texts.iter().map(copied).collect();
+        let send = |text, sentence, translation: &SentenceTranslation| {
+            if let Some(events) = events {
+                let translation = translation.clone();
+                let _ = events.send(SentenceEvent {
+                    text,
+                    sentence,
+                    translation,
+                });
+            }
+        };
+        for (text, of_text) in finisher.texts.iter().enumerate() {
+            for (sentence, draft) in of_text.draft.sentences.iter().enumerate() {
+                if draft.is_copied() {
+                    send(text, sentence, &sentences[text][sentence]);
+                }
             }
         }
+        let mut trials: Vec<Trial<Translation>> = vec![Trial::default(); self.lines.len()];
+        let mut indices: Vec<usize> = (0..self.lines.len()).collect();
+        while !indices.is_empty() {
+            let on_finished = |text: usize, sentence: usize, translation| {
+                send(text, sentence, &translation);
+                sentences[text][sentence] = translation;
+            };
+            indices = (self.finish_round(&mut round, &indices, &mut trials, on_finished)).await?;
+            let attempts = indices
+                .iter()
+                .map(|index| (*index, trials[*index].attempt()));
+            round = self.start(attempts, true)?;
+        }
+        let texts = finisher.texts.iter().zip(sentences);
+        let texts = texts.map(|(text, sentences)| TextTranslation::join(sentences, text.gaps()));
+        Ok(texts.collect())
     }
-    let all = Lines {
-        finisher: &finisher,
-        search: &search,
-        lines: &lines,
-    };
-    let mut trials: Vec<Trial<Translation>> = vec![Trial::default(); lines.len()];
-    let mut indices: Vec<usize> = (0..lines.len()).collect();
-    while !indices.is_empty() {
-        let on_finished = |text: usize, sentence: usize, translation| {
-            send(text, sentence, &translation);
-            sentences[text][sentence] = translation;
-        };
-        indices = (all.finish_round(&mut round, &indices, &mut trials, on_finished)).await?;
-        let attempts = indices
-            .iter()
-            .map(|index| (*index, trials[*index].attempt()));
-        round = all.start(attempts, true)?;
-    }
-    let texts = finisher.texts.iter().zip(sentences);
-    let texts = texts.map(|(text, sentences)| TextTranslation::join(sentences, text.gaps()));
-    Ok(texts.collect())
-}
 
-struct Lines<'a> {
-    finisher: &'a Finisher,
-    search: &'a Search,
-    /// The text and the sentence of each line.
-    lines: &'a [(usize, usize)],
-}
-
-impl Lines<'_> {
     fn draft(&self, index: usize) -> &DraftSentence {
         let (text, sentence) = self.lines[index];
         &self.finisher.texts[text].draft.sentences[sentence]
@@ -240,9 +218,9 @@ impl Lines<'_> {
             let line = self.draft(index).document_line(attempt, index as u64);
             let terms = self.finisher.terms[index].iter().map(String::as_str);
             let terms: Vec<&str> = terms.collect();
-            job_line(&line, &terms, served, self.search)
+            job_line(&line, &terms, served, &self.search)
         });
-        let round = Round::start(served, caller, self.search, lines.collect(), is_accepted);
+        let round = Round::start(served, caller, &self.search, lines.collect(), is_accepted);
         round.map_err(|error| of_scheduler(error, served, caller))
     }
 
@@ -256,19 +234,11 @@ impl Lines<'_> {
     ) -> Result<Vec<usize>, ApiError> {
         let protection = &self.finisher.protection;
         let mut again = Vec::new();
-        let mut n_left = round.n_lines;
-        let mut done = Vec::new();
-        while n_left > 0 {
-            let n = round.results.recv_many(&mut done, MAX_AT_ONCE).await;
-            if n == 0 {
-                return Err(ApiError::Internal); // a thread of the scheduler is gone
-            }
-            n_left -= n;
-            let mut kept = Vec::with_capacity(n);
-            for (position, translation) in done.drain(..) {
+        while let Some(done) = round.next().await? {
+            let mut kept = Vec::with_capacity(done.len());
+            for (position, mut translation) in done {
                 let index = indices[position];
                 let (trial, draft) = (&mut trials[index], self.draft(index));
-                let mut translation = translation.map_err(|error| of_translator(&error))?;
                 let line = draft.document_line(trial.attempt(), index as u64);
                 choose(&mut translation, &line, protection, self.search.n_best);
                 let best = translation.text().to_owned();

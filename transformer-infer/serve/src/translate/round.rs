@@ -16,12 +16,13 @@ use crate::http::ApiError;
 use crate::models::Served;
 use crate::state::Caller;
 
-/// A line that is done, with its index in the round.
-pub(super) type Done = (usize, Result<Translation, TranslatorError>);
+/// Maximum number of lines that [`Round::next`] returns.
+const MAX_AT_ONCE: usize = 64;
 
 pub(super) struct Round {
-    pub(super) n_lines: usize,
-    pub(super) results: UnboundedReceiver<Done>,
+    n_left: usize,
+    /// The lines that are done, each with its index in the round.
+    results: UnboundedReceiver<(usize, Result<Translation, TranslatorError>)>,
     /// Cancel the lines when they are dropped.
     _tickets: Vec<Ticket>,
 }
@@ -35,7 +36,7 @@ impl Round {
         lines: Vec<(Way, JobLine)>,
         is_accepted: bool,
     ) -> Result<Self, TranslatorError> {
-        let n_lines = lines.len();
+        let n_left = lines.len();
         let (sender, results) = unbounded_channel();
         let numbered = lines.into_iter().enumerate();
         let numbered = numbered.map(|(index, (way, line))| (way, (index, line)));
@@ -57,10 +58,28 @@ impl Round {
             }?);
         }
         Ok(Self {
-            n_lines,
+            n_left,
             results,
             _tickets: tickets,
         })
+    }
+
+    /// Waits for some of the lines, and returns them with their indices; `None` after the last ones.
+    pub(super) async fn next(&mut self) -> Result<Option<Vec<(usize, Translation)>>, ApiError> {
+        if self.n_left == 0 {
+            return Ok(None);
+        }
+        let mut done = Vec::new();
+        let n = self.results.recv_many(&mut done, MAX_AT_ONCE).await;
+        if n == 0 {
+            return Err(ApiError::Internal); // a thread of the scheduler is gone
+        }
+        self.n_left -= n;
+        let done = done.into_iter().map(|(index, result)| {
+            let translation = result.map_err(|error| of_translator(&error))?;
+            Ok((index, translation))
+        });
+        done.collect::<Result<_, _>>().map(Some)
     }
 }
 
