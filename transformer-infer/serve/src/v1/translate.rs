@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::fmt;
 use std::panic::AssertUnwindSafe;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,11 +15,13 @@ use axum::http::HeaderMap;
 use axum::http::header::{ACCEPT, CONTENT_TYPE};
 use axum::response::sse::{Event, KeepAlive};
 use axum::response::{IntoResponse, Response, Sse};
-use futures_util::{FutureExt, Stream, stream};
+use futures_util::future::ready;
+use futures_util::{FutureExt, Stream, StreamExt, stream};
 use serde::de::value::SeqAccessDeserializer;
 use serde::de::{DeserializeOwned, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+use tokio::sync::oneshot;
 use tokio::time::timeout;
 use transformer_documents::Split;
 use utoipa::ToSchema;
@@ -242,8 +243,6 @@ pub(super) struct Work {
     pub(super) fields: Fields,
 }
 
-type Replying = Pin<Box<dyn Future<Output = Result<TranslateReply, ApiError>> + Send>>;
-
 #[derive(Debug, Serialize)]
 struct SentenceData {
     text_index: usize,
@@ -252,33 +251,39 @@ struct SentenceData {
     sentence: SentenceReply,
 }
 
-/// A translation that is being streamed. Dropping it ends the translation, because the client hung up.
-struct Streaming {
-    sources: Vec<CodePoints>,
-    fields: Fields,
-    events: UnboundedReceiver<SentenceEvent>,
-    /// The translation; `None` once its result has been sent.
-    reply: Option<Replying>,
-    last: Option<Event>,
-}
-
-/// Translates, and sends an event for each sentence and one at the end.
+/// Translates, and sends an event for each sentence and one at the end. Dropping the stream ends the translation, because
+/// the client hung up.
 pub(super) fn stream(
     work: Work,
 ) -> Sse<impl Stream<Item = Result<Event, Infallible>> + Send + 'static> {
-    let (sender, events) = unbounded_channel();
-    let streaming = Streaming {
-        sources: work.texts.iter().map(|text| CodePoints::of(text)).collect(),
-        fields: work.fields,
-        events,
-        reply: Some(Box::pin(work.reply(sender))),
-        last: None,
-    };
-    let stream = stream::unfold(streaming, |mut streaming| async move {
-        let event = streaming.next().await?;
-        Some((Ok(event), streaming))
+    let sources: Vec<CodePoints> = work.texts.iter().map(|text| CodePoints::of(text)).collect();
+    let fields = work.fields;
+    let (sender, mut sentences) = unbounded_channel();
+    let sentences = stream::poll_fn(move |context| sentences.poll_recv(context));
+    let sentences = sentences.map(move |it: SentenceEvent| {
+        let data = SentenceData {
+            text_index: it.text,
+            sentence_index: it.sentence,
+            sentence: fields.event(&sources[it.text], it.translation),
+        };
+        event("sentence", &data)
     });
-    Sse::new(stream).keep_alive(KeepAlive::default())
+    let (end, ended) = oneshot::channel();
+    let translation = async move {
+        let last = match work.reply(sender).await {
+            Ok(reply) => event("done", &reply),
+            Err(error) => {
+                let error = error.to_string();
+                event("error", &ErrorBody { error })
+            }
+        };
+        let _ = end.send(last);
+    };
+    let translation = stream::once(translation).filter_map(|()| ready(None));
+    let last = stream::once(ended).filter_map(|last| ready(last.ok()));
+    // The sentences end when the translation, which owns their sender, has ended.
+    let events = stream::select(sentences, translation).chain(last).map(Ok);
+    Sse::new(events).keep_alive(KeepAlive::default())
 }
 
 impl Work {
@@ -311,43 +316,6 @@ impl Work {
             ..self.fields
         };
         Ok(fields.reply(&self.route, &self.texts, translations))
-    }
-}
-
-impl Streaming {
-    /// Returns the next event; `None` after the last one.
-    async fn next(&mut self) -> Option<Event> {
-        if let Some(reply) = &mut self.reply {
-            tokio::select! {
-                biased;
-                Some(event) = self.events.recv() => return Some(self.sentence(event)),
-                result = reply => {
-                    self.reply = None;
-                    self.last = Some(match result {
-                        Ok(reply) => event("done", &reply),
-                        Err(error) => event("error", &ErrorBody { error: error.to_string() }),
-                    });
-                }
-            }
-        }
-        if let Ok(event) = self.events.try_recv() {
-            return Some(self.sentence(event));
-        }
-        self.last.take()
-    }
-
-    fn sentence(&self, sentence: SentenceEvent) -> Event {
-        let SentenceEvent {
-            text,
-            sentence: sentence_index,
-            translation,
-        } = sentence;
-        let data = SentenceData {
-            text_index: text,
-            sentence_index,
-            sentence: self.fields.event(&self.sources[text], translation),
-        };
-        event("sentence", &data)
     }
 }
 
