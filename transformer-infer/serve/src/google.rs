@@ -12,7 +12,7 @@ use utoipa::{OpenApi, ToSchema};
 use crate::http::{ApiError, KeyPlace, interface};
 use crate::languages::{Asked, AskedFormat, answer, detector};
 use crate::libretranslate::{english_name, missing};
-use crate::parameters::{Admitted, Parameters, Texts, text, texts};
+use crate::parameters::{Admitted, OneOrMany, Parameters, text};
 use crate::state::Shared;
 use crate::translate::check_texts;
 
@@ -43,9 +43,9 @@ pub(crate) fn router(shared: &Arc<Shared>) -> Router<Arc<Shared>> {
 #[schema(as = google::TranslateRequest)]
 struct TranslateRequest {
     /// The text, or several.
-    #[serde(default, deserialize_with = "texts")]
+    #[serde(default)]
     #[schema(required, value_type = Vec<String>)]
-    q: Option<Texts>,
+    q: Option<OneOrMany<String>>,
     /// The code of the target language.
     #[serde(default, deserialize_with = "text")]
     #[schema(required, nullable = false)]
@@ -184,9 +184,9 @@ async fn languages(
 #[schema(as = google::DetectRequest)]
 struct DetectRequest {
     /// The text, or several.
-    #[serde(default, deserialize_with = "texts")]
+    #[serde(default)]
     #[schema(required, value_type = Vec<String>)]
-    q: Option<Texts>,
+    q: Option<OneOrMany<String>>,
     /// The key, if the server requires one.
     #[serde(default, rename = "key", deserialize_with = "text")]
     _key: Option<String>,

@@ -9,8 +9,9 @@ use axum::http::Uri;
 use axum::http::header::CONTENT_TYPE;
 use percent_encoding::percent_decode;
 use serde::de::{DeserializeOwned, Error as _, IgnoredAny};
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
+use utoipa::ToSchema;
 
 use crate::http::{ApiError, Client, KeyPlace};
 use crate::state::{Caller, Shared};
@@ -24,9 +25,9 @@ pub(crate) fn key_in_query(uri: &Uri, name: &str) -> Option<String> {
 /// The parameters of an operation: a JSON object, a form, or the query.
 ///
 /// Other servers accept all these forms, and clients use all of them. The body takes precedence over the query, but for
-/// forms where [`Repeated::First`] counts. The functions [`text`], [`texts`], [`list`], [`number`] and [`flag`] read a
-/// field in the notation of JSON and of forms. [`Fields::key`] reads the key of the caller: requests have a field for it
-/// only because their types describe them.
+/// forms where [`Repeated::First`] counts. The functions [`text`], [`list`], [`number`] and [`flag`] read a field in the
+/// notation of JSON and of forms. [`Fields::key`] reads the key of the caller: requests have a field for it only because
+/// their types describe them.
 pub(crate) trait Parameters: DeserializeOwned {
     /// The values of a name that a form or the query repeats.
     const REPEATED: Repeated = Repeated::List;
@@ -82,18 +83,31 @@ pub(crate) struct UploadedFile {
     pub(crate) bytes: Bytes,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Texts {
-    /// A single text; its reply is not a list.
-    One(String),
-    Many(Vec<String>),
+/// A value, or an array of values.
+#[derive(Debug, Deserialize, Serialize, ToSchema)]
+#[serde(untagged, expecting = "must be a string or an array of strings")]
+pub(crate) enum OneOrMany<T> {
+    One(T),
+    Many(Vec<T>),
 }
 
-impl Texts {
-    pub(crate) fn as_slice(&self) -> &[String] {
+impl<T> OneOrMany<T> {
+    /// Takes the only value for a single text, otherwise all values.
+    pub(crate) fn of(values: Vec<T>, is_one: bool) -> Self {
+        let mut values = values;
+        match values.pop() {
+            Some(value) if is_one => Self::One(value),
+            last => {
+                values.extend(last);
+                Self::Many(values)
+            }
+        }
+    }
+
+    pub(crate) fn as_slice(&self) -> &[T] {
         match self {
-            Self::One(text) => std::slice::from_ref(text),
-            Self::Many(texts) => texts,
+            Self::One(value) => std::slice::from_ref(value),
+            Self::Many(values) => values,
         }
     }
 }
@@ -261,19 +275,6 @@ pub(crate) fn text<'de, D: Deserializer<'de>>(value: D) -> Result<Option<String>
         Value::String(text) if !text.is_empty() => Some(text),
         _ => None,
     })
-}
-
-pub(crate) fn texts<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Texts>, D::Error> {
-    let wrong = || D::Error::custom("must be a string or an array of strings");
-    match Value::deserialize(value)? {
-        Value::Null => Ok(None),
-        Value::String(text) => Ok(Some(Texts::One(text))),
-        values @ Value::Array(_) => {
-            let texts = serde_json::from_value(values).map_err(|_| wrong())?;
-            Ok(Some(Texts::Many(texts)))
-        }
-        _ => Err(wrong()),
-    }
 }
 
 /// Reads a list of texts, separated by commas in forms.

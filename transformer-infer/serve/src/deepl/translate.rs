@@ -11,7 +11,7 @@ use super::languages::Usage;
 use super::request::{Common, DeeplError, unsupported};
 use crate::http::{ApiError, doubtful_headers};
 use crate::languages::{Answer, Asked, AskedFormat, answer};
-use crate::parameters::{Admitted, Parameters, Texts, flag, list, text, texts};
+use crate::parameters::{Admitted, OneOrMany, Parameters, flag, list, text};
 use transformer_documents::Split;
 use transformer_documents::format::XmlOptions;
 
@@ -20,9 +20,9 @@ use transformer_documents::format::XmlOptions;
 #[schema(as = deepl::TranslateRequest)]
 pub(super) struct TranslateRequest {
     /// The texts. Forms repeat the name.
-    #[serde(default, deserialize_with = "texts")]
+    #[serde(default)]
     #[schema(required, value_type = Vec<String>)]
-    text: Option<Texts>,
+    text: Option<OneOrMany<String>>,
     /// `html` or `xml`, if the texts have tags.
     #[serde(default, deserialize_with = "text")]
     tag_handling: Option<String>,
@@ -96,7 +96,7 @@ pub(super) async fn translate(
     Admitted(shared, caller, parameters): Admitted<TranslateRequest>,
 ) -> Result<(HeaderMap, Json<TranslateReply>), ApiError> {
     let (texts, common) = (parameters.text.as_ref(), &parameters.common);
-    let texts = texts.map(Texts::as_slice).unwrap_or_default();
+    let texts = texts.map(OneOrMany::as_slice).unwrap_or_default();
     if texts.is_empty() {
         return Err(ApiError::request("Parameter 'text' not specified."));
     }

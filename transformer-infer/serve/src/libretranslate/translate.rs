@@ -10,16 +10,16 @@ use super::{languages, missing};
 use crate::config::Limits;
 use crate::http::{ApiError, ErrorBody, doubtful_headers};
 use crate::languages::{Answer, Asked, AskedFormat, Detection, answer, detector};
-use crate::parameters::{Admitted, Parameters, Repeated, Texts, number, text, texts};
+use crate::parameters::{Admitted, OneOrMany, Parameters, Repeated, number, text};
 
 /// A request for translations.
 #[derive(Debug, Deserialize, ToSchema)]
 #[schema(as = libretranslate::TranslateRequest)]
 pub(super) struct TranslateRequest {
     /// The text, or an array of texts.
-    #[serde(default, deserialize_with = "texts")]
+    #[serde(default)]
     #[schema(required, value_type = OneOrMany<String>)]
-    q: Option<Texts>,
+    q: Option<OneOrMany<String>>,
     /// The code of the source language, or `auto`.
     #[serde(default, deserialize_with = "text")]
     #[schema(required, nullable = false)]
@@ -58,28 +58,6 @@ pub(super) struct TranslateReply {
     alternatives: Option<OneOrMany<Vec<String>>>,
 }
 
-/// A value, or an array of values.
-#[derive(Debug, Deserialize, Serialize, ToSchema)]
-#[serde(untagged)]
-pub(super) enum OneOrMany<T> {
-    One(T),
-    Many(Vec<T>),
-}
-
-impl<T> OneOrMany<T> {
-    /// Takes the only value for a single text, otherwise all values.
-    fn of(values: Vec<T>, is_one: bool) -> Self {
-        let mut values = values;
-        match values.pop() {
-            Some(value) if is_one => Self::One(value),
-            last => {
-                values.extend(last);
-                Self::Many(values)
-            }
-        }
-    }
-}
-
 /// Translates a text, or several.
 #[utoipa::path(
     post,
@@ -101,8 +79,8 @@ pub(super) async fn translate(
     Admitted(shared, caller, parameters): Admitted<TranslateRequest>,
 ) -> Result<(HeaderMap, Json<TranslateReply>), ApiError> {
     let texts = parameters.q.filter(|texts| match texts {
-        Texts::One(text) => !text.is_empty(),
-        Texts::Many(texts) => !texts.is_empty(),
+        OneOrMany::One(text) => !text.is_empty(),
+        OneOrMany::Many(texts) => !texts.is_empty(),
     });
     let texts = texts.ok_or_else(|| missing("q"))?;
     let (source, target) = languages(parameters.source.as_ref(), parameters.target.as_ref())?;
@@ -131,7 +109,7 @@ pub(super) async fn translate(
         ..Asked::default()
     };
     let answers = answer(&shared, &caller, &asked).await?;
-    let is_one = matches!(texts, Texts::One(_));
+    let is_one = matches!(texts, OneOrMany::One(_));
     let headers = doubtful_headers(answers.iter().map(|it| it.doubtful));
     let reply = reply(answers, is_one, source.is_none(), n_alternatives > 0);
     Ok((headers, Json(reply)))
@@ -183,9 +161,9 @@ impl DetectedLanguage {
 #[schema(as = libretranslate::DetectRequest)]
 pub(super) struct DetectRequest {
     /// The text.
-    #[serde(default, deserialize_with = "texts")]
+    #[serde(default)]
     #[schema(required, value_type = String)]
-    q: Option<Texts>,
+    q: Option<OneOrMany<String>>,
     /// The key, if the server requires one.
     #[serde(default, rename = "api_key", deserialize_with = "text")]
     _api_key: Option<String>,
@@ -214,7 +192,7 @@ impl Parameters for DetectRequest {
 pub(super) async fn detect(
     Admitted(shared, caller, parameters): Admitted<DetectRequest>,
 ) -> Result<Json<Vec<DetectedLanguage>>, ApiError> {
-    let texts = parameters.q.as_ref().map(Texts::as_slice);
+    let texts = parameters.q.as_ref().map(OneOrMany::as_slice);
     let texts = texts.unwrap_or_default();
     if texts.iter().all(String::is_empty) {
         return Err(missing("q"));
