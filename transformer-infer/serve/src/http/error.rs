@@ -1,10 +1,13 @@
 //! [`ApiError`]: the refusal of a request, as a reply; [`doubtful_headers`]: the header about doubtful translations.
 
+use std::error::Error;
+
 use axum::Json;
 use axum::http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
+use transformer_core::text::one_line;
 use transformer_documents::Doubtful;
 use utoipa::ToSchema;
 
@@ -94,6 +97,12 @@ pub(crate) struct ErrorBody {
 impl ApiError {
     pub(crate) fn request(text: impl Into<String>) -> Self {
         Self::Request { text: text.into() }
+    }
+
+    /// Writes an error that clients cannot mend to the log, and returns its refusal.
+    pub(crate) fn internal(error: &dyn Error, message: &str) -> Self {
+        tracing::error!(error = one_line(error), "{message}");
+        Self::Internal
     }
 
     pub(crate) fn busy(seconds: f64) -> Self {

@@ -164,10 +164,7 @@ impl Work {
             .map(|line| line.needs_links.then_some(line.text))
             .collect();
         let links = self.served.translator().best_links(&lines, &translations);
-        let links = links.map_err(|error| {
-            tracing::error!(error = one_line(&error), "a document failed");
-            ApiError::Internal
-        })?;
+        let links = links.map_err(|error| ApiError::internal(&error, "a document failed"))?;
         let translated = translations.iter().zip(of_terms).zip(links);
         let translated = translated.map(|((translation, of_term), links)| TranslatedLine {
             text: of_term.unwrap_or_else(|| translation.text().to_owned()),

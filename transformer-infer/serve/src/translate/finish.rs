@@ -7,7 +7,6 @@ use super::work::compute;
 use crate::http::ApiError;
 use crate::models::Served;
 use crate::state::Share;
-use transformer_core::text::one_line;
 use transformer_documents::{Attempt, DraftSentence, Faults, Protection, TextDraft};
 use transformer_translate::attention::{LayerHead, Link, Selection, page_data};
 use transformer_translate::{Candidate, Translation, Warning};
@@ -71,10 +70,7 @@ impl Finisher {
         let translations: Vec<Translation> = translations.collect();
         let translator = self.served.translator();
         let links = translator.links(&texts, &translations, LayerHead::default());
-        let links = links.map_err(|error| {
-            tracing::error!(error = one_line(&error), "an alignment failed");
-            ApiError::Internal
-        })?;
+        let links = links.map_err(|error| ApiError::internal(&error, "an alignment failed"))?;
         let needing = needing.into_iter().zip(links);
         let others = others.into_iter().map(|line| (line, Vec::new()));
         let sentences = needing.chain(others).map(|(line, links)| {
@@ -97,10 +93,7 @@ impl Finisher {
         );
         let weights = translator.attention_in(line.translation.direction, text, &best.hypothesis);
         let weights = weights.and_then(|weights| page_data(&weights, Selection::default()));
-        let weights = weights.map_err(|error| {
-            tracing::error!(error = one_line(&error), "attention failed");
-            ApiError::Internal
-        })?;
+        let weights = weights.map_err(|error| ApiError::internal(&error, "attention failed"))?;
         Ok(Some(weights.into()))
     }
 

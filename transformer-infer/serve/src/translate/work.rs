@@ -7,7 +7,6 @@ use std::thread::available_parallelism;
 use parking_lot::Mutex;
 use tokio::sync::oneshot::{Sender, channel};
 use tokio::task::spawn_blocking;
-use transformer_core::text::one_line;
 use transformer_translate::TranslatorError;
 
 use crate::http::ApiError;
@@ -165,10 +164,7 @@ pub(super) fn of_translator(error: &TranslatorError) -> ApiError {
         TranslatorError::Prefix { .. } | TranslatorError::LongPrefix { .. } => {
             ApiError::request("no translation can begin with this prefix")
         }
-        error => {
-            tracing::error!(error = one_line(error), "a translation failed");
-            ApiError::Internal
-        }
+        error => ApiError::internal(error, "a translation failed"),
     }
 }
 

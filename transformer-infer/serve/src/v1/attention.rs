@@ -8,7 +8,6 @@ use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use tokio::task::spawn_blocking;
-use transformer_core::text::one_line;
 use transformer_translate::TranslatorError;
 use transformer_translate::attention::{Attention, Selection, page, page_data};
 use utoipa::{IntoParams, ToSchema};
@@ -166,9 +165,6 @@ fn refusal(error: &TranslatorError) -> ApiError {
         | TranslatorError::Direction(_)
         | TranslatorError::LongSource { .. }
         | TranslatorError::LongTarget { .. } => ApiError::request(error.to_string()),
-        error => {
-            tracing::error!(error = one_line(error), "attention failed");
-            ApiError::Internal
-        }
+        error => ApiError::internal(error, "attention failed"),
     }
 }
