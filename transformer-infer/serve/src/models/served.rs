@@ -63,30 +63,20 @@ impl Served {
         of_request: Use,
     ) -> Result<Self, ApiError> {
         let Choice { model, given } = choice;
-        let [source, target] = given.each_ref().map(Option::as_deref);
-        let Some(table) = &model.table else {
-            return Ok(Self {
-                languages: model.languages.clone(),
-                direction: None,
-                model,
-                options,
-                threads,
-                _use: of_request,
-            });
-        };
-        let translator = threads.scheduler().translator();
-        let direction = translator.direction(source, target);
-        let direction = direction.map_err(|error| ApiError::request(error.to_string()))?;
-        let code = |given: Option<&str>, default: &Option<LanguageCode>| match given {
-            Some(given) => table.get(given).map(|found| found.code.clone()),
-            None => default.clone(),
-        };
+        let (mut languages, mut direction) = (model.languages.clone(), None);
+        if let Some(table) = &model.table {
+            let [source, target] = given.each_ref().map(Option::as_deref);
+            let found = threads.scheduler().translator().direction(source, target);
+            direction = Some(found.map_err(|error| ApiError::request(error.to_string()))?);
+            for (given, code) in [(source, &mut languages.src), (target, &mut languages.tgt)] {
+                if let Some(given) = given {
+                    *code = table.get(given).map(|found| found.code.clone());
+                }
+            }
+        }
         Ok(Self {
-            languages: Languages {
-                src: code(source, &model.languages.src),
-                tgt: code(target, &model.languages.tgt),
-            },
-            direction: Some(direction),
+            languages,
+            direction,
             model,
             options,
             threads,
