@@ -364,17 +364,7 @@ fn failed(error: Error) -> ApiError {
 /// Returns an id that cannot be guessed: a UUID of version 4.
 fn new_id() -> String {
     let digits = crate::files::random_name().to_ascii_lowercase();
-    let part = |range: std::ops::Range<usize>| &digits[range];
-    [
-        part(0..8),
-        "-",
-        part(8..12),
-        "-4",
-        part(13..16),
-        "-a",
-        part(17..20),
-        "-",
-        part(20..32),
-    ]
-    .concat()
+    let parts = [0..8, 8..12, 13..16, 17..20, 20..32];
+    let [a, b, c, d, e] = parts.map(|range| &digits[range]);
+    format!("{a}-{b}-4{c}-a{d}-{e}")
 }
