@@ -39,7 +39,7 @@ pub(super) async fn serve_connection(
 ) {
     // Replies are small, and must not wait for more bytes.
     let _ = stream.set_nodelay(true);
-    let stream = TokioIo::new(TimedStream::new(stream, phase.clone(), &limits));
+    let stream = TokioIo::new(TimedStream::new(stream, phase.clone(), limits));
     let service = service_fn(move |request: Request<Incoming>| {
         let in_request = phase.begin();
         let body_read = in_request.body();

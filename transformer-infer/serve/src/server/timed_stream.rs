@@ -26,22 +26,18 @@ pub(super) struct TimedStream {
     reading: Pin<Box<Sleep>>,
     /// Set while the other side takes nothing.
     writing: Option<Pin<Box<Sleep>>>,
-    idle_time: Duration,
-    header_time: Duration,
-    write_time: Duration,
+    limits: Limits,
 }
 
 impl TimedStream {
-    pub(super) fn new(stream: TcpStream, phase: SharedPhase, limits: &Limits) -> Self {
+    pub(super) fn new(stream: TcpStream, phase: SharedPhase, limits: Limits) -> Self {
         Self {
             stream,
             phase,
             timed_phase: None,
             reading: Box::pin(sleep(limits.idle_time)),
             writing: None,
-            idle_time: limits.idle_time,
-            header_time: limits.header_time,
-            write_time: limits.write_time,
+            limits,
         }
     }
 
@@ -51,8 +47,8 @@ impl TimedStream {
         self.phase.register(context.waker());
         let phase = self.phase.get();
         let time = match phase {
-            Phase::Idle => self.idle_time,
-            Phase::Header => self.header_time,
+            Phase::Idle => self.limits.idle_time,
+            Phase::Header => self.limits.header_time,
             Phase::Request => {
                 self.timed_phase = None;
                 return Poll::Pending;
@@ -75,7 +71,7 @@ impl TimedStream {
             self.writing = None;
             return written;
         }
-        let time = self.write_time;
+        let time = self.limits.write_time;
         let writing = self.writing.get_or_insert_with(|| Box::pin(sleep(time)));
         ready!(writing.as_mut().poll(context));
         Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
