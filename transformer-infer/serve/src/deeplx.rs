@@ -1,7 +1,7 @@
 //! The interface of DeepLX, for programs that use it.
 
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::UNIX_EPOCH;
 
 use axum::extract::{FromRequest, Request, State};
 use axum::http::header::CONTENT_TYPE;
@@ -126,10 +126,9 @@ async fn translate(
     };
     let mut answers = answer(&shared, &caller, &asked).await?;
     let answer = answers.pop().ok_or(ApiError::Internal)?;
-    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
     let reply = TranslateReply {
         code: StatusCode::OK.as_u16(),
-        id: since_1970.map_or(0, |it| it.as_millis() as u64),
+        id: UNIX_EPOCH.elapsed().map_or(0, |it| it.as_millis() as u64),
         data: answer.text,
         alternatives: answer.alternatives,
         source_lang: answer.source.to_ascii_uppercase(),

@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::UNIX_EPOCH;
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -136,9 +136,7 @@ async fn complete(
             true => "chat.completion.chunk",
             false => "chat.completion",
         },
-        created: SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .map_or(0, |it| it.as_secs()),
+        created: UNIX_EPOCH.elapsed().map_or(0, |it| it.as_secs()),
         model: request.model.clone(),
         choices,
     };

@@ -2,7 +2,7 @@
 //! dictionaries, one a line; [`read_entries`]: entries in the formats of DeepL's interface.
 
 use std::io::{self, BufRead, Error, ErrorKind};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, UNIX_EPOCH};
 
 use csv::{ReaderBuilder, StringRecord};
 use serde::{Deserialize, Serialize};
@@ -121,11 +121,10 @@ impl Dictionary {
 
 impl StoredGlossary {
     pub(super) fn new(name: String, account: Option<&str>, dictionaries: Vec<Dictionary>) -> Self {
-        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
         Self {
             name,
             account: account.map(str::to_owned),
-            creation_time: utc(since_1970.unwrap_or_default()),
+            creation_time: utc(UNIX_EPOCH.elapsed().unwrap_or_default()),
             dictionaries,
         }
     }
