@@ -2,8 +2,9 @@
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde::Deserialize;
@@ -24,9 +25,10 @@ use crate::translator::read;
 pub(crate) struct PieceTranslator {
     translator: Translator,
     folder: PathBuf,
-    pieces: Vec<PathBuf>,
-    /// The model with which given translations are scored, read on first use.
+    /// The model with which given translations are scored, once it is read.
     scorer: OnceLock<Transformer>,
+    /// Held while that is read.
+    reading: Mutex<()>,
 }
 
 /// The settings of a search, and the sequences of tokens that it must not generate.
@@ -68,8 +70,8 @@ impl PieceTranslator {
             Ok(Self {
                 translator: translator.map_err(raised)?,
                 folder,
-                pieces,
                 scorer: OnceLock::new(),
+                reading: Mutex::default(),
             })
         })
     }
@@ -121,7 +123,34 @@ impl PieceTranslator {
         })
     }
 
-    /// Returns the log-probability of each token of given translations, with EOS.
+    /// True if given translations can be scored.
+    #[getter]
+    fn has_scorer(&self) -> bool {
+        self.scorer.get().is_some()
+    }
+
+    /// Reads the folder again, so that given translations can be scored. `pieces` is as for the class.
+    fn read_scorer(&self, py: Python<'_>, pieces: Vec<PathBuf>) -> PyResult<()> {
+        py.detach(|| {
+            let _reading = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
+            if self.has_scorer() {
+                return Ok(());
+            }
+            let (_, device) = device::choose(None).map_err(raised)?;
+            let marian = Marian::read_with_pieces(&self.folder, &pieces, &device);
+            let marian = marian.map_err(raised)?;
+            if marian.config != *self.translator.config() {
+                let folder = self.folder.display();
+                let message = format!("the model in {folder} was replaced; open it again");
+                return Err(PyRuntimeError::new_err(message));
+            }
+            self.scorer.get_or_init(|| marian.model);
+            Ok(())
+        })
+    }
+
+    /// Returns the log-probability of each token of given translations, with EOS, by the model of
+    /// [`read_scorer`](Self::read_scorer).
     fn score(
         &self,
         py: Python<'_>,
@@ -132,23 +161,16 @@ impl PieceTranslator {
             let sources = self.sources(&sources);
             let targets = ids(self.translator.tokenizers().tgt(), &targets);
             let pairs: Vec<_> = sources.into_iter().zip(targets).collect();
-            let scores = score_ids(self.scorer()?, &pairs, self.translator.limits());
+            let scorer = self.scorer.get();
+            let scorer =
+                scorer.ok_or_else(|| PyRuntimeError::new_err("call read_scorer before"))?;
+            let scores = score_ids(scorer, &pairs, self.translator.limits());
             Ok(scores.into_iter().map(|it| it.log_probs).collect())
         })
     }
 }
 
 impl PieceTranslator {
-    fn scorer(&self) -> PyResult<&Transformer> {
-        if let Some(model) = self.scorer.get() {
-            return Ok(model);
-        }
-        let (_, device) = device::choose(None).map_err(raised)?;
-        let marian = Marian::read_with_pieces(&self.folder, &self.pieces, &device);
-        let model = marian.map_err(raised)?.model;
-        Ok(self.scorer.get_or_init(|| model))
-    }
-
     /// Returns the ids of sources. The model's own EOS is added later, so that of a tokenizer is left out.
     fn sources(&self, sources: &[Vec<String>]) -> Vec<Vec<u32>> {
         let mut sources = ids(self.translator.tokenizers().src(), sources);

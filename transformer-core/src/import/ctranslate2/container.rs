@@ -298,6 +298,10 @@ impl Variable {
         self.shape.is_empty()
     }
 
+    pub(super) fn is_integer(&self) -> bool {
+        matches!(self.dtype, DType::I8 | DType::I16)
+    }
+
     /// Returns the accuracy of the values of its type, relative to the largest.
     pub(super) fn epsilon(&self) -> f32 {
         match self.dtype {

@@ -1,11 +1,12 @@
 //! [`read`]: imports a model with its vocabularies.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use burn::tensor::TensorData;
 
 use super::CTranslate2Error;
-use super::container::{Variables, damaged};
+use super::container::{Variable, Variables, damaged};
 use super::package::Package;
 use super::settings;
 use super::vocabulary::{Start, TokenSettings, Vocabularies};
@@ -32,11 +33,7 @@ pub(in super::super) fn read<M>(
     let argos = package.argos_languages()?;
     let model = package.of_model(MODEL);
     let of_model = |source| package.refuse(&model, source);
-    let variables = package.read_with(&model, |file| Variables::read(file).map_err(of_model))?;
-    let variables = variables.ok_or_else(|| MarianError::Read {
-        path: package.path(&model),
-        source: std::io::ErrorKind::NotFound.into(),
-    })?;
+    let variables = variables(&package, &model)?;
     let tokens = TokenSettings::read(&package, &variables)?;
     let mut config = settings::config(&variables, tokens.layer_norm_epsilon).map_err(of_model)?;
     let starts_from_zero = variables
@@ -88,6 +85,22 @@ pub(in super::super) fn read<M>(
     })
 }
 
+fn variables(package: &Package, model: &str) -> Result<Variables, MarianError> {
+    let unreadable = |source| MarianError::Read {
+        path: package.path(model),
+        source,
+    };
+    let variables = package.read_with(model, |file| {
+        let variables = Variables::read(&mut *file);
+        // The end of an archive's file has its checksum, of which an error says more.
+        variables.map_err(|error| match io::copy(file, &mut io::sink()) {
+            Ok(_) => package.refuse(model, error),
+            Err(source) => unreadable(source),
+        })
+    })?;
+    variables.ok_or_else(|| unreadable(io::ErrorKind::NotFound.into()))
+}
+
 fn generation(is_argos: bool) -> Generation {
     let (num_beams, length_penalty) = match is_argos {
         true => (4, 0.2),
@@ -128,7 +141,9 @@ fn dict(
         !(is_tied || is_computed || is_scale || is_setting)
     };
     let names = variables.names().filter(is_needed).map(str::to_owned);
-    let names: Vec<String> = names.collect();
+    let mut names: Vec<String> = names.collect();
+    // Integers first: another variable may be their scale, too.
+    names.sort_by_key(|name| !variables.get(name).is_some_and(Variable::is_integer));
     let is_alias = |name: &&String| variables.variable_of(name) != **name;
     let (aliases, own): (Vec<&String>, Vec<&String>) = names.iter().partition(is_alias);
     let n_bytes = variables.n_bytes();

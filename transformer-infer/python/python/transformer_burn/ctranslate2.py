@@ -267,6 +267,9 @@ class Translator:
         target = [tokens[: max_input_length - 1 if max_input_length else None] for tokens in target]
 
         def score(model):
+            if not model.has_scorer:
+                with TemporaryDirectory() as folder:
+                    model.read_scorer(_write_pieces(self._folder, Path(folder)))
             log_probs = model.score(source, target)
             return [
                 ScoringResult([*tgt, "</s>"][: len(values)], values if src else [0.0] * len(values))
