@@ -5,13 +5,16 @@
 //! spells a special token. Its rules are in the file, so they also apply in other programs. User-defined symbols are
 //! added tokens, because other programs have to match them.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
+use std::fmt;
 
 use serde::Deserialize;
+use serde::de::{Deserializer, Error, SeqAccess, Visitor};
 use serde_json::{Value, json};
 
 use super::{Case, TokenizerConfig, TokenizerError, TokenizerKind, user_symbols};
-use crate::json::UniqueKeys;
+use crate::json::{Text, UniqueKeys};
 
 /// Marks the space before a word, as in SentencePiece.
 pub(super) const WORD_START: &str = "▁";
@@ -66,24 +69,52 @@ pub(super) fn check(text: &str) -> Result<(), TokenizerError> {
 
 /// The parts of a BPE model that its merges depend on.
 #[derive(Deserialize)]
-struct BpeFile {
-    model: BpeModel,
+struct BpeFile<'a> {
+    #[serde(borrow)]
+    model: BpeModel<'a>,
 }
 
 #[derive(Deserialize)]
-struct BpeModel {
+struct BpeModel<'a> {
     #[serde(rename = "type")]
     kind: String,
     continuing_subword_prefix: Option<String>,
-    vocab: HashMap<String, u32>,
-    merges: Vec<Merge>,
+    #[serde(borrow)]
+    vocab: HashMap<Text<'a>, u32>,
+    #[serde(borrow)]
+    merges: Vec<Merge<'a>>,
 }
 
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Merge {
-    Pair(String, String),
-    Line(String),
+/// The two sides of a merge: a list of two texts or, in old files, a text with a space.
+struct Merge<'a>(Cow<'a, str>, Cow<'a, str>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Merge<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(MergeVisitor)
+    }
+}
+
+struct MergeVisitor;
+
+impl<'de> Visitor<'de> for MergeVisitor {
+    type Value = Merge<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a merge")
+    }
+
+    fn visit_str<E: Error>(self, line: &str) -> Result<Self::Value, E> {
+        let (left, right) = line.split_once(' ').unwrap_or((line, ""));
+        Ok(Merge(left.to_owned().into(), right.to_owned().into()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+        let mut side = || {
+            let text = list.next_element::<Text<'de>>()?;
+            text.ok_or_else(|| A::Error::invalid_length(1, &self))
+        };
+        Ok(Merge(side()?.0, side()?.0))
+    }
 }
 
 /// Checks that every merge makes a token of the vocabulary, because the crate `tokenizers` panics at one that is longer
@@ -93,17 +124,13 @@ fn check_merges(text: &str) -> Result<(), TokenizerError> {
         return Ok(());
     };
     let prefix = model.continuing_subword_prefix.unwrap_or_default();
-    for merge in model.merges.iter().filter(|_| model.kind == "BPE") {
-        let (left, right) = match merge {
-            Merge::Pair(left, right) => (left.as_str(), right.as_str()),
-            Merge::Line(line) => line.split_once(' ').unwrap_or((line, "")),
-        };
+    for Merge(left, right) in model.merges.into_iter().filter(|_| model.kind == "BPE") {
         let rest = right.strip_prefix(&prefix);
-        let token = rest.map(|rest| format!("{left}{rest}"));
+        let token = rest.map(|rest| Text(format!("{left}{rest}").into()));
         if token.is_none_or(|token| !model.vocab.contains_key(&token)) {
             return Err(TokenizerError::Merge {
-                left: left.to_owned(),
-                right: right.to_owned(),
+                left: left.into_owned(),
+                right: right.into_owned(),
             });
         }
     }

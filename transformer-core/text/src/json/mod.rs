@@ -8,4 +8,4 @@ mod read;
 mod unique;
 
 pub use read::{JsonError, from_slice, from_value, parse};
-pub use unique::UniqueKeys;
+pub use unique::{Text, UniqueKeys};

@@ -1,5 +1,7 @@
 //! JSON objects without duplicate keys.
 
+use std::borrow::Cow;
+use std::collections::HashSet;
 use std::fmt;
 
 use serde::Deserialize;
@@ -19,6 +21,10 @@ impl<'de, const KEEP: bool> Deserialize<'de> for Unique<KEEP> {
         deserializer.deserialize_any(UniqueVisitor::<KEEP>)
     }
 }
+
+/// A string that is borrowed from the JSON, unless it has escapes.
+#[derive(Debug, Deserialize, PartialEq, Eq, Hash)]
+pub struct Text<'a>(#[serde(borrow)] pub Cow<'a, str>);
 
 struct UniqueVisitor<const KEEP: bool>;
 
@@ -65,15 +71,18 @@ impl<'de, const KEEP: bool> Visitor<'de> for UniqueVisitor<KEEP> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<Self::Value, A::Error> {
         let mut entries = Map::new();
-        while let Some(key) = object.next_key::<String>()? {
-            if entries.contains_key(&key) {
+        let mut keys = HashSet::new();
+        while let Some(Text(key)) = object.next_key::<Text<'de>>()? {
+            if keys.contains(&key) {
                 let twice = format_args!("the key `{key}` occurs twice");
                 return Err(A::Error::custom(twice));
             }
             let Unique::<KEEP>(value) = object.next_value()?;
-            entries.insert(key, value);
+            if KEEP {
+                entries.insert(key.to_string(), value);
+            }
+            keys.insert(key);
         }
-        let entries = if KEEP { entries } else { Map::new() };
         Ok(Unique(entries.into()))
     }
 }
