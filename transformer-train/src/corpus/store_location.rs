@@ -146,8 +146,9 @@ impl StoreLocation {
         }
     }
 
-    /// Builds the store; `fill` writes the pairs, and completes the store in the folder that it gets. The store appears only when it is complete, even if the program is
-    /// killed. An error leaves nothing on disk; the folder of the stores is removed too if it is otherwise empty.
+    /// Builds the store; `fill` writes the pairs, and completes the store in the folder that it gets. The store appears
+    /// only when it is complete, even if the program is killed. An error leaves nothing on disk; the folder of the stores
+    /// is removed too if it is otherwise empty.
     pub(crate) fn build(
         &self,
         tokenizers: &Tokenizers,
