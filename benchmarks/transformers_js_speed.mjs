@@ -12,10 +12,10 @@
 //   node benchmarks/transformers_js_speed.mjs target/web/pkg peers MODEL js en.txt [ROUNDS]
 //
 // MODEL is a directory in floats with a search that gives each translation the same number of tokens (`min_len` and `max_len`
-// with the factor 0 and equal `extra`). Both translate greedily, in floats and in 8-bit integers: ours in one worker and in one
-// for each processor, transformers.js with one thread of WebAssembly and with one for each processor. The lines are sorted by length, as
-// transformers.js fills the batches that it is given. Prints the size of what was downloaded but for the model, with brotli,
-// milliseconds from nothing to the first translation, and medians of lines a second.
+// with the factor 0 and equal `extra`). Both translate greedily, in floats and in 8-bit integers: with one thread of WebAssembly
+// and with one for each processor, ours also in one worker for each. The lines are sorted by length, as transformers.js fills
+// the batches that it is given. Prints the size of what was downloaded but for the model, with brotli, milliseconds from
+// nothing to the first translation, and medians of lines a second.
 
 import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -42,11 +42,12 @@ function prepare({ address, names, lines, length }) {
   let free;
   let allRun = async () => {};
   const open = {
-    async ours(precision, workers) {
+    async ours(precision, { workers = 1, threads = 1 }) {
       const { Translator } = await import(`${address}/ours/index.js`);
       const read = async (name) => [name, new Uint8Array(await (await fetch(`${address}/model/${name}`)).arrayBuffer())];
       const files = Object.fromEntries(await Promise.all(names.map(read)));
-      const translator = await Translator.load(files, { precision, workers });
+      const translator = await Translator.load(files, { precision, workers, threads });
+      if (translator.info.threads !== threads) throw new Error("the package has no module with threads");
       translate = async (lines) => (await translator.translate(lines.join("\n"), { beam: 1, split: "lines" })).text.split("\n");
       free = () => translator.free();
       // All workers but the first start with a long text.
@@ -121,7 +122,8 @@ const each = [...new Set([1, threads])];
 const PROGRAMS = ["f32", "int8"].flatMap((precision) => {
   const dtype = { f32: "fp32", int8: "q8" }[precision];
   return [
-    ...each.map((n) => [`this package, ${precision}, workers: ${n}`, "ours", precision, n]),
+    ...each.map((n) => [`this package, ${precision}, threads: ${n}`, "ours", precision, { threads: n }]),
+    ...each.slice(1).map((n) => [`this package, ${precision}, workers: ${n}`, "ours", precision, { workers: n }]),
     ...each.map((n) => [`transformers.js, ${dtype}, threads: ${n}`, "theirs", dtype, n]),
   ];
 });

@@ -17,14 +17,39 @@ const TARGET: &str = "wasm32-unknown-unknown";
 const PROFILE: &str = "small";
 const NAME: &str = "transformer_web";
 
-/// The modules: for all browsers, and with the relaxed instructions that most have. `js/engine.js` chooses.
-const MODULES: [(&str, &[&str]); 2] = [
-    (NAME, &[]),
-    ("transformer_web_relaxed", &["--features", "relaxed-simd"]),
+/// A module of the package; `js/engine.js` chooses one.
+struct Module {
+    name: &'static str,
+    is_relaxed: bool,
+    has_threads: bool,
+}
+
+impl Module {
+    const fn new(name: &'static str, is_relaxed: bool, has_threads: bool) -> Self {
+        Self {
+            name,
+            is_relaxed,
+            has_threads,
+        }
+    }
+}
+
+/// The modules: for all browsers, and with the relaxed instructions that most have; each also with threads, for pages that
+/// may share memory.
+const MODULES: [Module; 4] = [
+    Module::new(NAME, false, false),
+    Module::new("transformer_web_relaxed", true, false),
+    Module::new("transformer_web_threads", false, true),
+    Module::new("transformer_web_relaxed_threads", true, true),
 ];
 
+/// Flags of the compiler for threads: memory that JavaScript creates, and the exports that start a thread.
+const THREADS: &str = "-C target-feature=+atomics,+bulk-memory,+mutable-globals -C link-arg=--shared-memory \
+                       -C link-arg=--import-memory -C link-arg=--max-memory=4294967296 -C link-arg=--export=__wasm_init_tls \
+                       -C link-arg=--export=__tls_size -C link-arg=--export=__tls_align -C link-arg=--export=__tls_base";
+
 /// The variable with the folder of a compiler that builds Rust's standard library for [`TARGET`] itself: of Debian's
-/// packages, unpacked (docs/browser.md).
+/// packages, unpacked (docs/browser.md). Only such a compiler builds the modules with threads.
 const TOOLCHAIN: &str = "WASM_TOOLCHAIN";
 
 const SIZES: &str = "
@@ -59,23 +84,37 @@ pub(crate) fn write_page(root: &Path, flags: &Flags, folder: &Path) -> Result<()
     let package = folder.join("pkg");
     let bindgen = bindgen(root)?;
     empty(&package)?;
-    for (name, features) in MODULES {
-        let mut build = build(root)?;
-        build.args(features);
+    let builds_library = env::var_os(TOOLCHAIN).is_some();
+    let modules = MODULES.iter();
+    let modules: Vec<&Module> = modules
+        .filter(|it| builds_library || !it.has_threads)
+        .collect();
+    if !builds_library {
+        println!(
+            "the modules with threads are left out, because they need {TOOLCHAIN} (docs/browser.md)"
+        );
+    }
+    for module in &modules {
+        // Another folder, because other flags would compile everything again.
+        let target = match module.has_threads {
+            true => target.join("threads"),
+            false => target.clone(),
+        };
+        let mut build = build(root, module)?;
         if flags.text_only {
             build.arg("--no-default-features");
         }
-        call(&mut build)?;
+        call(build.env("CARGO_TARGET_DIR", &target))?;
         let arguments = "--target web --no-typescript --remove-name-section --remove-producers-section --out-dir";
         let mut bind = program_with(bindgen, arguments);
-        bind.arg(&package).args(["--out-name", name]);
+        bind.arg(&package).args(["--out-name", module.name]);
         call(bind.arg(target.join(format!("{TARGET}/{PROFILE}/{NAME}.wasm"))))?;
     }
-    copy_sources(root, &package)?;
+    copy_sources(root, &package, &modules)?;
     models(&flags.models, folder)?;
     demo(root, folder)?;
     println!("the package is in {}", package.display());
-    for (name, _) in MODULES {
+    for Module { name, .. } in modules {
         let wasm = package.join(format!("{name}_bg.wasm"));
         match output(Command::new("node").args(["-e", SIZES]).arg(&wasm)) {
             Ok(sizes) => print!("{name}_bg.wasm: {sizes}"),
@@ -185,7 +224,7 @@ fn service_worker(own: &Path, folder: &Path, kept: &[String]) -> Result<()> {
     write(&folder.join(name), &worker)
 }
 
-fn build(root: &Path) -> Result<Command> {
+fn build(root: &Path, module: &Module) -> Result<Command> {
     let mut build = match env::var_os(TOOLCHAIN) {
         Some(folder) => {
             let folder = PathBuf::from(folder);
@@ -206,10 +245,15 @@ fn build(root: &Path) -> Result<Command> {
         }
     };
     build.args(["--target", TARGET, "--profile", PROFILE]);
-    build.args(["--locked", "-p", "transformer-web"]).env(
-        "CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS",
-        "-C target-feature=+simd128",
-    );
+    build.args(["--locked", "-p", "transformer-web"]);
+    if module.is_relaxed {
+        build.args(["--features", "relaxed-simd"]);
+    }
+    let mut flags = "-C target-feature=+simd128".to_owned();
+    if module.has_threads {
+        flags = format!("{flags} {THREADS}");
+    }
+    build.env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS", flags);
     // 10% smaller to download, and as fast (docs/decisions.md).
     build.env("CARGO_PROFILE_SMALL_OPT_LEVEL", "z");
     let core = "profile.small.package.transformer-core.opt-level=\"z\"";
@@ -268,14 +312,14 @@ fn bindgen(root: &Path) -> Result<&'static str> {
 }
 
 /// Copies what is not compiled, and writes package.json.
-fn copy_sources(root: &Path, package: &Path) -> Result<()> {
+fn copy_sources(root: &Path, package: &Path, modules: &[&Module]) -> Result<()> {
     let sources = root.join("transformer-infer/web");
     let mut files = files(&sources.join("js"))?;
     files.push(sources.join("README.md"));
     files.extend(["LICENSE-APACHE", "LICENSE-MIT", "THIRD-PARTY.txt"].map(|it| root.join(it)));
-    let mut names: Vec<String> = MODULES
+    let mut names: Vec<String> = modules
         .iter()
-        .flat_map(|(name, _)| [format!("{name}.js"), format!("{name}_bg.wasm")])
+        .flat_map(|it| [format!("{}.js", it.name), format!("{}_bg.wasm", it.name)])
         .collect();
     for file in files {
         let name = file.file_name().context("it is a file of a folder")?;

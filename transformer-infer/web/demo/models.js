@@ -1,5 +1,4 @@
 // The models that are open: of folders of the device, or of addresses on this site.
-import { moduleName } from "../pkg/engine.js";
 import { Translator, modelDirectory } from "../pkg/index.js";
 
 /** The models, as the server describes its own, each with its `translator`. */
@@ -25,6 +24,11 @@ function unused(name) {
   return free;
 }
 
+// Threads need less memory than workers, which translate where pages cannot share memory.
+const nCores = navigator.hardwareConcurrency;
+const threads = Math.min(Math.max(nCores >> 1, 1), 4);
+const workers = nCores >= 4 ? 2 : 1;
+
 const by = (id) => document.getElementById(id);
 const [status, progress] = ["models-status", "models-progress"].map(by);
 
@@ -35,8 +39,7 @@ async function open(files, name) {
     const begin = performance.now();
     // Models of Firefox Translations are made for integers.
     const precision = files["manifest.json"] ? undefined : "int8";
-    const workers = navigator.hardwareConcurrency >= 4 ? 2 : 1;
-    const translator = await Translator.load(files, { precision, workers });
+    const translator = await Translator.load(files, { precision, workers, threads });
     const { source, target, parameters, beam } = translator.info;
     models.push({
       name: unused(name),
@@ -47,6 +50,7 @@ async function open(files, name) {
       precision: translator.info.precision,
       beam_size: beam,
     });
+    keep(translator.info.module);
     status.textContent = `Loaded in ${Math.round(performance.now() - begin)} ms`;
     isReady(true);
     dispatchEvent(new Event("models"));
@@ -87,4 +91,12 @@ async function listed() {
 
 const asked = new URLSearchParams(location.search).getAll("model");
 (asked.length ? Promise.resolve(asked) : listed()).then((addresses) => addresses.forEach(openAddress));
-navigator.serviceWorker?.register(`service-worker.js?module=${moduleName()}`);
+navigator.serviceWorker?.register("service-worker.js");
+
+/** Keeps the module that this browser runs for use without a network, beside the files that the service worker keeps. */
+async function keep(module) {
+  if (!(await navigator.serviceWorker?.ready)) return;
+  const cache = await caches.open("transformer-demo");
+  const address = new URL(`../pkg/${module}_bg.wasm`, import.meta.url);
+  if (!(await cache.match(address))) await cache.add(address).catch(() => {}); // the device may be full
+}

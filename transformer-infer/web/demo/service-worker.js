@@ -1,12 +1,12 @@
-// Keeps the page for use without a network. Models are kept by the package, by their hashes.
+// Keeps the page for use without a network. Models are kept by the package, by their hashes. From its second visit on, the
+// page is isolated from other origins, as threads need it, without headers of the server.
 
 const CACHE = "transformer-demo";
-const FILES = [/* all */]; // filled by `cargo xtask web`, without the modules
-const MODULE = `pkg/${new URL(location).searchParams.get("module")}_bg.wasm`; // the one that this browser loads
+const FILES = [/* all */]; // filled by `cargo xtask web`, without the modules: the page keeps the one that it loads
 
 addEventListener("install", (event) => {
   skipWaiting();
-  event.waitUntil(caches.open(CACHE).then((cache) => cache.addAll([...FILES, MODULE].map((url) => new Request(url, { cache: "reload" })))));
+  event.waitUntil(caches.open(CACHE).then((cache) => cache.addAll(FILES.map((url) => new Request(url, { cache: "reload" })))));
 });
 
 addEventListener("activate", (event) => event.waitUntil(clients.claim()));
@@ -27,7 +27,16 @@ async function answer(request) {
   }
 }
 
+function isolated(response) {
+  const { body, status, statusText } = response;
+  if (status === 0) return response; // a redirection, which the browser follows
+  const headers = new Headers(response.headers);
+  headers.set("cross-origin-opener-policy", "same-origin");
+  headers.set("cross-origin-embedder-policy", "require-corp");
+  return new Response(body, { status, statusText, headers });
+}
+
 addEventListener("fetch", (event) => {
   const { method, url } = event.request;
-  if (method === "GET" && new URL(url).origin === location.origin) event.respondWith(answer(event.request));
+  if (method === "GET" && new URL(url).origin === location.origin) event.respondWith(answer(event.request).then(isolated));
 });

@@ -19,4 +19,9 @@ function isExact() {
   }
 }
 
-export const moduleName = () => (isExact() ? "transformer_web_relaxed" : "transformer_web");
+/** Returns the name of the module: with threads if there should be several, and they can share memory here. */
+export function moduleName(nThreads) {
+  const name = isExact() ? "transformer_web_relaxed" : "transformer_web";
+  const isShared = globalThis.SharedArrayBuffer !== undefined && (globalThis.crossOriginIsolated ?? true);
+  return nThreads > 1 && isShared ? `${name}_threads` : name;
+}

@@ -12,9 +12,14 @@ export interface LoadOptions {
   /**
    * Number of workers, each of which holds the model in its own memory. All but the first start with the first text of
    * more than eight sentences, and read the files again that are not bytes; a worker takes part in a text if it is ready before
-   * the first 256 kB of the text are translated. Default: 1.
+   * the first 256 kB of the text are translated. With several threads there is one worker. Default: 1.
    */
   workers?: number;
+  /**
+   * Number of threads, which share the memory of the model. Several need a page that is isolated from other origins
+   * (`crossOriginIsolated`); elsewhere there is one: see `ModelInfo`. Default: 1.
+   */
+  threads?: number;
   /** Cancels the download. */
   signal?: AbortSignal;
   /** Called with the number of bytes of all files so far. */
@@ -55,6 +60,10 @@ export interface ModelInfo {
   target: string | null;
   precision: "f32" | "int8";
   parameters: number;
+  /** Number of threads that share the memory of the model. */
+  threads: number;
+  /** Name of the module of WebAssembly that the browser runs. */
+  module: string;
   /** The model's own beam size. */
   beam: number;
   /** Extensions of the names of documents. */

@@ -10,11 +10,11 @@ const wasFreed = () => new Error("the translator was freed");
 // Sentences of a text for which no other workers are started.
 const MOST_ALONE = 8;
 
-async function startWorker() {
+async function startWorker(nThreads) {
   const url = new URL("./worker.js", import.meta.url);
-  if (globalThis.Worker) return new Worker(url, { type: "module" });
+  if (globalThis.Worker) return new Worker(url, { type: "module", name: String(nThreads) });
   const { Worker: NodeWorker } = await import("node:worker_threads");
-  return new NodeWorker(url);
+  return new NodeWorker(url, { workerData: nThreads });
 }
 
 /** Calls of one worker, which end with an error if it fails. */
@@ -23,10 +23,24 @@ class Calls {
   #failure;
   #waiting = new Map();
   #next = 0;
+  #threads = [];
 
-  static async start() {
+  /** Starts a worker with threads, or with one thread if they cannot be started. */
+  static async start(nThreads) {
+    const calls = await Calls.#startOne(nThreads);
+    try {
+      await calls.#startThreads(nThreads);
+      return calls;
+    } catch (error) {
+      calls.stop(error);
+      return Calls.#startOne(1);
+    }
+  }
+
+  /** Starts one worker, which has so many threads; 0 starts a worker that runs a thread of another worker. */
+  static async #startOne(nThreads) {
     const calls = new Calls();
-    const worker = (calls.#worker = await startWorker());
+    const worker = (calls.#worker = await startWorker(nThreads));
     const listen = (event, call) => (worker.on ? worker.on(event, call) : worker.addEventListener(event, call));
     listen("message", (message) => calls.#answer(message.data ?? message));
     // The event of a script that cannot be loaded has no message.
@@ -53,7 +67,24 @@ class Calls {
     });
   }
 
+  /** Starts workers for the other threads of this one, if threads can share memory here. */
+  async #startThreads(nThreads) {
+    const shared = nThreads > 1 ? await this.call("shared") : undefined;
+    if (!shared) return;
+    const join = async () => {
+      const thread = await Calls.#startOne(0);
+      this.#threads.push(thread);
+      if (this.isStopped) thread.stop(this.#failure);
+      await thread.call("joinThreads", shared);
+      return thread;
+    };
+    const threads = await Promise.all(Array.from({ length: nThreads - 1 }, join));
+    // A thread ends only if it fails.
+    for (const thread of threads) thread.call("runThread").catch((error) => this.stop(error));
+  }
+
   stop(error) {
+    for (const thread of this.#threads) thread.stop(error);
     if (this.isStopped) return;
     this.#worker.terminate();
     this.#worker = undefined;
@@ -76,15 +107,19 @@ export class Translator {
   #files;
   #options;
   #nWorkers;
+  #nThreads;
   /** Promises of the workers with the model. */
   #workers = [];
   #freed = new AbortController();
 
-  constructor(files, { workers = 1, ...options }) {
-    if (!(Number.isInteger(workers) && workers > 0)) throw new RangeError("`workers` must be an integer of at least 1");
+  constructor(files, { workers = 1, threads = 1, ...options }) {
+    for (const [name, n] of Object.entries({ workers, threads })) {
+      if (!(Number.isInteger(n) && n > 0 && n <= 64)) throw new RangeError(`\`${name}\` must be an integer from 1 to 64`);
+    }
     this.#files = files;
     this.#options = options;
     this.#nWorkers = workers;
+    this.#nThreads = threads;
   }
 
   static async load(files, options = {}) {
@@ -113,7 +148,7 @@ export class Translator {
 
   async #start() {
     const { signal, onProgress, ...options } = this.#options;
-    const starting = Calls.start();
+    const starting = Calls.start(this.#nThreads);
     const stop = (error) => starting.then((calls) => calls.stop(error), () => {});
     this.#freed.signal.addEventListener("abort", () => stop(wasFreed()));
     try {
@@ -180,7 +215,8 @@ export class Translator {
 
   // Returns the other workers for a text of some sentences: those that run, or all for a long text.
   #helpers(length) {
-    const indices = Array.from({ length: this.#nWorkers - 1 }, (_, index) => index + 1);
+    const nWorkers = this.info?.threads > 1 ? 1 : this.#nWorkers;
+    const indices = Array.from({ length: nWorkers - 1 }, (_, index) => index + 1);
     return indices.filter((index) => length > (this.#workers[index] ? 1 : MOST_ALONE));
   }
 

@@ -1,11 +1,15 @@
-// Runs one model. Each message is a call `{ id, method, args }`, and each answer is `{ id, value }` or `{ id, error }`.
-// After a fatal error the module's memory may be damaged, and the worker must be replaced.
+// Runs one model, or a thread of another worker. Each message is a call `{ id, method, args }`, and each answer is
+// `{ id, value }` or `{ id, error }`. After a fatal error the module's memory may be damaged, and the worker must be replaced.
 
 import { moduleName } from "./engine.js";
 import { hash } from "./files.js";
 
 const isNode = globalThis.WorkerGlobalScope === undefined;
-const port = isNode ? (await import("node:worker_threads")).parentPort : globalThis;
+const node = isNode ? await import("node:worker_threads") : undefined;
+const port = isNode ? node.parentPort : globalThis;
+
+// Number of threads, of which this worker is one; 0 in a worker for a thread of another one.
+const nThreads = Number((isNode ? node.workerData : globalThis.name) ?? 1);
 
 async function moduleBytes(name) {
   const url = new URL(`./${name}_bg.wasm`, import.meta.url);
@@ -17,12 +21,18 @@ async function start(name) {
   const { default: init, prepare, ...classes } = await import(`./${name}.js`);
   const wasm = await init({ module_or_path: bytes });
   prepare();
-  return { wasm, ...classes };
+  return { name, wasm, ...classes };
 }
 
+/** Starts the module with threads, or the other one if the package lacks it or memory cannot be shared. */
+const startBest = () => start(moduleName(nThreads)).catch((error) => {
+  if (moduleName(nThreads) === moduleName(1)) throw error;
+  return start(moduleName(1));
+});
+
 // The module and its patterns are compiled while the page reads the files of the model. `load` returns its errors.
-const starting = start(moduleName());
-starting.catch(() => {});
+const starting = nThreads > 0 ? startBest() : undefined;
+starting?.catch(() => {});
 
 let wasm;
 let model;
@@ -33,13 +43,24 @@ const methods = {
   async load(files, hashes, options) {
     // The browser's hashes are faster than the module's.
     const hashed = Object.entries(files).map(async ([name, content]) => [name, content, hashes[name] ?? (await hash(content))]);
-    const { Files, Model, ...started } = await starting;
+    const { Files, Model, start_threads: startThreads, ...started } = await starting;
     wasm = started.wasm;
+    startThreads?.(nThreads);
     const list = new Files();
     for (const file of await Promise.all(hashed)) list.add(...file);
     model = new Model(list, options);
     list.free();
-    return JSON.parse(model.info());
+    return { ...JSON.parse(model.info()), threads: startThreads ? nThreads : 1, module: started.name };
+  },
+  /** Returns what the workers of other threads need; undefined if there are none. */
+  async shared() {
+    const { name, wasm, compiled } = await starting;
+    return compiled && { name, compiled: compiled(), memory: wasm.memory };
+  },
+  async joinThreads({ name, compiled, memory }) {
+    const { default: init, run_thread: runThread } = await import(`./${name}.js`);
+    await init({ module_or_path: compiled, memory });
+    methods.runThread = runThread;
   },
   begin(content, options) {
     const job = nextJob++;

@@ -9,6 +9,8 @@ mod job;
 mod model;
 mod options;
 mod sentence;
+#[cfg(target_feature = "atomics")]
+mod threads;
 
 use std::panic;
 
@@ -17,6 +19,8 @@ use wasm_bindgen::throw_str;
 
 pub use job::{Job, prepare};
 pub use model::{Files, Model};
+#[cfg(target_feature = "atomics")]
+pub use threads::{compiled, run_thread, start_threads};
 
 /// Makes panics exceptions with their message.
 #[wasm_bindgen(start)]

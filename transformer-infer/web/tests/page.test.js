@@ -45,7 +45,7 @@ describe("in Chromium", { skip: program ? false : "there is no Chromium on the P
   });
 
   test("the module with relaxed instructions has the translations of the native program", async (context) => {
-    const name = await page.evaluate(`import("/pkg/engine.js").then((it) => it.moduleName())`);
+    const name = await page.evaluate(`import("/pkg/engine.js").then((it) => it.moduleName(1))`);
     // Node's tests have the other module.
     if (name !== "transformer_web_relaxed") return context.skip(`here the browser loads ${name}`);
     const words = "Good morning the dog is never in house Where people have seen so many railway station".split(" ");
@@ -129,12 +129,38 @@ describe("in Chromium", { skip: program ? false : "there is no Chromium on the P
     assert.match(text, /^<p>.*<b>.*<\/b>.*<\/p>$/);
   });
 
+  test("threads translate as the native program, on the second visit", async (context) => {
+    // In another browser, which has no service worker yet.
+    const again = await Page.open(`http://127.0.0.1:${server.address().port}/?model=models/binary-int8/`);
+    context.after(() => again.close());
+    await again.until("document.documentElement.dataset.ready !== undefined");
+    assert.equal(await again.evaluate("crossOriginIsolated"), false);
+    await again.evaluate(`navigator.serviceWorker.ready.then(() => location.reload())`);
+    await again.until("crossOriginIsolated && document.documentElement.dataset.ready !== undefined");
+    const lines = Array.from({ length: 20 }, (_, index) => "Good morning the dog is never in house".split(" ").slice(index % 8).join(" "));
+    for (const [name, tolerance] of [["binary-int8", 1e-7], ["binary-f32", 1e-5]]) {
+      const { threads, found } = await again.evaluate(`(async () => {
+        const { Translator, modelDirectory } = await import("/pkg/index.js");
+        const translator = await Translator.load(await modelDirectory("/models/${name}/"), { threads: 2 });
+        const { sentences } = await translator.translate(${JSON.stringify(lines.join("\n"))}, { beam: 4, split: "lines" });
+        translator.free();
+        return { threads: translator.info.threads, found: sentences.map((it) => it.translations[0]) };
+      })()`);
+      if (threads === 1) return context.skip("the package has no module with threads");
+      for (const [index, { text, score }] of native(join(folder, name), lines, "--beam", "4").entries()) {
+        assert.equal(found[index].text, text, lines[index]);
+        assert.ok(Math.abs(found[index].score - score) < tolerance, `${lines[index]}: ${found[index].score}, not ${score}`);
+      }
+    }
+  });
+
   test("the page is kept with the module that the browser loads, for use without a network", async () => {
-    await page.evaluate(`navigator.serviceWorker.ready.then(() => true)`);
+    const modules = `caches.open("transformer-demo").then((cache) => cache.keys()).then((kept) => kept.filter(({ url }) => url.endsWith(".wasm")))`;
+    await page.until(`${modules}.then(({ length }) => length > 0)`);
     const kept = await page.evaluate(`(async () => {
       const requests = await (await caches.open("transformer-demo")).keys();
-      const { moduleName } = await import("/pkg/engine.js");
-      return { paths: requests.map((it) => new URL(it.url).pathname), module: moduleName() };
+      const { models } = await import("/page/models.js");
+      return { paths: requests.map((it) => new URL(it.url).pathname), module: models[0].translator.info.module };
     })()`);
     assert.deepEqual(kept.paths.filter((it) => it.endsWith(".wasm")), [`/pkg/${kept.module}_bg.wasm`]);
     for (const path of ["/", "/page/page.css", "/page/api.js", "/pkg/worker.js"]) assert.ok(kept.paths.includes(path), path);

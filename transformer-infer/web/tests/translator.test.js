@@ -239,13 +239,32 @@ test("several workers translate a text together", async () => {
   assert.equal((await translator.translate("Good morning.")).text, (await alone.translate("Good morning.")).text);
   translator.free();
   alone.free();
-  await assert.rejects(Translator.load(filesOf(path), { workers: 0 }), /`workers` must be/);
+  await assert.rejects(Translator.load(filesOf(path), { workers: 0 }), /`workers` must be an integer from 1 to 64/);
   // A worker that is loading ends, too: else this process would not.
   const short = await Translator.load(filesOf(path), { workers: 2 });
   const translating = short.translate(source, { split: "lines" });
   await new Promise((resolve) => setTimeout(resolve, 20));
   short.free();
   await assert.rejects(translating, /was freed/);
+});
+
+test("several threads have the translations of one", async (context) => {
+  const path = models.binary.floats;
+  const source = lines().join("\n");
+  for (const precision of ["f32", "int8"]) {
+    const alone = await Translator.load(filesOf(path), { precision });
+    const translator = await Translator.load(filesOf(path), { precision, threads: 3 });
+    const { threads } = translator.info;
+    assert.equal(alone.info.threads, 1);
+    const options = { split: "lines", nBest: 2, beam: 2, alignments: true };
+    assert.deepEqual(await translator.translate(source, options), await alone.translate(source, options));
+    assert.notEqual(translator.translate("Good morning."), "");
+    alone.free();
+    translator.free();
+    if (threads === 1) return context.skip("the package has no module with threads");
+    assert.equal(threads, 3);
+  }
+  await assert.rejects(Translator.load(filesOf(path), { threads: 300 }), /`threads` must be an integer from 1 to 64/);
 });
 
 test("browsers older than `throwIfAborted` translate", async (context) => {

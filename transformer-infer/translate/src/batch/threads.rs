@@ -8,8 +8,14 @@ use std::thread;
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
+/// True in WebAssembly, where only rayon's global pool has threads.
+const HAS_ONE_POOL: bool = cfg!(target_family = "wasm");
+
 pub(crate) fn default_threads() -> usize {
-    thread::available_parallelism().map_or(1, NonZeroUsize::get)
+    match HAS_ONE_POOL {
+        true => rayon::current_num_threads(),
+        false => thread::available_parallelism().map_or(1, NonZeroUsize::get),
+    }
 }
 
 /// Computes every task on one of `n_threads` threads, and passes each result to `on_result` on the calling thread, in
@@ -19,7 +25,8 @@ pub(crate) fn default_threads() -> usize {
 /// other tasks, and a thread that waits for its part of one task would begin another one. If there are fewer tasks than
 /// threads, the operations of each task share the threads that are left over. The calling thread waits outside of
 /// rayon, so that it does not begin anything else either, even if it belongs to a pool. Any number of callers may do
-/// this at once; the operating system shares the cores among them.
+/// this at once; the operating system shares the cores among them. In WebAssembly, tasks share the threads of rayon's global
+/// pool instead.
 pub(super) fn run<R: Send>(
     n_tasks: usize,
     n_threads: usize,
@@ -27,6 +34,9 @@ pub(super) fn run<R: Send>(
     mut on_result: impl FnMut(usize, R),
 ) {
     let n_workers = n_threads.min(n_tasks).max(1);
+    if HAS_ONE_POOL {
+        return run_in_this_pool(n_tasks, n_workers, task, on_result);
+    }
     let threads_per_worker = (n_threads / n_workers).max(1);
     let next = AtomicUsize::new(0);
     let (sender, results) = mpsc::channel();
@@ -61,6 +71,42 @@ pub(super) fn run<R: Send>(
             }
         }
     });
+}
+
+/// Computes every task on one of `n_workers` threads of this thread's pool, which share the operations of tasks. With several
+/// workers, passes the results on when all tasks have ended.
+fn run_in_this_pool<R: Send>(
+    n_tasks: usize,
+    n_workers: usize,
+    task: impl Fn(usize) -> R + Sync,
+    mut on_result: impl FnMut(usize, R),
+) {
+    if n_workers == 1 {
+        return (0..n_tasks).for_each(|index| on_result(index, task(index)));
+    }
+    let next = AtomicUsize::new(0);
+    let results = Mutex::new(Vec::new());
+    let work = || {
+        loop {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            if index >= n_tasks {
+                return;
+            }
+            let result = task(index);
+            let mut results = results.lock().unwrap_or_else(PoisonError::into_inner);
+            results.push((index, result));
+        }
+    };
+    rayon::in_place_scope(|scope| {
+        for _ in 1..n_workers {
+            scope.spawn(|_| work());
+        }
+        work();
+    });
+    let results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
+    for (index, result) in results {
+        on_result(index, result);
+    }
 }
 
 /// Unused pools, kept so that threads are not started for every translation.
@@ -101,6 +147,24 @@ mod tests {
         found.sort_unstable();
         let expected: Vec<_> = (0..20).map(|index| (index, (index * index, 1))).collect();
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn every_task_runs_once_in_this_pool() {
+        let pool = ThreadPoolBuilder::new().num_threads(3).build();
+        let pool = pool.expect("threads can be started");
+        for n_tasks in [0, 1, 20] {
+            let mut found = Vec::new();
+            let task = |index| rayon::join(|| index * index, rayon::current_num_threads);
+            pool.install(|| {
+                run_in_this_pool(n_tasks, 3, task, |index, it| found.push((index, it)));
+            });
+            found.sort_unstable();
+            let expected: Vec<_> = (0..n_tasks)
+                .map(|index| (index, (index * index, 3)))
+                .collect();
+            assert_eq!(found, expected);
+        }
     }
 
     #[test]
