@@ -15,9 +15,8 @@ use transformer_core::directory::Tokenizers;
 use transformer_core::export::to_ctranslate2;
 use transformer_core::import::marian::{EarlyStopping, Generation};
 use transformer_core::import::{Marian, StateDict};
-use transformer_core::packed::Workspace;
 use transformer_core::text::{BOS, EOS};
-use transformer_core::{ComputePrecision, PackedTransformer, Transformer, TransformerConfig};
+use transformer_core::{Transformer, TransformerConfig};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
@@ -46,12 +45,12 @@ struct Model {
     log_probs: Vec<Vec<f32>>,
 }
 
-fn fixture(name: &str) -> PathBuf {
+pub(crate) fn fixture(name: &str) -> PathBuf {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/ctranslate2/imports");
     fixtures.join(name)
 }
 
-fn read(path: &Path) -> Marian {
+pub(crate) fn read(path: &Path) -> Marian {
     let pieces = [fixture("sentencepiece.model")];
     let marian = Marian::read_with_pieces(path, &pieces, &test_device());
     marian.unwrap_or_else(|error| panic!("{error:?}"))
@@ -164,28 +163,6 @@ fn a_model_of_m2m_100_scores_as_in_ctranslate2() {
     let config = check("m2m100", TOLERANCE);
     let found = (config.positions, config.first_position);
     assert_eq!(found, (Positions::SinusoidalHalvesInclusive, 2));
-}
-
-#[test]
-fn a_model_that_is_packed_at_once_has_the_logits_of_the_module() {
-    let logits = |model: &PackedTransformer| {
-        let mut workspace = Workspace::new();
-        let mut state = model.begin(&[[5, 6, 7, EOS]], &mut workspace);
-        model.step(&mut state, &[BOS], &mut workspace).to_vec()
-    };
-    let pieces = [fixture("sentencepiece.model")];
-    for (name, stored) in [
-        ("opennmt_f32", ComputePrecision::F32),
-        ("opennmt_i16", ComputePrecision::F32),
-        ("opennmt_i8", ComputePrecision::Int8),
-    ] {
-        let folder = fixture(name);
-        let expected = PackedTransformer::of(&read(&folder).model, stored);
-        let found = Marian::read_packed_with_pieces(folder, &pieces, None);
-        let found = found.expect("it has all files").model;
-        assert_eq!(found.precision(), stored, "{name}");
-        assert_eq!(logits(&found), logits(&expected), "{name}");
-    }
 }
 
 #[test]

@@ -12,6 +12,7 @@ use transformer_core::packed::Workspace;
 use transformer_core::text::{BOS, EOS};
 use transformer_core::{ComputePrecision, ModelDirectory, PackedTransformer, Transformer};
 
+use crate::ctranslate2_import;
 use crate::marian::{fixture, read};
 use crate::model::test_device;
 
@@ -118,14 +119,33 @@ fn files_that_are_taken_once_are_checked_by_their_hash() {
     assert!(refused.contains("weights.bpk") && refused.contains("does not match its SHA-256"));
 }
 
+fn logits(model: &PackedTransformer) -> Vec<f32> {
+    let mut workspace = Workspace::new();
+    let mut state = model.begin(&[[5, 6, 7, EOS]], &mut workspace);
+    model.step(&mut state, &[BOS], &mut workspace).to_vec()
+}
+
+#[test]
+fn a_model_of_ctranslate2_that_is_packed_at_once_has_the_logits_of_the_module() {
+    let pieces = [ctranslate2_import::fixture("sentencepiece.model")];
+    for (name, stored) in [
+        ("opennmt_f32", ComputePrecision::F32),
+        ("opennmt_i16", ComputePrecision::F32),
+        ("opennmt_i8", ComputePrecision::Int8),
+    ] {
+        let folder = ctranslate2_import::fixture(name);
+        let model = ctranslate2_import::read(&folder).model;
+        let found = Marian::read_packed_with_pieces(folder, &pieces, None);
+        let found = found.expect("it has all files").model;
+        assert_eq!(found.precision(), stored, "{name}");
+        let expected = PackedTransformer::of(&model, stored);
+        assert_eq!(logits(&found), logits(&expected), "{name}");
+    }
+}
+
 #[test]
 fn a_model_of_marian_that_is_packed_at_once_has_the_logits_of_the_module() {
     let folder = fixture("binary");
-    let logits = |model: &PackedTransformer| {
-        let mut workspace = Workspace::new();
-        let mut state = model.begin(&[[5, 6, 7, EOS]], &mut workspace);
-        model.step(&mut state, &[BOS], &mut workspace).to_vec()
-    };
     let model = read(folder.path()).model;
     for precision in [ComputePrecision::Int8, ComputePrecision::F32] {
         let expected = logits(&PackedTransformer::of(&model, precision));

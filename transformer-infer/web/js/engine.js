@@ -23,5 +23,7 @@ function isExact() {
 export function moduleName(nThreads) {
   const name = isExact() ? "transformer_web_relaxed" : "transformer_web";
   const isShared = globalThis.SharedArrayBuffer !== undefined && (globalThis.crossOriginIsolated ?? true);
-  return nThreads > 1 && isShared ? `${name}_threads` : name;
+  // The V8 of Node 20 returns wrong results of calls that waited for other threads. That of Node 22 does not.
+  const isRight = Array.fromAsync !== undefined;
+  return nThreads > 1 && isShared && isRight ? `${name}_threads` : name;
 }

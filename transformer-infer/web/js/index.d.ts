@@ -17,7 +17,7 @@ export interface LoadOptions {
   workers?: number;
   /**
    * Number of threads, which share the memory of the model. Several need a page that is isolated from other origins
-   * (`crossOriginIsolated`); elsewhere there is one: see `ModelInfo`. Default: 1.
+   * (`crossOriginIsolated`), or Node 22; elsewhere there is one: see `ModelInfo`. Default: 1.
    */
   threads?: number;
   /** Cancels the download. */

@@ -81,6 +81,7 @@ class Calls {
     const threads = await Promise.all(Array.from({ length: nThreads - 1 }, join));
     // A thread ends only if it fails.
     for (const thread of threads) thread.call("runThread").catch((error) => this.stop(error));
+    await this.call("startThreads");
   }
 
   stop(error) {

@@ -43,20 +43,21 @@ const methods = {
   async load(files, hashes, options) {
     // The browser's hashes are faster than the module's.
     const hashed = Object.entries(files).map(async ([name, content]) => [name, content, hashes[name] ?? (await hash(content))]);
-    const { Files, Model, start_threads: startThreads, ...started } = await starting;
+    const { Files, Model, ...started } = await starting;
     wasm = started.wasm;
-    startThreads?.(nThreads);
     const list = new Files();
     for (const file of await Promise.all(hashed)) list.add(...file);
     model = new Model(list, options);
     list.free();
-    return { ...JSON.parse(model.info()), threads: startThreads ? nThreads : 1, module: started.name };
+    return { ...JSON.parse(model.info()), threads: started.compiled ? nThreads : 1, module: started.name };
   },
   /** Returns what the workers of other threads need; undefined if there are none. */
   async shared() {
     const { name, wasm, compiled } = await starting;
     return compiled && { name, compiled: compiled(), memory: wasm.memory };
   },
+  /** Begins to use the other threads, when they run. */
+  startThreads: async () => (await starting).start_threads(nThreads),
   async joinThreads({ name, compiled, memory }) {
     const { default: init, run_thread: runThread } = await import(`./${name}.js`);
     await init({ module_or_path: compiled, memory });

@@ -258,10 +258,10 @@ test("several threads have the translations of one", async (context) => {
     assert.equal(alone.info.threads, 1);
     const options = { split: "lines", nBest: 2, beam: 2, alignments: true };
     assert.deepEqual(await translator.translate(source, options), await alone.translate(source, options));
-    assert.notEqual(translator.translate("Good morning."), "");
+    assert.notEqual((await translator.translate("Good morning.")).text, "");
     alone.free();
     translator.free();
-    if (threads === 1) return context.skip("the package has no module with threads");
+    if (threads === 1) return context.skip("the package has no module with threads, or this Node is too old for it");
     assert.equal(threads, 3);
   }
   await assert.rejects(Translator.load(filesOf(path), { threads: 300 }), /`threads` must be an integer from 1 to 64/);
