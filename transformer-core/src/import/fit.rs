@@ -203,24 +203,26 @@ impl StateDict {
     ) -> StoredTensors {
         let mut tensors = Vec::new();
         for ((parameter, shape), (name, layout)) in parameters.into_iter().zip(sources) {
-            let divisor = self.divided(&name).map(|(_, divisor)| divisor);
-            let n_left = n_uses.get_mut(&name).map_or(0, |n| {
+            let is_last = n_uses.get_mut(&name).is_none_or(|n| {
                 *n -= 1;
-                *n
+                *n == 0
             });
-            let tensor = match n_left {
-                0 => self.remove(&name),
-                _ => self.tensor(&name).cloned(),
+            let divisor = self.divided(&name).map(|(_, divisor)| divisor);
+            let (tensor, divisor) = match layout {
+                Layout::Same if is_last => (self.remove(&name), divisor),
+                Layout::Same => (self.tensor(&name).cloned(), divisor),
+                layout => {
+                    let values = self.floats(&name);
+                    if is_last {
+                        self.remove(&name);
+                    }
+                    let convert =
+                        |values| TensorData::new(layout.convert(values, &shape), &shape[..]);
+                    (values.map(convert), None)
+                }
             };
             let tensor = tensor.unwrap_or_else(|| unreachable!("`{name}` was found before"));
-            tensors.push(match (layout, divisor) {
-                (Layout::Same, _) => (parameter.to_string(), tensor, divisor),
-                (layout, divisor) => {
-                    let values = tensor.iter::<f32>().map(|it| it / divisor.unwrap_or(1.0));
-                    let values = layout.convert(values.collect(), &shape);
-                    (parameter.to_string(), TensorData::new(values, shape), None)
-                }
-            });
+            tensors.push((parameter.to_string(), tensor, divisor));
         }
         StoredTensors::in_memory(tensors)
     }

@@ -143,7 +143,7 @@ impl Package {
         })
     }
 
-    /// Reads a file of any size part by part; `None` if there is no such file.
+    /// Reads a file in parts, whatever its size. Returns `None` if it does not exist.
     pub(super) fn read_with<T>(
         &self,
         name: &str,
@@ -171,9 +171,9 @@ impl Package {
             Ok(entry) => entry,
         };
         let max_bytes = max_bytes.min(self.max_bytes);
-        let is_declared = entry.size() > max_bytes;
+        let is_too_large = entry.size() > max_bytes;
         let mut start = entry.take(max_bytes.saturating_add(1));
-        let content = (!is_declared).then(|| read(&mut start));
+        let content = (!is_too_large).then(|| read(&mut start));
         // The declared size may be wrong.
         match content.filter(|_| start.limit() > 0) {
             Some(content) => content.map(Some),
@@ -230,7 +230,7 @@ impl Package {
     }
 }
 
-/// Returns the content of a file at this path; `None` if there is no such file.
+/// Returns the content of the file at this path, or `None` if it does not exist.
 fn found<T>(path: &Path, content: io::Result<T>) -> Result<Option<T>, MarianError> {
     match content {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),

@@ -1,5 +1,6 @@
 //! Batches in parallel, each on its own thread.
 
+use std::iter;
 use std::num::NonZeroUsize;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -45,9 +46,8 @@ pub(super) fn run<R: Send>(
             let (task, next, sender) = (&task, &next, sender.clone());
             let work = move || {
                 in_pool(threads_per_worker, || {
-                    loop {
-                        let index = next.fetch_add(1, Ordering::Relaxed);
-                        if index >= n_tasks || sender.send((index, task(index))).is_err() {
+                    for index in indices(next, n_tasks) {
+                        if sender.send((index, task(index))).is_err() {
                             return;
                         }
                     }
@@ -73,6 +73,12 @@ pub(super) fn run<R: Send>(
     });
 }
 
+/// Returns the indices of the tasks that this thread takes, as long as there are any.
+fn indices(next: &AtomicUsize, n_tasks: usize) -> impl Iterator<Item = usize> {
+    let take = || next.fetch_add(1, Ordering::Relaxed);
+    iter::repeat_with(take).take_while(move |index| *index < n_tasks)
+}
+
 /// Computes every task on one of `n_workers` threads of this thread's pool, which share the operations of tasks. With several
 /// workers, passes the results on when all tasks have ended.
 fn run_in_this_pool<R: Send>(
@@ -87,11 +93,7 @@ fn run_in_this_pool<R: Send>(
     let next = AtomicUsize::new(0);
     let results = Mutex::new(Vec::new());
     let work = || {
-        loop {
-            let index = next.fetch_add(1, Ordering::Relaxed);
-            if index >= n_tasks {
-                return;
-            }
+        for index in indices(&next, n_tasks) {
             let result = task(index);
             let mut results = results.lock().unwrap_or_else(PoisonError::into_inner);
             results.push((index, result));
