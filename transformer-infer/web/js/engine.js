@@ -1,19 +1,23 @@
 // The choice of the module for this browser and processor.
 
-// A module with two functions, which returns the first lane of a relaxed sum of products, and of a relaxed multiply-add.
+// A module with three functions, which return the first lane of a relaxed sum of four products and of two, and of a relaxed
+// multiply-add.
 const TRIAL =
-  "AGFzbQEAAAABDgJgAn9/AX9gA319fQF9AwMCAAEHCQIBZAAAAW0AAQo5AiIAIAD9ESAB/RH9DAAAAAAAAAAAAAAAAAAAAAD9kwL9GwALFAAgAP0TIAH9EyAC/RP9hQL9HwAL";
+  "AGFzbQEAAAABDgJgAn9/AX9gA319fQF9AwQDAAABBw0DAWQAAAFwAAEBbQACCkoDIgAgAP0RIAH9Ef0MAAAAAAAAAAAAAAAAAAAAAP2TAv0bAAsQACAA/REgAf0R/ZIC/RgACxQAIAD9EyAB/RMgAv0T/YUC/R8ACw==";
 
 /**
- * Returns whether sums of products of 8 bits are exact, with the second operand unsigned or signed, and multiply-adds are
- * fused: then the faster module computes what the other one does.
+ * Returns whether multiply-adds are fused, and sums of products of 8 bits are exact: of four, with the second operand unsigned or
+ * signed, or of two, as long as they have 16 bits. Then the faster module computes what the other one does.
  */
 function isExact() {
   try {
     const bytes = Uint8Array.from(atob(TRIAL), (character) => character.charCodeAt(0));
-    const { d: sum, m: multiplyAdd } = new WebAssembly.Instance(new WebAssembly.Module(bytes)).exports;
-    const isSumExact = [4 * 127 * 255, -4 * 127].includes(sum(0x7f7f7f7f, -1));
-    return isSumExact && multiplyAdd(1 + 2 ** -12, 1 + 2 ** -12, -1 - 2 ** -11) === 2 ** -24;
+    const { d: sumFour, p: sumTwo, m: multiplyAdd } = new WebAssembly.Instance(new WebAssembly.Module(bytes)).exports;
+    const sum = sumFour(0x7f7f7f7f, -1);
+    const areFourExact = [4 * 127 * 255, -4 * 127].includes(sum);
+    const areTwoExact = sum > 0 && sumTwo(0x40404040, -1) === 2 * 64 * 255 && sumTwo(-1, -1) === -2 * 255;
+    const isFused = multiplyAdd(1 + 2 ** -12, 1 + 2 ** -12, -1 - 2 ** -11) === 2 ** -24;
+    return isFused && (areFourExact || areTwoExact);
   } catch {
     return false; // the browser lacks these instructions
   }

@@ -1,10 +1,4 @@
-//! Sums of integers by AVX2's sums of two products of 8 bits, which saturate at 16 bits.
-//!
-//! Its instruction multiplies unsigned integers by signed ones: weights get 128 added, and are from 0 to 255, and the sum of
-//! a row's activations times 128 is subtracted at the end. Two products are then exact if the magnitude of the sum of their
-//! activations is at most 128: with equal signs they are at most `255 · 128 < 2¹⁵`, with different ones no more than one of
-//! them. Of a larger pair, the first is taken out of its group and multiplied apart. With activations that are distributed
-//! normally, these are about 5% of the groups.
+//! Sums of integers by AVX2's sums of two products of 8 bits, which saturate at 16 bits (see [`pairs`]).
 
 use std::arch::x86_64::__m256i;
 use std::array;
@@ -12,13 +6,7 @@ use std::array;
 use pulp::x86::V3;
 
 pub(super) use super::portable::{GROUP, MAX_ROWS};
-use super::{Activations, Rest, Step, SumIntegers, Sums, WIDTH, portable};
-
-/// The integer that is added to weights.
-const ADDED_TO_WEIGHTS: i32 = 128;
-
-/// Maximum magnitude of the sum of two activations for which two products are exact.
-const MAX_PAIR: i16 = 128;
+use super::{Activations, Step, SumIntegers, Sums, WIDTH, pairs, portable};
 
 /// The vector instructions, if the processor has them.
 #[derive(Clone, Copy, Debug)]
@@ -37,10 +25,7 @@ impl Kernel {
 
 impl SumIntegers for Kernel {
     fn weight(self, weight: i8) -> i8 {
-        match self.0 {
-            Some(_) => (i32::from(weight) + ADDED_TO_WEIGHTS) as i8,
-            None => weight,
-        }
+        self.0.map_or(weight, |_| pairs::weight(weight))
     }
 
     fn group(self, group: &[i8]) -> i32 {
@@ -49,36 +34,15 @@ impl SumIntegers for Kernel {
 
     #[inline(always)]
     fn push_row(self, row: &[i8], activations: &mut Activations) {
-        let first = activations.groups.len();
-        let (groups, rest) = row.as_chunks::<GROUP>();
-        let groups = groups.iter().map(|group| bytemuck::cast::<_, i32>(*group));
-        activations.groups.extend(groups);
-        activations
-            .groups
-            .extend(rest.chunks(GROUP).map(|group| self.group(group)));
-        let Some(simd) = self.0 else {
-            return;
-        };
-        let mut sum = 0;
-        let groups = &mut activations.groups[first..];
-        for (step, groups) in (0..).step_by(8).zip(groups.chunks_mut(8)) {
-            let mut vector = [0; 8];
-            vector[..groups.len()].copy_from_slice(groups);
-            let (sum_of_groups, are_exact) = sum_pairs(simd, bytemuck::cast(vector));
-            sum += sum_of_groups;
-            if !are_exact {
-                for (step, group) in (step..).zip(groups) {
-                    let apart = take_large_pairs(group);
-                    if apart != 0 {
-                        activations.apart.push((step, apart));
-                    }
-                }
-            }
+        match self.0 {
+            Some(simd) => pairs::push_row(
+                row,
+                activations,
+                #[inline(always)]
+                |groups: [i32; 8]| sum_pairs(simd, bytemuck::cast(groups)),
+            ),
+            None => portable::Kernel::new().push_row(row, activations),
         }
-        activations.rests.push(Rest {
-            constant: -ADDED_TO_WEIGHTS * sum,
-            end: activations.apart.len(),
-        });
     }
 
     #[inline(always)]
@@ -113,16 +77,13 @@ impl SumIntegers for Kernel {
         let Some(simd) = self.0 else {
             return;
         };
-        let Rest { constant, end } = activations.rests[row];
-        let first = row
-            .checked_sub(1)
-            .map_or(0, |row| activations.rests[row].end);
+        let (constant, apart) = pairs::rest(activations, row);
         let constant = simd.avx._mm256_set1_epi32(constant);
         let mut vectors: [__m256i; 2] = bytemuck::cast(*sums);
         for sum in &mut vectors {
             *sum = simd.avx2._mm256_add_epi32(*sum, constant);
         }
-        for (step, group) in &activations.apart[first..end] {
+        for (step, group) in apart {
             let weights = bytemuck::cast(panel[*step].0);
             add_products(simd, weights, *group, &mut vectors);
         }
@@ -167,7 +128,7 @@ fn add_products(simd: V3, weights: [__m256i; 2], group: i32, sums: &mut [__m256i
 fn sum_pairs(simd: V3, activations: __m256i) -> (i32, bool) {
     let ones = simd.avx._mm256_set1_epi8(1);
     let pairs = simd.avx2._mm256_maddubs_epi16(ones, activations);
-    let largest = simd.avx._mm256_set1_epi16(MAX_PAIR);
+    let largest = simd.avx._mm256_set1_epi16(pairs::MAX_PAIR);
     let large = simd
         .avx2
         ._mm256_cmpgt_epi16(simd.avx2._mm256_abs_epi16(pairs), largest);
@@ -179,19 +140,4 @@ fn sum_pairs(simd: V3, activations: __m256i) -> (i32, bool) {
         sums.iter().sum(),
         simd.avx2._mm256_movemask_epi8(large) == 0,
     )
-}
-
-/// Takes the first activation out of each pair that sums to more than [`MAX_PAIR`], and returns it as a group.
-fn take_large_pairs(group: &mut i32) -> i32 {
-    let mut kept = group.to_ne_bytes();
-    let mut taken = [0; GROUP];
-    for pair in [0, 2] {
-        let [first, second] = [kept[pair], kept[pair + 1]].map(|it| i16::from(it as i8));
-        if (first + second).abs() > MAX_PAIR {
-            taken[pair] = kept[pair];
-            kept[pair] = 0;
-        }
-    }
-    *group = i32::from_ne_bytes(kept);
-    i32::from_ne_bytes(taken)
 }

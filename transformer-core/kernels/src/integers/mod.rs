@@ -17,10 +17,16 @@
     path = "relaxed_wasm.rs"
 )]
 mod kernel;
+#[cfg_attr(
+    not(any(target_arch = "x86_64", feature = "relaxed-simd")),
+    expect(dead_code, reason = "only some kernels need it")
+)]
+mod pairs;
 #[cfg(target_arch = "x86_64")]
 mod portable;
 
 use kernel::{GROUP, Kernel, MAX_ROWS};
+use pairs::Rest;
 
 use crate::rten;
 
@@ -49,17 +55,6 @@ pub(crate) struct Activations {
     apart: Vec<(usize, i32)>,
 }
 
-/// The part of a row that is not in its groups, added to its sums with a panel.
-#[cfg_attr(
-    not(target_arch = "x86_64"),
-    expect(dead_code, reason = "only AVX2 needs it")
-)]
-struct Rest {
-    constant: i32,
-    /// The end of the row in [`Activations::apart`].
-    end: usize,
-}
-
 /// Sums of products of 8-bit integers.
 trait SumIntegers: Copy {
     /// Returns what is added to activations.
@@ -76,6 +71,10 @@ trait SumIntegers: Copy {
 
     /// Divides a row into groups.
     fn push_row(self, row: &[i8], activations: &mut Activations) {
+        self.push_groups(row, activations);
+    }
+
+    fn push_groups(self, row: &[i8], activations: &mut Activations) {
         let groups = row.chunks(GROUP).map(|group| self.group(group));
         activations.groups.extend(groups);
     }
