@@ -3,7 +3,7 @@
 
     python3 benchmarks/catalogs.py OUT [--language de]      # after apt-get update; needs polib from PyPI
 
-Downloads the packages (0.3 GB) into OUT/debs without installing them, and writes OUT/{train,valid,test}.{en,de}, a
+Downloads the packages (0.4 GB) into OUT/debs without installing them, and writes OUT/{train,valid,test}.{en,de}, a
 message a line, OUT/test.po, the messages of the test set that have placeholders, and OUT/licenses/, the copyright
 notices of the packages: mind them if you pass on the text or a model. Validation and test are whole
 packages of their own; what the other sets contain, too, is not in them. Messages with tags are left out, those whose

@@ -4,9 +4,11 @@
 #
 #   apt-get update && OUT=runs/messages examples/recipes/software_strings.sh de
 #
-# Needs apt-get, dpkg-deb, and python3 with polib. The language is named as catalogs do: de, pt_BR, zh_CN.
+# Needs apt-get, dpkg-deb, and python3 with polib. The language is named as catalogs do: de, pt_BR, zh_CN. Flags of
+# transformer-train may follow it.
 set -euo pipefail
 TGT=${1:?name the language, such as de}
+shift
 OUT=${OUT:-recipe}
 DATA=$OUT/text
 here="$(dirname "${BASH_SOURCE[0]}")"
@@ -21,7 +23,7 @@ copy "$VALID"
 copy "$TEST"
 
 new model --src "$DATA/$TRAIN.$SRC" --tgt "$DATA/$TRAIN.$TGT" \
-    --src-lang "$SRC" --tgt-lang "${TGT//_/-}"
+    --src-lang "$SRC" --tgt-lang "${TGT//_/-}" "$@"
 score messages "$OUT/model" "$TEST"
 infer translate --model "$OUT/model" --in "$DATA/$TEST.po" --out "$OUT/$TEST.$TGT.po"
 echo "the translated catalog is $OUT/$TEST.$TGT.po; the licenses of its packages are in $DATA/licenses"

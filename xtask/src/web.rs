@@ -126,7 +126,8 @@ pub(crate) fn write_page(root: &Path, flags: &Flags, folder: &Path) -> Result<()
         let tests = ["translator.test.js", "page.test.js"];
         let tests = tests.map(|it| format!("transformer-infer/web/tests/{it}"));
         let mut test = Command::new("node");
-        test.arg("--test")
+        // Before version 22, Node has WebSockets, by which Firefox is controlled, only with the flag.
+        test.args(["--experimental-websocket", "--test"])
             .args(tests)
             .current_dir(root)
             .env("TRANSFORMER_WEB", package.join("index.js"));

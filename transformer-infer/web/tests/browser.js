@@ -1,4 +1,5 @@
-// A page in Chromium, controlled by its DevTools protocol: JSON messages over pipes, each ended by a NUL.
+// Pages in Chromium and Firefox, controlled by JSON messages: Chromium's DevTools protocol over pipes, each message ended by a
+// NUL, and WebDriver BiDi over a WebSocket.
 
 import { spawn, spawnSync } from "node:child_process";
 import { readFileSync, rmSync } from "node:fs";
@@ -7,10 +8,14 @@ import { extname } from "node:path";
 
 import { temporaryFolder } from "./models.js";
 
-const NAMES = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
+/** Returns the name of a program that is installed, or undefined. */
+const installed = (...names) => names.find((name) => spawnSync(name, ["--version"]).status === 0);
 
-/** The browser's program, if it is installed. */
-export const program = NAMES.find((name) => spawnSync(name, ["--version"]).status === 0);
+/** Chromium's program, if it is installed. */
+export const program = installed("chromium", "chromium-browser", "google-chrome", "google-chrome-stable");
+
+/** Firefox's program, if it is installed, and Node has WebSockets: from version 22 on, or by `--experimental-websocket`. */
+export const firefox = globalThis.WebSocket && installed("firefox-esr", "firefox");
 
 /** Milliseconds after which a page that was waited for is a failure: far longer than on any busy machine. */
 const PATIENCE = 60_000;
@@ -38,55 +43,29 @@ export async function serveFiles(fileOf, headers = {}) {
   return [server, `http://127.0.0.1:${server.address().port}`];
 }
 
-export class Page {
-  #browser;
-  #profile = temporaryFolder();
+/** A page in a browser: what the protocols share. */
+class BrowserPage {
+  profile = temporaryFolder();
   #waiting = new Map();
   #next = 0;
-  #session;
 
   static async open(address) {
-    const page = new Page();
-    await page.#start(address);
+    const page = new this();
+    await page.start(address);
     return page;
   }
 
-  async #start(address) {
-    const flags = ["--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"];
-    flags.push("--remote-debugging-pipe", `--user-data-dir=${this.#profile}`);
-    this.#browser = spawn(program, flags, { stdio: ["ignore", "ignore", "ignore", "pipe", "pipe"] });
-    let rest = "";
-    this.#browser.stdio[4].setEncoding("utf8").on("data", (data) => {
-      const messages = (rest + data).split("\0");
-      rest = messages.pop();
-      for (const { id, result, error } of messages.map((it) => JSON.parse(it))) {
-        const { resolve, reject } = this.#waiting.get(id) ?? {};
-        error ? reject?.(new Error(error.message)) : resolve?.(result);
-      }
-    });
-    const { targetId } = await this.#call("Target.createTarget", { url: address });
-    const { sessionId } = await this.#call("Target.attachToTarget", { targetId, flatten: true });
-    this.#session = sessionId;
-  }
-
-  #call(method, params, sessionId = this.#session) {
+  /** Sends a command, and resolves to its result. */
+  call(method, params, sessionId) {
     const id = this.#next++;
-    this.#browser.stdio[3].write(`${JSON.stringify({ id, method, params, sessionId: sessionId ?? undefined })}\0`);
+    this.send(JSON.stringify({ id, method, params, sessionId }));
     return new Promise((resolve, reject) => this.#waiting.set(id, { resolve, reject }));
   }
 
-  /** Returns the value of an expression in the page. */
-  async evaluate(expression) {
-    const call = { expression, awaitPromise: true, returnByValue: true };
-    const { result, exceptionDetails } = await this.#call("Runtime.evaluate", call);
-    if (exceptionDetails) throw new Error(exceptionDetails.exception?.description ?? exceptionDetails.text);
-    return result.value;
-  }
-
-  /** Returns the CPU time of the browser's processes for pages, in seconds. */
-  async cpuTime() {
-    const { processInfo } = await this.#call("SystemInfo.getProcessInfo", {}, null);
-    return processInfo.filter(({ type }) => type === "renderer").reduce((sum, { cpuTime }) => sum + cpuTime, 0);
+  receive(text) {
+    const { id, result, error, message } = JSON.parse(text);
+    const { resolve, reject } = this.#waiting.get(id) ?? {};
+    error ? reject?.(new Error(message ?? error.message)) : resolve?.(result);
   }
 
   /** Waits until an expression in the page is true, and returns its value. */
@@ -101,17 +80,97 @@ export class Page {
   }
 
   async close() {
-    const closed = new Promise((resolve) => this.#browser.once("close", resolve));
-    this.#browser.kill();
+    const closed = new Promise((resolve) => this.browser.once("close", resolve));
+    this.browser.kill();
     await closed;
     // Processes of the browser may still write there. With `maxRetries` Node does not remove what they wrote meanwhile.
     for (let tries = 50; ; tries--) {
       try {
-        return rmSync(this.#profile, { recursive: true, force: true });
+        return rmSync(this.profile, { recursive: true, force: true });
       } catch (error) {
         if (tries === 0) throw error;
       }
       await new Promise((resolve) => setTimeout(resolve, 100));
     }
+  }
+}
+
+/** A page in Chromium. */
+export class Page extends BrowserPage {
+  #session;
+
+  async start(address) {
+    const flags = ["--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"];
+    flags.push("--remote-debugging-pipe", `--user-data-dir=${this.profile}`);
+    this.browser = spawn(program, flags, { stdio: ["ignore", "ignore", "ignore", "pipe", "pipe"] });
+    this.send = (message) => this.browser.stdio[3].write(`${message}\0`);
+    let rest = "";
+    this.browser.stdio[4].setEncoding("utf8").on("data", (data) => {
+      const messages = (rest + data).split("\0");
+      rest = messages.pop();
+      messages.forEach((message) => this.receive(message));
+    });
+    const { targetId } = await this.call("Target.createTarget", { url: address });
+    const { sessionId } = await this.call("Target.attachToTarget", { targetId, flatten: true });
+    this.#session = sessionId;
+  }
+
+  /** Returns the value of an expression in the page. */
+  async evaluate(expression) {
+    const call = { expression, awaitPromise: true, returnByValue: true };
+    const { result, exceptionDetails } = await this.call("Runtime.evaluate", call, this.#session);
+    if (exceptionDetails) throw new Error(exceptionDetails.exception?.description ?? exceptionDetails.text);
+    return result.value;
+  }
+
+  /** Returns the CPU time of the browser's processes for pages, in seconds. */
+  async cpuTime() {
+    const { processInfo } = await this.call("SystemInfo.getProcessInfo", {});
+    return processInfo.filter(({ type }) => type === "renderer").reduce((sum, { cpuTime }) => sum + cpuTime, 0);
+  }
+}
+
+/** A page in Firefox. */
+export class FirefoxPage extends BrowserPage {
+  #context;
+
+  async start(address) {
+    const flags = ["--headless", "--no-remote", "--profile", this.profile, "--remote-debugging-port", "0"];
+    this.browser = spawn(firefox, flags, { stdio: ["ignore", "ignore", "pipe"] });
+    const socket = new WebSocket(`${await this.#endpoint()}/session`);
+    socket.addEventListener("message", ({ data }) => this.receive(data));
+    await new Promise((resolve, reject) => {
+      socket.addEventListener("open", resolve);
+      socket.addEventListener("error", reject);
+    });
+    this.send = (message) => socket.send(message);
+    await this.call("session.new", { capabilities: {} });
+    const { contexts } = await this.call("browsingContext.getTree", {});
+    this.#context = contexts[0].context;
+    await this.call("browsingContext.navigate", { context: this.#context, url: address });
+  }
+
+  /** Returns the address that Firefox prints. */
+  #endpoint() {
+    let printed = "";
+    return new Promise((resolve, reject) => {
+      this.browser.once("close", () => reject(new Error(`Firefox ends: ${printed}`)));
+      this.browser.stderr.setEncoding("utf8").on("data", (data) => {
+        printed += data;
+        const address = printed.match(/BiDi listening on (ws:\S+)/)?.[1];
+        if (address) resolve(address);
+      });
+    });
+  }
+
+  /** Returns the value of an expression in the page. */
+  async evaluate(expression) {
+    const { type, result, exceptionDetails } = await this.call("script.evaluate", {
+      expression: `(async () => JSON.stringify(await (${expression})))()`,
+      target: { context: this.#context },
+      awaitPromise: true,
+    });
+    if (type === "exception") throw new Error(exceptionDetails.text);
+    return result.value === undefined ? undefined : JSON.parse(result.value);
   }
 }

@@ -1,4 +1,4 @@
-// The package and the demonstration in Chromium, if it is installed: `cargo xtask web --test`.
+// The package and the demonstration in Chromium and Firefox, as far as they are installed: `cargo xtask web --test`.
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
@@ -6,7 +6,7 @@ import { cpSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { after, before, describe, test } from "node:test";
 
-import { Page, program, serveFiles } from "./browser.js";
+import { FirefoxPage, Page as ChromiumPage, firefox, program, serveFiles } from "./browser.js";
 import { temporaryFolder, unpack } from "./models.js";
 
 const web = dirname(dirname(process.env.TRANSFORMER_WEB));
@@ -27,7 +27,12 @@ function native(path, lines, ...flags) {
   return found.trimEnd().split("\n").map((line) => JSON.parse(line).translations[0]);
 }
 
-describe("in Chromium", { skip: program ? false : "there is no Chromium on the PATH" }, () => {
+const BROWSERS = [
+  ["Chromium", ChromiumPage, program ? false : "there is no Chromium on the PATH"],
+  ["Firefox", FirefoxPage, firefox ? false : "there is no Firefox on the PATH, or Node lacks --experimental-websocket"],
+];
+
+for (const [name, Page, skip] of BROWSERS) describe(`in ${name}`, { skip }, () => {
   before(async () => {
     folder = temporaryFolder();
     model = unpack(folder, "binary");
@@ -68,12 +73,28 @@ describe("in Chromium", { skip: program ? false : "there is no Chromium on the P
   });
 
   /** Types a text, and returns the sentences of its translation. */
-  async function type(text) {
-    await page.evaluate(`source.value = ${JSON.stringify(text)}, source.dispatchEvent(new Event("input"))`);
+  async function type(text, into = page) {
+    await into.evaluate(`source.value = ${JSON.stringify(text)}, source.dispatchEvent(new Event("input"))`);
     const sentences = `[...document.querySelectorAll("#output .sentence")].map((it) => it.textContent)`;
-    await page.until(`document.querySelector("#output").ariaBusy !== "true" && !document.querySelector("#output .pending") && ${sentences}.length > 0`);
-    return page.evaluate(sentences);
+    await into.until(`document.querySelector("#output").ariaBusy !== "true" && !document.querySelector("#output .pending") && ${sentences}.length > 0`);
+    return into.evaluate(sentences);
   }
+
+  test("models that `cargo xtask web` put on the page translate as the native program", async (context) => {
+    const names = JSON.parse(readFileSync(join(web, "models.json"), "utf8"));
+    if (names.length === 0) return context.skip("there are none: --model names them");
+    const [server, address] = await serveFiles((path) => join(web, path === "/" ? "index.html" : path));
+    context.after(() => server.close());
+    const lines = ["Open the file", "Do you want to save the changes?", "twelve thousand and seven"];
+    for (const name of names) {
+      const opened = await Page.open(`${address}/?model=${name}`);
+      context.after(() => opened.close());
+      await opened.until("document.documentElement.dataset.ready !== undefined");
+      for (const [index, { text }] of native(join(web, name), lines).entries()) {
+        assert.deepEqual(await type(lines[index], opened), [text], `${name}: ${lines[index]}`);
+      }
+    }
+  });
 
   test("models that come with the page are opened", async (context) => {
     const other = await Page.open(`http://127.0.0.1:${server.address().port}/`);

@@ -122,7 +122,7 @@ fn escape(text: &str) -> Option<(Option<char>, usize)> {
             let unit = |at: usize| {
                 let escape = text.get(at..)?.strip_prefix('\\')?;
                 let digits = escape.strip_prefix(['u', 'U'])?.get(..4)?;
-                u16::from_str_radix(digits, 16).ok()
+                hexadecimal(digits).map(|unit| unit as u16)
             };
             let first = unit(0)?;
             let second = unit(6).filter(|_| (0xd800..0xdc00).contains(&first));
@@ -138,13 +138,18 @@ fn escape(text: &str) -> Option<(Option<char>, usize)> {
     }
 }
 
+/// Returns the number that hexadecimal digits stand for.
+pub(super) fn hexadecimal(digits: &str) -> Option<u32> {
+    // `from_str_radix` takes a sign, too.
+    let are_digits = digits.bytes().all(|it| it.is_ascii_hexdigit());
+    u32::from_str_radix(digits, 16).ok().filter(|_| are_digits)
+}
+
 fn yaml_escape(text: &str) -> Option<(char, usize)> {
     let letter = text[1..].chars().next()?;
     let code = |n_digits: usize| {
         let digits = text.get(2..2 + n_digits)?;
-        let is_hex = digits.bytes().all(|it| it.is_ascii_hexdigit());
-        let code = u32::from_str_radix(digits, 16).ok().filter(|_| is_hex);
-        Some((char::from_u32(code?)?, 2 + n_digits))
+        Some((char::from_u32(hexadecimal(digits)?)?, 2 + n_digits))
     };
     let char = match letter {
         'x' => return code(2),

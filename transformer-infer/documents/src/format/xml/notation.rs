@@ -7,6 +7,7 @@ use htmlize::{escape_text, unescape};
 use super::token::{Token, TokenKind};
 use crate::Notation;
 use crate::format::items::{Item, ItemKind};
+use crate::format::quoted::hexadecimal;
 
 #[derive(Debug, Default)]
 pub(super) struct XmlText {
@@ -116,7 +117,7 @@ pub(super) fn push_android(source: &str, items: &mut Vec<Item>) {
             letter => 1 + letter.map_or(0, char::len_utf8),
         };
         let digits = escape.get(2..len);
-        let code = digits.and_then(|it| u32::from_str_radix(it, 16).ok());
+        let code = digits.and_then(hexadecimal);
         let kind = match letter {
             Some('n') => ItemKind::Wall,
             Some(c @ ('\'' | '"' | '\\' | '@' | '?')) => ItemKind::Text(c.to_string()),

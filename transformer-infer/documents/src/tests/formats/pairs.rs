@@ -101,8 +101,10 @@ fn a_property_with_escapes_keeps_them_in_a_file_with_other_characters() {
 }
 
 #[test]
-fn half_a_surrogate_pair_before_a_backslash_is_copied() {
+fn escapes_that_stand_for_no_character_are_copied() {
     for (format, text) in [
+        ("properties", "a=One dog \\u+0e9\n"),
+        ("strings", "\"a\" = \"One dog \\U+0e9\";\n"),
         ("properties", "a=One dog \\ud83d\\\\dc00\n"),
         ("strings", "\"a\" = \"One dog \\Ud83d\\\\dc00\";\n"),
     ] {
