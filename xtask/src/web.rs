@@ -126,8 +126,14 @@ pub(crate) fn write_page(root: &Path, flags: &Flags, folder: &Path) -> Result<()
         let tests = ["translator.test.js", "page.test.js"];
         let tests = tests.map(|it| format!("transformer-infer/web/tests/{it}"));
         let mut test = Command::new("node");
-        // Before version 22, Node has WebSockets, by which Firefox is controlled, only with the flag.
-        test.args(["--experimental-websocket", "--test"])
+        // From version 20.10 on; before 22, Node has WebSockets, which control Firefox, only with this flag.
+        let flag = "--experimental-websocket";
+        let has_flag =
+            format!("process.allowedNodeEnvironmentFlags.has('{flag}') || process.exit(1)");
+        if output(Command::new("node").args(["-e", &has_flag])).is_ok() {
+            test.arg(flag);
+        }
+        test.args(["--test", "--test-timeout=600000"])
             .args(tests)
             .current_dir(root)
             .env("TRANSFORMER_WEB", package.join("index.js"));

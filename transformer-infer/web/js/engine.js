@@ -6,8 +6,8 @@ const TRIAL =
   "AGFzbQEAAAABDgJgAn9/AX9gA319fQF9AwQDAAABBw0DAWQAAAFwAAEBbQACCkoDIgAgAP0RIAH9Ef0MAAAAAAAAAAAAAAAAAAAAAP2TAv0bAAsQACAA/REgAf0R/ZIC/RgACxQAIAD9EyAB/RMgAv0T/YUC/R8ACw==";
 
 /**
- * Returns whether multiply-adds are fused, and sums of products of 8 bits are exact: of four, with the second operand unsigned or
- * signed, or of two, as long as they have 16 bits. Then the faster module computes what the other one does.
+ * Returns whether multiply-adds are fused, and sums of products of integers from -127 to 127 are exact: of four, with the second
+ * operand unsigned or signed, or of two, where the sum fits in 16 bits. Then the faster module computes what the other one does.
  */
 function isExact() {
   try {

@@ -51,7 +51,12 @@ class BrowserPage {
 
   static async open(address) {
     const page = new this();
-    await page.start(address);
+    try {
+      await page.start(address);
+    } catch (error) {
+      await page.close();
+      throw error;
+    }
     return page;
   }
 
@@ -80,9 +85,14 @@ class BrowserPage {
   }
 
   async close() {
-    const closed = new Promise((resolve) => this.browser.once("close", resolve));
-    this.browser.kill();
-    await closed;
+    const { browser } = this;
+    if ((browser.exitCode ?? browser.signalCode) === null) {
+      const closed = new Promise((resolve) => browser.once("close", resolve));
+      browser.kill();
+      const late = setTimeout(() => browser.kill("SIGKILL"), 10_000);
+      await closed;
+      clearTimeout(late);
+    }
     // Processes of the browser may still write there. With `maxRetries` Node does not remove what they wrote meanwhile.
     for (let tries = 50; ; tries--) {
       try {
@@ -154,10 +164,12 @@ export class FirefoxPage extends BrowserPage {
   #endpoint() {
     let printed = "";
     return new Promise((resolve, reject) => {
-      this.browser.once("close", () => reject(new Error(`Firefox ends: ${printed}`)));
+      const fail = (what) => reject(new Error(`Firefox ${what}: ${printed}`));
+      this.browser.once("close", () => fail("ends"));
+      setTimeout(() => fail("prints no address"), PATIENCE).unref();
       this.browser.stderr.setEncoding("utf8").on("data", (data) => {
         printed += data;
-        const address = printed.match(/BiDi listening on (ws:\S+)/)?.[1];
+        const address = printed.match(/BiDi listening on (ws:\S+)\s/)?.[1];
         if (address) resolve(address);
       });
     });

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { cpSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { after, before, describe, test } from "node:test";
 
@@ -11,14 +11,6 @@ import { temporaryFolder, unpack } from "./models.js";
 
 const web = dirname(dirname(process.env.TRANSFORMER_WEB));
 const SOURCE = "Good morning. Where is the dog?";
-
-let folder, model, server, page;
-
-/** Returns the file of a path: of the page, or of the models below `/models/`. */
-function fileOf(path) {
-  if (path === "/models.json") return join(folder, "models.json");
-  return path.startsWith("/models/") ? join(folder, path.slice("/models/".length)) : join(web, path === "/" ? "index.html" : path);
-}
 
 /** Returns the native program's translations of lines. */
 function native(path, lines, ...flags) {
@@ -33,6 +25,14 @@ const BROWSERS = [
 ];
 
 for (const [name, Page, skip] of BROWSERS) describe(`in ${name}`, { skip }, () => {
+  let folder, model, server, page;
+
+  /** Returns the file of a path: of the page, or of the models below `/models/`. */
+  function fileOf(path) {
+    if (path === "/models.json") return join(folder, "models.json");
+    return path.startsWith("/models/") ? join(folder, path.slice("/models/".length)) : join(web, path === "/" ? "index.html" : path);
+  }
+
   before(async () => {
     folder = temporaryFolder();
     model = unpack(folder, "binary");
@@ -51,8 +51,10 @@ for (const [name, Page, skip] of BROWSERS) describe(`in ${name}`, { skip }, () =
 
   test("the module with relaxed instructions has the translations of the native program", async (context) => {
     const name = await page.evaluate(`import("/pkg/engine.js").then((it) => it.moduleName(1))`);
-    // Node's tests have the other module.
-    if (name !== "transformer_web_relaxed") return context.skip(`here the browser loads ${name}`);
+    // Both browsers have it on processors with fused multiply-adds; Node's tests may have the other module.
+    const isExpected = existsSync("/proc/cpuinfo") && readFileSync("/proc/cpuinfo", "utf8").includes(" fma ");
+    if (!isExpected && name !== "transformer_web_relaxed") return context.skip(`here the browser loads ${name}`);
+    assert.equal(name, "transformer_web_relaxed");
     const words = "Good morning the dog is never in house Where people have seen so many railway station".split(" ");
     const lines = words.map((_, index) => [...words.slice(index), ...words.slice(0, index)].slice(0, 1 + (index % 9)).join(" "));
     for (const [name, tolerance] of [["binary-int8", 1e-7], ["binary-f32", 1e-5]]) {

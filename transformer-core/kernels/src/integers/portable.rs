@@ -3,10 +3,8 @@
 
 use std::array;
 
+pub(super) use super::pairs::GROUP;
 use super::{Step, SumIntegers, Sums, WIDTH};
-
-/// Number of activations that are multiplied at once.
-pub(super) const GROUP: usize = 4;
 
 /// Maximum number of rows that are multiplied by a panel at once.
 pub(super) const MAX_ROWS: usize = 4;

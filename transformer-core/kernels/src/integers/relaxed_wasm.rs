@@ -1,6 +1,7 @@
 //! Sums of integers by WebAssembly's relaxed sums of products of 8 bits.
 //!
-//! The npm package uses the module only in engines where a trial shows that one of three ways is exact.
+//! The npm package uses the module only in engines where a trial shows that one of the ways of [`Kernel`] is exact, for
+//! activations from −127 to 127.
 
 use std::arch::wasm32::{
     i8x16_splat, i16x8_abs, i16x8_gt, i16x8_relaxed_dot_i8x16_i7x16, i16x8_splat, i32x4_add,

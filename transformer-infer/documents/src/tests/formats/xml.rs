@@ -155,6 +155,8 @@ fn quotation_marks_and_references_of_android_are_syntax() {
         ("@string/dog", "@string/dog"),
         ("?attr/dog", "?attr/dog"),
         ("One<br/>dog", "DOG ONE<br/>"),
+        ("A \\u00e9 dog", "DOG é A"),
+        ("A \\u+0e9 dog", "DOG A \\u+0e9"),
     ] {
         let found = read(&Reverses, "xml", &string(source)).expect("it can be read");
         assert_eq!(found, string(expected));
