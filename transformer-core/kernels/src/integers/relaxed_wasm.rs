@@ -22,7 +22,7 @@ type Vectors = [v128; WIDTH / 4];
 /// The bits that are flipped to add 128 to four activations, which makes them unsigned.
 const FLIPS: u32 = 0x8080_8080;
 
-/// How the engine sums products exactly.
+/// The sums of products that are exact in an engine.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Kernel {
     /// Four, of signed integers, as Arm's instructions do it.
