@@ -41,7 +41,7 @@ impl SumIntegers for Kernel {
                 #[inline(always)]
                 |groups: [i32; 8]| sum_pairs(simd, bytemuck::cast(groups)),
             ),
-            None => portable::Kernel::new().push_row(row, activations),
+            None => self.push_groups(row, activations),
         }
     }
 

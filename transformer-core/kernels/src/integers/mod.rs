@@ -77,6 +77,7 @@ trait SumIntegers: Copy {
         self.push_groups(row, activations);
     }
 
+    /// Divides a row into groups and no rest.
     fn push_groups(self, row: &[i8], activations: &mut Activations) {
         let groups = row.chunks(GROUP).map(|group| self.group(group));
         activations.groups.extend(groups);

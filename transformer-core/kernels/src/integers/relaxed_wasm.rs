@@ -27,9 +27,9 @@ const FLIPS: u32 = 0x8080_8080;
 pub(super) enum Kernel {
     /// Four, of signed integers, as Arm's instructions do it.
     Signed,
-    /// Four, with the second operand unsigned, as the VNNI instructions of x86 do it.
+    /// Four, with the second operand unsigned, as AVX-VNNI's instructions do it.
     Unsigned,
-    /// Two, with the second operand unsigned, as x86 does it without VNNI (see [`pairs`]).
+    /// Two, with the second operand unsigned, as AVX2's instruction does it (see [`pairs`]).
     Pairs,
 }
 
