@@ -220,6 +220,14 @@ pub const KINDS: &[Kind] = &[
         examples: &["{}", "{:.2f}"],
     },
     Kind {
+        name: "block tags of templates",
+        keep: Keep::InOrder,
+        marks: &["{%", "{{"],
+        pattern: r"\{%[^{}\n]*%\}|\{\{[~-]?\s*(?:[#/^]|else\b)[^{}\n]*\}\}",
+        is_other: |_, _| false,
+        examples: &["{% if x %}", "{{#if x}}", "{{else}}", "{{/if}}"],
+    },
+    Kind {
         name: "braces",
         keep: Keep::Exact,
         marks: &["{"],
@@ -236,7 +244,6 @@ pub const KINDS: &[Kind] = &[
             "#{user}",
             "@{name}",
             "%{count}",
-            "{% if x %}",
         ],
     },
     Kind {
@@ -268,6 +275,46 @@ pub const KINDS: &[Kind] = &[
         pattern: r"__[A-Za-z][A-Za-z0-9_]*?__",
         is_other: touches_word,
         examples: &["__name__"],
+    },
+    Kind {
+        name: "linked messages of vue-i18n",
+        keep: Keep::Exact,
+        marks: &["@:", "@."],
+        pattern: r"@(?:\.\w+)?:(?:[\w.]*\w|\{'[^'\n]*'\})",
+        is_other: touches_word,
+        examples: &["@:menu.open", "@.lower:menu.open"],
+    },
+    Kind {
+        name: "merge tags of Mailchimp",
+        keep: Keep::Exact,
+        marks: &["*|"],
+        pattern: r"\*\|[A-Z0-9_:]+\|\*",
+        is_other: |_, _| false,
+        examples: &["*|FNAME|*"],
+    },
+    Kind {
+        name: "shortcodes of WordPress",
+        keep: Keep::InOrder,
+        marks: &["["],
+        pattern: r#"\[[a-z][\w-]*(?:\s+[\w-]+=(?:"[^"\n]*"|'[^'\n]*'))+\s*/?\]|\[/[a-z][\w-]*\]"#,
+        is_other: |_, _| false,
+        examples: &["[caption id=\"x\" width='300']", "[/caption]"],
+    },
+    Kind {
+        name: "patterns of file names, and what separates them",
+        keep: Keep::InOrder,
+        marks: &["*.", ";;"],
+        pattern: r"\*\.(?:\w+|\*)|;;",
+        is_other: |before, _| before.ends_with(char::is_alphanumeric),
+        examples: &["*.txt", "*.*", ";;"],
+    },
+    Kind {
+        name: "escaped characters of spreadsheets",
+        keep: Keep::InOrder,
+        marks: &["_x"],
+        pattern: r"_x[0-9A-Fa-f]{4}_",
+        is_other: |_, _| false,
+        examples: &["_x000D_"],
     },
     Kind {
         name: "codes of emoji",
@@ -368,11 +415,18 @@ pub const KINDS: &[Kind] = &[
         keep: Keep::InOrder,
         marks: &["<"],
         pattern: concat!(
-            r"</?(?:a|b|big|br|code|em|font|h[1-6]|hr|i|img|kbd|li|nobr|ol|p|pre|qt|s|small|span|strong|sub|sup|tt|u|ul|var)",
-            r"(?:\s[^<>\n]*)?/?>"
+            r"</?(?:a|b|big|blockquote|body|br|center|cite|code|d[dlt]|del|div|em|font|h[1-6]|head|hr|html|i|img|ins|kbd",
+            r"|li|mark|meta|nobr|ol|p|pre|qt|s|small|span|strong|style|sub|sup|t[dhrt]|table|tbody|thead|u|ul|var)",
+            r#"(?:\s(?:="[^"<\n]*"|='[^'<\n]*'|[^<>\n])*)?/?>"#
         ),
         is_other: |_, _| false,
-        examples: &["<b>", "</b>", "<br/>", "<span class='x'>"],
+        examples: &[
+            "<b>",
+            "</b>",
+            "<br/>",
+            "<span class='x'>",
+            "<a title=\"Settings > General\">",
+        ],
     },
     Kind {
         name: "emoji",
