@@ -214,6 +214,8 @@ const MAX_TAG_BYTES: usize = 1024;
 
 static MESSAGE: LazyLock<Regex> = LazyLock::new(|| pattern(&format!("^{MESSAGE_START}")));
 
+static MESSAGE_INSIDE: LazyLock<Regex> = LazyLock::new(|| pattern(MESSAGE_START));
+
 const MAX_MESSAGE_BYTES: usize = 1 << 14;
 
 /// Number of characters from which a line is full even if the next one does not begin in lower case.
@@ -247,7 +249,7 @@ pub(super) fn tag(text: &str) -> Option<(ItemKind, usize)> {
     if within.starts_with("<!--") {
         return within.find("-->").map(|at| (ItemKind::Point, at + 3));
     }
-    let len = within.find('>')? + 1;
+    let len = end_of_tag(within).or_else(|| within.find('>'))? + 1;
     let inside = &within[1..len - 1];
     let (is_end, inside) = match inside.strip_prefix('/') {
         Some(inside) => (true, inside),
@@ -270,6 +272,28 @@ pub(super) fn tag(text: &str) -> Option<(ItemKind, usize)> {
         (false, false) => ItemKind::Open(name),
     };
     is_tag.then_some((kind, len))
+}
+
+/// Returns the position of the `>` after the quoted values of attributes.
+fn end_of_tag(tag: &str) -> Option<usize> {
+    let mut quote = None;
+    let is_end = |&(at, c): &(usize, char)| {
+        match quote {
+            Some(open) if c == open => quote = None,
+            None if matches!(c, '"' | '\'') && tag[..at].trim_end().ends_with('=') => {
+                quote = Some(c);
+            }
+            _ => return quote.is_none() && c == '>',
+        }
+        false
+    };
+    tag.char_indices().find(is_end).map(|(at, _)| at)
+}
+
+/// Returns whether a message with choices begins in the text and does not end there.
+pub(super) fn has_open_message(text: &str) -> bool {
+    let mut starts = MESSAGE_INSIDE.find_iter(text);
+    starts.any(|start| len_of_braces(&text[start.start()..]).is_none())
 }
 
 /// Returns whether a `<` belongs to a placeholder, such as `%<name>s` of Ruby and `%<PRIu64>` of C, and not to a tag.

@@ -35,17 +35,23 @@ pub(super) fn words(source: &str) -> Item {
     Item::new(ItemKind::Text(resolved(source).into_owned()), source)
 }
 
-/// Divides text at the entities that the document declares; returns the text between them and the entities, in turn.
+/// Divides text at carriage returns and at the entities that the document declares, if they are written as entities; returns the text between them and the entities, in turn.
 pub(super) fn split_at_entities(source: &str) -> Vec<&str> {
     let mut pieces = Vec::new();
     let (mut start, mut search) = (0, 0);
     while let Some(found) = source[search..].find('&') {
         let at = search + found;
-        let name = source[at + 1..].split(|c: char| !c.is_alphanumeric() && !"_.:-".contains(c));
+        let name = source[at + 1..].split(|c: char| !c.is_alphanumeric() && !"#_.:-".contains(c));
         let end = at + 1 + name.map(str::len).next().unwrap_or(0);
         search = at + 1;
         let is_named = end > search && source[end..].starts_with(';');
-        if is_named && resolved(&source[at..=end]) == source[at..=end] {
+        let is_kept = || {
+            let entity = &source[at..=end];
+            let resolved = resolved(entity);
+            // A reader of XML takes a carriage return for a line end, unless it is written as an entity.
+            resolved == entity || resolved == "\r"
+        };
+        if is_named && is_kept() {
             pieces.extend([&source[start..at], &source[at..=end]]);
             (start, search) = (end + 1, end + 1);
         }

@@ -91,7 +91,11 @@ pub fn xml_parts(text: &str, options: &XmlOptions) -> Vec<Part> {
 /// Adds text and keeps its line ends: each line is a passage.
 pub(super) fn push_lines(source: &str, items: &mut Vec<Item>) {
     for line in source.split_inclusive('\n') {
-        let (content, end) = split_line_end(line);
+        let (mut content, mut end) = split_line_end(line);
+        // The carriage return of a line end in a cell.
+        if !end.is_empty() && content.ends_with("_x000D_") {
+            (content, end) = line.split_at(content.len() - "_x000D_".len());
+        }
         items.extend((!content.is_empty()).then(|| words(content)));
         items.extend((!end.is_empty()).then(|| Item::new(ItemKind::Wall, end)));
     }

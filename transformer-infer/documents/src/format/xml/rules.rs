@@ -177,7 +177,10 @@ impl XmlKind {
                      mrk[translate=no] mrk[mtype=protected]",
                 ),
                 visible: names("*"),
-                ordered: names("bpt ept bx ex sc ec sm em"),
+                // Angular writes the tags of an element as two points.
+                ordered: names(
+                    "bpt ept bx ex sc ec sm em it x[id=START_*] x[id=CLOSE_*] ph[equiv=START_*] ph[equiv=CLOSE_*]",
+                ),
                 filled: Some(["source".to_owned(), "target".to_owned()]),
                 ..XmlRules::default()
             },

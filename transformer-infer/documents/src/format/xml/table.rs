@@ -16,6 +16,7 @@ use crate::format::items::{Item, ItemKind};
 use crate::format::parts::PartQueue;
 use crate::format::segments::{has_letters, push_items};
 use crate::format::source::MAX_RECORD_BYTES;
+use crate::format::value::has_open_message;
 use crate::{Notation, Part};
 
 const MAX_DEPTH: usize = 512;
@@ -204,6 +205,11 @@ impl<'a> Document<'a> {
 
     pub(super) fn push_mixed(&self, content: Range<usize>, name: &str, parts: &mut PartQueue) {
         if self.rules.has_escapes && !is_android_text(&self.tokens[content.clone()]) {
+            return parts.push_verbatim(&self.source(content));
+        }
+        let is_open =
+            |token: &Token<'_>| token.kind == TokenKind::Text && has_open_message(token.source);
+        if self.tokens[content.clone()].iter().any(is_open) {
             return parts.push_verbatim(&self.source(content));
         }
         let mut items = Vec::new();

@@ -359,3 +359,15 @@ fn text_with_markup_or_entities_of_the_document_is_copied() {
         );
     }
 }
+
+#[test]
+fn escaped_carriage_returns_end_the_lines_of_a_cell() {
+    let strings = |a: &str| format!("<sst><si><t>{a}</t></si></sst>");
+    let found = translated(
+        &Reverses,
+        "xlsx",
+        "xl/sharedStrings.xml",
+        &strings("A dog_x000D_\nTwo cats_x000D_\n"),
+    );
+    assert_eq!(found, strings("DOG A_x000D_\nCATS TWO_x000D_\n"));
+}

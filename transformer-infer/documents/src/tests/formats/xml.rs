@@ -356,3 +356,35 @@ fn a_translation_memory_without_languages_is_refused() {
     );
     assert!(error(&memory("en", EN)).contains("the language of the translation is not known"));
 }
+
+#[test]
+fn a_message_around_points_of_xliff_is_copied() {
+    let unit = |source: &str| {
+        format!(
+            "<xliff version=\"1.2\"><file><body><trans-unit id=\"1\"><source>{source}</source></trans-unit></body></file></xliff>"
+        )
+    };
+    let message = "{V, plural, =1 {one dog} other {<x id=\"I\"/> dogs}}";
+    check("xlf", &unit(message), &unit(message));
+}
+
+#[test]
+fn tags_that_angular_writes_as_points_keep_their_order() {
+    let source = "A <x id=\"START_LINK\"/>dog<x id=\"CLOSE_LINK\"/> runs";
+    let unit = format!(
+        "<xliff version=\"1.2\"><file><body><trans-unit id=\"1\"><source>{source}</source></trans-unit></body></file></xliff>"
+    );
+    let found = read(&Reverses, "xlf", &unit).expect("it can be read");
+    let (_, target) = found.split_once("<target>").expect("it is filled");
+    let at = |id| target.find(id).expect("it is kept");
+    assert!(at("START_LINK") < at("CLOSE_LINK"), "{target}");
+}
+
+#[test]
+fn carriage_returns_stay_entities() {
+    let resources = |a: &str| format!("<root><data name=\"a\"><value>{a}</value></data></root>");
+    let (source, expected) = ("A dog&#13;\nTwo cats", "DOG A&#13;\nCATS TWO");
+    check("resx", &resources(source), &resources(expected));
+    let (source, expected) = ("A dog&#xD;\nTwo cats", "DOG A&#xD;\nCATS TWO");
+    check("resx", &resources(source), &resources(expected));
+}
