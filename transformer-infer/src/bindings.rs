@@ -331,7 +331,7 @@ impl DocumentOptions {
         const BYTE_ORDER_MARK: &str = "\u{feff}";
         let mark = match format {
             // It goes before a declared encoding.
-            Format::Html if !text.starts_with(BYTE_ORDER_MARK) => BYTE_ORDER_MARK,
+            Format::Html | Format::Xhtml if !text.starts_with(BYTE_ORDER_MARK) => BYTE_ORDER_MARK,
             _ => "",
         };
         let input = Cursor::new(format!("{mark}{text}").into_bytes());

@@ -32,6 +32,8 @@ pub enum Format {
     Markdown,
     /// HTML: pages, fragments and mail.
     Html,
+    /// HTML as XML, in which any element may end in its start tag.
+    Xhtml,
     /// SubRip or WebVTT.
     Subtitles(SubtitleKind),
     /// Cells separated by tabs.
@@ -121,7 +123,8 @@ const HAS_FORMATS: bool = cfg!(feature = "formats");
 const NAMES: &[(Format, &str)] = &[
     (Format::Text, "txt text"),
     (Format::Markdown, "md markdown"),
-    (Format::Html, "html htm xhtml"),
+    (Format::Html, "html htm"),
+    (Format::Xhtml, "xhtml"),
     (Format::Subtitles(SubtitleKind::SubRip), "srt"),
     (Format::Subtitles(SubtitleKind::WebVtt), "vtt"),
     (Format::Tsv, "tsv"),
@@ -162,7 +165,7 @@ impl Format {
     }
 
     fn is_compiled(self) -> bool {
-        HAS_FORMATS || matches!(self, Self::Text | Self::Html)
+        HAS_FORMATS || matches!(self, Self::Text | Self::Html | Self::Xhtml)
     }
 
     /// Reads a document of this format. `name` is the document in error messages.
@@ -179,7 +182,7 @@ impl Format {
     ) -> Result<PartReader, ReadError> {
         // The compiler leaves out the readers that these conditions exclude.
         let (input, charset) = decoded(&name, input, |head| match self {
-            Self::Html => html::declared(head),
+            Self::Html | Self::Xhtml => html::declared(head),
             _ if !HAS_FORMATS => None,
             Self::Xml => xml::declared(head),
             Self::Pairs(PairKind::Properties) => pairs::encoding_of_properties(head),
@@ -191,6 +194,7 @@ impl Format {
         let format: Box<dyn ReadParts> = match self {
             Self::Text => Box::new(options.paragraphs),
             Self::Html => Box::new(Html::new(options.html, is_decoded)),
+            Self::Xhtml => Box::new(Html::xhtml(options.html, is_decoded)),
             _ if !HAS_FORMATS => {
                 let name = self.to_string();
                 return Err(FormatError { name }.into());

@@ -161,7 +161,10 @@ impl DocumentFlags {
         let is_subtitles = matches!(format, Format::Subtitles(_));
         let wrong = [
             ("--wrapped", flags.wrapped && format != Format::Text),
-            ("--attributes", flags.attributes && format != Format::Html),
+            (
+                "--attributes",
+                flags.attributes && !matches!(format, Format::Html | Format::Xhtml),
+            ),
             ("--columns", !flags.columns.is_empty() && !is_table),
             ("--no-header", flags.no_header && !is_table),
             (

@@ -54,10 +54,9 @@ pub fn html_parts(
     PartReader::new(Source::new(name, input), Box::new(html), Charset::UTF_8).collect()
 }
 
-/// Returns the parts of a page in XHTML, in which any element may end in its start tag.
+/// Returns the parts of a page in XHTML.
 pub(in crate::format) fn xhtml_parts(name: String, text: String) -> Result<Vec<Part>, ReadError> {
-    let mut html = Html::new(HtmlOptions::default(), false);
-    html.tree.is_xml = true;
+    let html = Html::xhtml(HtmlOptions::default(), false);
     let source = Source::new(name, std::io::Cursor::new(text));
     PartReader::new(source, Box::new(html), Charset::UTF_8).collect()
 }
@@ -108,6 +107,13 @@ impl Html {
         }
     }
 
+    /// Creates a reader of XHTML, in which any element may end in its start tag.
+    pub(in crate::format) fn xhtml(options: HtmlOptions, is_decoded: bool) -> Self {
+        let mut html = Self::new(options, is_decoded);
+        html.tree.is_xml = true;
+        html
+    }
+
     /// Reads a token, or more of the file; returns false at its end.
     fn step(&mut self, file: &mut Source) -> Result<bool, ReadError> {
         let text = file.text();
@@ -121,7 +127,8 @@ impl Html {
             self.assembler.flush();
             return Ok(false);
         }
-        let token = match next_token(text, is_at_end, self.tree.is_foreign(), &mut self.mode) {
+        let has_cdata = self.tree.is_xml || self.tree.is_foreign();
+        let token = match next_token(text, is_at_end, has_cdata, &mut self.mode) {
             Some(token) => token,
             None if !is_at_end => {
                 if text.len() > MAX_TOKEN_BYTES {
@@ -141,6 +148,8 @@ impl Html {
         }
         let source = file.take(token.len);
         match token.kind {
+            // Character data of XML; in SVG and MathML it is inside copied content.
+            TokenKind::Text if has_cdata && source.starts_with("<![CDATA[") => self.comment(source),
             TokenKind::Text => self.text(source),
             TokenKind::Start(tag) => self.start(&tag, source),
             TokenKind::End(tag) => self.end(&tag.name, source),

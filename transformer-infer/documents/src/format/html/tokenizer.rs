@@ -87,15 +87,15 @@ const MAX_ENTITY_BYTES: usize = 64;
 
 /// Returns the token at the start of the text, which is not empty, or `None` if more text is needed to find its end.
 ///
-/// `is_foreign` is true inside SVG or MathML, where CDATA sections are text.
+/// `has_cdata` is true in XML, and inside SVG or MathML.
 pub(super) fn next_token(
     text: &str,
     is_at_end: bool,
-    is_foreign: bool,
+    has_cdata: bool,
     mode: &mut TextMode,
 ) -> Option<Token> {
     match mode {
-        TextMode::Data => data_token(text, is_at_end, is_foreign),
+        TextMode::Data => data_token(text, is_at_end, has_cdata),
         TextMode::Plain => Some(Token::text(text.len())),
         TextMode::Escapable(name) => match scan_raw_text(text, is_at_end, name)? {
             0 => tag_token(text, is_at_end),
@@ -121,9 +121,9 @@ impl Token {
     }
 }
 
-fn data_token(text: &str, is_at_end: bool, is_foreign: bool) -> Option<Token> {
+fn data_token(text: &str, is_at_end: bool, has_cdata: bool) -> Option<Token> {
     match find_markup(text, is_at_end) {
-        Some(0) => markup_token(text, is_at_end, is_foreign),
+        Some(0) => markup_token(text, is_at_end, has_cdata),
         Some(len) => text_token(text, len, is_at_end),
         None => text_token(text, text.len(), is_at_end),
     }
@@ -162,10 +162,10 @@ fn is_entity_start(text: &str) -> bool {
         .all(|byte| byte.is_ascii_alphanumeric() || byte == b'#')
 }
 
-fn markup_token(text: &str, is_at_end: bool, is_foreign: bool) -> Option<Token> {
+fn markup_token(text: &str, is_at_end: bool, has_cdata: bool) -> Option<Token> {
     let bytes = text.as_bytes();
     let (len, kind) = match bytes.get(1)? {
-        b'!' => return declaration_token(text, is_at_end, is_foreign),
+        b'!' => return declaration_token(text, is_at_end, has_cdata),
         b'?' => (until(text, 1, ">", is_at_end)?, TokenKind::Comment),
         b'/' => match bytes.get(2)? {
             b'>' => (3, TokenKind::Nothing),
@@ -197,19 +197,19 @@ fn tag_token(text: &str, is_at_end: bool) -> Option<Token> {
     }
 }
 
-fn declaration_token(text: &str, is_at_end: bool, is_foreign: bool) -> Option<Token> {
+fn declaration_token(text: &str, is_at_end: bool, has_cdata: bool) -> Option<Token> {
     let rest = &text[2..];
     let (len, kind) = if rest.starts_with("--") {
         (comment_len(text, is_at_end)?, TokenKind::Comment)
     } else if starts_with(rest, "doctype", true) == Some(true) {
         (until(text, 9, ">", is_at_end)?, TokenKind::Nothing)
-    } else if is_foreign && rest.starts_with("[CDATA[") {
-        // It has no markup; it is always inside copied content.
+    } else if has_cdata && rest.starts_with("[CDATA[") {
+        // It has no markup.
         (until(text, 9, "]]>", is_at_end)?, TokenKind::Text)
     } else {
         let is_unknown = "--".starts_with(rest)
             || starts_with(rest, "doctype", is_at_end).is_none()
-            || (is_foreign && "[CDATA[".starts_with(rest));
+            || (has_cdata && "[CDATA[".starts_with(rest));
         if is_unknown && !is_at_end {
             return None;
         }

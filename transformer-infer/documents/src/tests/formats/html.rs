@@ -3,8 +3,9 @@
 use std::path::Path;
 use std::{fs, io};
 
+use super::check;
 use crate::Part;
-use crate::format::{HtmlOptions, html_parts};
+use crate::format::{Format, FormatOptions, HtmlOptions, html_parts};
 
 /// Reads a page, and returns it with the texts of its passages.
 fn read(name: &str) -> (String, String, Vec<String>) {
@@ -44,4 +45,18 @@ fn a_post_of_a_social_network_has_a_passage_for_each_line() {
             "I don't know its name <yet> & would like to learn it."
         ]
     );
+}
+
+#[test]
+fn character_data_and_empty_elements_of_xhtml_are_those_of_xml() {
+    let page = "<?xml version=\"1.0\"?><html><head><script src=\"a\"/></head><body><p>A dog<![CDATA[ <b> ]]></p></body></html>";
+    let read = |format: Format| {
+        let parts = check::read(format, &FormatOptions::default(), page.as_bytes());
+        let parts = parts.expect("it can be read");
+        assert_eq!(check::written(&parts), page);
+        check::texts(&parts).concat()
+    };
+    assert_eq!(read(Format::Xhtml), "A dog");
+    // Browsers read `<script/>` of HTML as a start.
+    assert_eq!(read(Format::Html), "");
 }
