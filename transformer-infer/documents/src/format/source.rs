@@ -115,6 +115,15 @@ impl Source {
         Ok((len > 0).then(|| self.take(len)))
     }
 
+    /// Refuses a file whose first line has a carriage return inside: it ends lines without line feeds.
+    pub(super) fn check_line_ends(&self, line: &str) -> Result<(), ReadError> {
+        if self.n_read() > 1 || !split_line_end(line).0.contains('\r') {
+            return Ok(());
+        }
+        let problem = "there is a carriage return without a line feed";
+        Err(self.syntax(1, problem, "end lines with line feeds"))
+    }
+
     pub(super) fn bilingual(&self) -> ReadError {
         ReadError::Bilingual {
             name: self.name.clone(),

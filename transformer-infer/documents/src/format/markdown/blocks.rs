@@ -23,6 +23,7 @@ impl ReadParts for Markdown {
     fn read(&mut self, source: &mut Source, parts: &mut PartQueue) -> Result<bool, ReadError> {
         let mut text = String::new();
         while let Some(line) = source.next_line()? {
+            source.check_line_ends(&line)?;
             text.push_str(&line);
             if text.len() > MAX_BYTES {
                 let problem = format!("a document in Markdown has at most {MAX_BYTES} bytes");

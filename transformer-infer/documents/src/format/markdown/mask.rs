@@ -30,8 +30,15 @@ static LINE: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
+/// The lines around code in Jekyll and Liquid.
+static CODE: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r"(?m)^ {0,3}\{%-?\s*(?:end)?highlight\b[^{}\n]*%\}[ \t]*\r?$"));
+
+/// The line that stands for them.
+const FENCE: &[u8] = b"~~~~~~~~~~";
+
 impl Masked {
-    /// Hides templates such as `{{ site.title }}`, addresses, formulas between `\\(` and `\\)`, and lines that begin or
+    /// Hides templates such as `{{ site.title }}`, the tags around code of Jekyll, addresses, formulas between `\\(` and `\\)`, and lines that begin or
     /// end containers and admonitions. Formulas between dollar signs are left to the parser.
     pub(super) fn new(text: &str) -> Self {
         let mut masked = text.as_bytes().to_owned();
@@ -45,10 +52,24 @@ impl Masked {
                 masked[item.start()] = b'-';
             }
         }
+        let mut start = None;
+        for line in CODE.find_iter(text) {
+            match (line.as_str().contains("endhighlight"), start.take()) {
+                (false, _) => start = Some(line),
+                (true, Some(start)) => {
+                    for line in [start, line] {
+                        masked[line.range()].fill(b' ');
+                        masked[line.start()..][..FENCE.len()].copy_from_slice(FENCE);
+                    }
+                }
+                (true, None) => {}
+            }
+        }
         let mut points: Vec<Range<usize>> = Vec::new();
         for found in POINT.find_iter(text) {
             let start = found.start();
-            if points.last().is_some_and(|point| start < point.end) {
+            let is_hidden = masked[start] != text.as_bytes()[start];
+            if is_hidden || points.last().is_some_and(|point| start < point.end) {
                 continue;
             }
             let before = text[..start].chars().next_back();

@@ -33,7 +33,7 @@ pub(in crate::format) struct Pairs {
     is_comment: bool,
     /// The indentation of the key of a block of YAML.
     block: Option<usize>,
-    /// The line of YAML after the last record, if it has been read.
+    /// What follows the last record, if it has been read: the next line of YAML, or the next string of the line.
     next: Option<String>,
     /// True if the file has characters beyond ASCII, as far as it has been read.
     has_raw: bool,
@@ -46,11 +46,13 @@ static PROPERTY: LazyLock<Regex> = LazyLock::new(|| {
 
 /// The key of a string of Apple, up to the quotation mark of its value.
 static STRING: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r#"^\s*(?:"(?:[^"\\]|\\.)*"|[\w.-]+)\s*=\s*""#));
+    LazyLock::new(|| pattern(r#"^\s*(?:/\*.*?\*/\s*)*(?:"(?:[^"\\]|\\.)*"|[\w.-]+)\s*=\s*""#));
 
 /// The key of a value of YAML, with the spaces after it; or the sign of an item.
 static YAML: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(r#"^\s*(?:- +)*(?:(?:"(?:[^"\\]|\\.)*"|'[^']*'|[\w./-][^:#\s"']*) *:[ \t]+|- +)"#)
+    pattern(
+        r#"^\s*(?:- +)*(?:(?:"(?:[^"\\]|\\.)*"|'[^']*'|[\w./$-](?:[^:#\n]|:\S)*?) *:[ \t]+|- +)"#,
+    )
 });
 
 /// The end of a line of YAML before a block.
@@ -127,8 +129,9 @@ impl Pairs {
             PairKind::Strings => {
                 let begins = !self.is_comment && content.starts_with("/*");
                 let was_inside = self.is_comment || begins;
-                self.is_comment = was_inside && !content.contains("*/");
-                was_inside || content.starts_with("//")
+                let after = content.rsplit_once("*/").map(|(_, after)| after.trim());
+                self.is_comment = was_inside && after.is_none();
+                was_inside && after.is_none_or(str::is_empty) || content.starts_with("//")
             }
             PairKind::Yaml => {
                 let is_in_block = |block: usize| content.is_empty() || indent(line) > block;
@@ -204,6 +207,7 @@ impl ReadParts for Pairs {
         let Some(mut record) = line else {
             return Ok(false);
         };
+        source.check_line_ends(&record)?;
         if self.is_copied(&record) {
             parts.push_verbatim(&record);
             return Ok(true);
@@ -242,7 +246,14 @@ impl ReadParts for Pairs {
             true => parts.push_verbatim(&record[start..end]),
             false => parts.extend(found),
         }
-        parts.push_verbatim(&(record.split_off(end) + &blank));
+        let mut rest = record.split_off(end);
+        if self.kind == PairKind::Strings
+            && let Some(at) = rest.find(';')
+            && STRING.is_match(&rest[at + 1..])
+        {
+            self.next = Some(rest.split_off(at + 1));
+        }
+        parts.push_verbatim(&(rest + &blank));
         Ok(true)
     }
 }

@@ -213,6 +213,15 @@ fn tempting() -> impl Strategy<Value = String> {
         })
 }
 
+#[test]
+fn code_between_tags_of_jekyll_is_copied() {
+    let text = "A dog\n\n{% highlight ruby %}\nputs \"A dog\"\n\n~~~\n{% endhighlight %}\n\nA cat {% highlight %} x\n";
+    assert_eq!(texts(&parts(text)), ["A dog", "A cat x"]);
+    // A tag without its end hides nothing.
+    let text = "{% highlight ruby %}\n\nA dog\n";
+    assert_eq!(texts(&parts(text)), ["A dog"]);
+}
+
 proptest! {
     #[test]
     fn changed_files_are_copied(file in check::mutated(fixture("readme.markdown"), &SPECIAL)) {

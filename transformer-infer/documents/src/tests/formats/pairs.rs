@@ -122,6 +122,35 @@ fn a_string_of_many_lines_takes_linear_time() {
     assert_eq!(texts(&parts).len(), 200_000);
 }
 
+#[test]
+fn strings_of_apple_follow_comments_and_each_other_in_a_line() {
+    check(
+        "strings",
+        "/* A note */ \"a\" = \"A dog\"; /* no */ \"b\" = \"A cat\";\n/* no */ // no\n",
+        "/* A note */ \"a\" = \"DOG A\"; /* no */ \"b\" = \"CAT A\";\n/* no */ // no\n",
+    );
+}
+
+#[test]
+fn keys_of_yaml_have_spaces_and_signs() {
+    check(
+        "yaml",
+        "Log in: A dog\n$t: A cat\nDon't save: dog 1\na:b c: two: dogs\n- \"a\": one dog\n",
+        "Log in: DOG A\n$t: CAT A\nDon't save: 1 DOG\na:b c: two: dogs\n- \"a\": DOG ONE\n",
+    );
+}
+
+#[test]
+fn files_without_line_feeds_are_refused() {
+    for format in ["properties", "md"] {
+        let error = read(format, "a = dog\rb = cat\r").map(drop);
+        let error = error
+            .expect_err("its lines cannot be told apart")
+            .to_string();
+        assert!(error.contains("carriage return"), "{error}");
+    }
+}
+
 proptest! {
     #[test]
     fn any_file_is_copied(text in "([a-c]| |=|:|#|!|\"|'|\\\\|\n|-|\\||/\\*|\\*/|;|é){0,60}", kind in 0..3_usize) {
