@@ -4,6 +4,8 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use transformer_core::lines::{LineError, STANDARD_INPUT, Unpacked};
 use transformer_infer::document::format::{Format, PartReader};
 use transformer_infer::document::{
@@ -91,7 +93,13 @@ impl<'a> Document<'a> {
             source,
         };
         let mut file = Replacement::create(path).map_err(failed)?;
-        self.write(means, parts, &mut file.output)?;
+        if without_gz(path) == path {
+            self.write(means, parts, &mut file.output)?;
+        } else {
+            let mut packed = GzEncoder::new(&mut file.output, Compression::default());
+            self.write(means, parts, &mut packed)?;
+            packed.finish().map_err(failed)?;
+        }
         let kept = file.keep_permissions();
         kept.and_then(|()| file.finish()).map_err(failed)
     }

@@ -1,7 +1,7 @@
 //! `translate --in`: documents as a user translates them, with a model that copies.
 
 use std::fs;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
@@ -256,7 +256,7 @@ fn a_flag_of_another_format_is_refused() {
 }
 
 #[test]
-fn a_packed_document_is_read() {
+fn a_packed_document_is_read_and_written() {
     let folder = Folder::new();
     let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     packer
@@ -269,6 +269,13 @@ fn a_packed_document_is_read() {
         String::from_utf8_lossy(&output.stdout),
         "<p>A <b>dog</b>.</p>"
     );
+    let output = folder.translate(&["--in", "a.html.gz", "--out", "b.html.gz", "--quiet"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let packed = fs::File::open(folder.path("b.html.gz")).expect("it was written");
+    let mut unpacked = String::new();
+    let read = flate2::read::GzDecoder::new(packed).read_to_string(&mut unpacked);
+    read.expect("it is gzip");
+    assert_eq!(unpacked, "<p>A <b>dog</b>.</p>");
 }
 
 #[test]
