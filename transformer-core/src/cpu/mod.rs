@@ -22,8 +22,10 @@ pub use elements::{supports, update_in_place};
 pub(crate) use layer_norm::layer_norm;
 pub(crate) use linear::{linear, linear_transposed};
 pub(crate) use softmax::softmax;
+#[cfg(not(target_family = "wasm"))]
+pub use transformer_kernels::with_each_instruction_set;
 pub use transformer_kernels::{LogitSummary, log_softmax, summarize_logits};
-pub use transformer_kernels::{bf16, gemm, max_and_sum, replace_by_exponentials};
+pub use transformer_kernels::{bf16, gemm, instruction_set, max_and_sum, replace_by_exponentials};
 
 #[cfg(test)]
 mod instruction_set_tests;

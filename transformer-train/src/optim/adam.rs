@@ -2,9 +2,9 @@
 
 use burn::optim::{AdamConfig, AdamState, AdaptiveMomentumState, LearningRate, Optimizer};
 use burn::tensor::{DType, Device, Tensor};
-use pulp::{Arch, NullaryFnOnce};
+use pulp::NullaryFnOnce;
 use rayon::prelude::*;
-use transformer_core::cpu;
+use transformer_core::cpu::{self, instruction_set};
 
 /// Elements of a parameter that a thread updates at a time.
 const CHUNK: usize = 1 << 14;
@@ -159,7 +159,7 @@ impl Step {
         moments_2: &mut [f32],
         gradients: &[f32],
     ) {
-        let arch = Arch::new();
+        let arch = instruction_set();
         weights
             .par_chunks_mut(CHUNK)
             .zip(moments_1.par_chunks_mut(CHUNK))
@@ -204,6 +204,7 @@ impl NullaryFnOnce for UpdateChunk<'_> {
 
 #[cfg(test)]
 mod tests {
+    use transformer_core::cpu::with_each_instruction_set;
     use transformer_core::device;
     use transformer_core::random::SplitMix64;
 
@@ -271,11 +272,11 @@ mod tests {
         };
         let step = Step::new(&adam, 0.1, Some(0.99), 3);
         let value = |index: usize| ((index * 37) % 1009) as f32 / 500.0 - 1.0;
-        let update = |arch: Arch| {
+        let update = || {
             let mut updated = [0, 7, 11].map(|it| (0..1003).map(|i| value(i + it)).collect());
             let [weights, moments_1, moments_2]: &mut [Vec<f32>; 3] = &mut updated;
             moments_2.iter_mut().for_each(|it| *it = it.abs());
-            arch.dispatch(UpdateChunk {
+            instruction_set().dispatch(UpdateChunk {
                 step: &step,
                 weights,
                 moments_1,
@@ -284,15 +285,9 @@ mod tests {
             });
             updated.map(|values| values.into_iter().map(f32::to_bits).collect::<Vec<_>>())
         };
-        #[cfg(target_arch = "x86_64")]
-        let vectors = [
-            pulp::x86::V3::try_new().map(Arch::V3),
-            pulp::x86::V4::try_new().map(Arch::V4),
-        ];
-        #[cfg(not(target_arch = "x86_64"))]
-        let vectors = [Some(Arch::new())];
-        for arch in vectors.into_iter().flatten() {
-            assert_eq!(update(arch), update(Arch::Scalar), "{arch:?}");
+        let (scalar, vectors) = with_each_instruction_set(update);
+        for (arch, found) in vectors {
+            assert_eq!(found, scalar, "{arch:?}");
         }
     }
 }

@@ -5,10 +5,10 @@
 use std::ops::Range;
 
 use burn::tensor::{DType, Device, Int, Tensor, TensorData};
-use pulp::{Arch, NullaryFnOnce};
+use pulp::NullaryFnOnce;
 use rayon::prelude::*;
 use transformer_core::cpu::gemm::{Matrix, Multiply, Output};
-use transformer_core::cpu::{max_and_sum, replace_by_exponentials};
+use transformer_core::cpu::{instruction_set, max_and_sum, replace_by_exponentials};
 
 use super::inputs::{LossGradients, LossInputs, LossSums, TrainedPart, chunk_len};
 
@@ -35,7 +35,7 @@ fn loss_in_chunks(inputs: LossInputs, len: usize) -> (LossSums, Option<LossGradi
     let inputs = Buffers::new(inputs);
     let (n_tokens, width, vocab_size) = (inputs.labels.len(), inputs.width, inputs.vocab_size);
     let mut gradients = scale.map(|_| GradientBuffers::zeros(&inputs));
-    let arch = Arch::new();
+    let arch = instruction_set();
     let bias = inputs.bias.as_deref();
     let mut buffer = vec![0.0; len * vocab_size];
     let (mut smoothed, mut nll) = (0.0, 0.0);
@@ -281,6 +281,7 @@ impl GradientBuffers {
 #[cfg(test)]
 mod tests {
     use super::super::tensors;
+    use transformer_core::cpu::with_each_instruction_set;
     use transformer_core::device;
 
     use super::*;
@@ -401,11 +402,11 @@ mod tests {
 
     #[test]
     fn every_instruction_set_gives_the_same_bits() {
-        let compute = |arch: Arch| {
+        let compute = || {
             let value = |index: usize| ((index * 37) % 1009) as f32 / 31.0 - 9.0;
             let mut row: Vec<f32> = (0..1003).map(value).collect();
             let bias: Vec<f32> = (0..1003).map(|index| value(index + 5) / 9.0).collect();
-            let TokenLoss { nll, uniform } = arch.dispatch(RowLoss {
+            let TokenLoss { nll, uniform } = instruction_set().dispatch(RowLoss {
                 row: &mut row,
                 bias: Some(&bias),
                 gold: 17,
@@ -415,15 +416,9 @@ mod tests {
             let row: Vec<u32> = row.into_iter().map(f32::to_bits).collect();
             (nll.to_bits(), uniform.to_bits(), row)
         };
-        #[cfg(target_arch = "x86_64")]
-        let vectors = [
-            pulp::x86::V3::try_new().map(Arch::V3),
-            pulp::x86::V4::try_new().map(Arch::V4),
-        ];
-        #[cfg(not(target_arch = "x86_64"))]
-        let vectors = [Some(Arch::new())];
-        for arch in vectors.into_iter().flatten() {
-            assert_eq!(compute(arch), compute(Arch::Scalar), "{arch:?}");
+        let (scalar, vectors) = with_each_instruction_set(compute);
+        for (arch, found) in vectors {
+            assert_eq!(found, scalar, "{arch:?}");
         }
     }
 }
