@@ -1,5 +1,6 @@
 //! [`Upload`]: a file to translate, after every possible check in advance; [`download`]: a translated file as a reply.
 
+use std::borrow::Cow;
 use std::io::{Cursor, ErrorKind};
 use std::path::Path;
 use std::sync::Arc;
@@ -17,7 +18,7 @@ use transformer_translate::Glossary;
 
 use super::PendingFile;
 use crate::http::{ApiError, doubtful_headers};
-use crate::languages::{detector, without_tags};
+use crate::languages::detector;
 use crate::models::{Choice, Models, Selection};
 use crate::parameters::UploadedFile;
 use crate::state::{Caller, Shared};
@@ -37,7 +38,8 @@ pub(crate) struct Upload {
     pub(crate) format: Format,
     /// Those of the models that translate; none if the file is already in the target language.
     choices: Vec<Choice>,
-    options: UploadOptions,
+    glossary: Option<Arc<Glossary>>,
+    read: FormatOptions,
     models: Arc<Models>,
 }
 
@@ -65,21 +67,25 @@ impl Upload {
                 "file format not supported: the file extension {error}"
             ))
         })?;
-        let text = match format {
-            Format::Package(_) => {
-                let (bytes, max_chars) = (file.bytes.clone(), caller.max_chars);
-                let text =
-                    compute_step(caller.id, move || text_of(format, &bytes, max_chars)).await?;
-                text.into()
-            }
-            _ => String::from_utf8_lossy(&file.bytes),
-        };
-        check_texts(shared, &[&text], 1, caller)?;
         let models = shared.models()?;
         let target = models.language(target)?.to_string();
+        let mut read = FormatOptions::default();
+        let columns = options.columns.iter();
+        read.table.columns = columns.map(|it| Column::from(it.as_str())).collect();
+        read.tgt_lang = Some(target.clone());
+        let is_packed = matches!(format, Format::Package(_));
+        let passages = match is_packed || source.is_none() {
+            true => passages(format, file, &read, caller).await?,
+            false => String::new(),
+        };
+        let text = match is_packed {
+            true => Cow::Borrowed(passages.as_str()),
+            false => String::from_utf8_lossy(&file.bytes),
+        };
+        check_texts(shared, &[&text], 1, caller)?;
         let source = match source {
             Some(source) => models.language(source)?.as_str().to_owned(),
-            None => detected(&models, &text)?,
+            None => detected(&models, &passages)?,
         };
         let choices = match source == target {
             true => Vec::new(),
@@ -108,7 +114,8 @@ impl Upload {
             bytes: file.bytes.clone(),
             format,
             choices,
-            options,
+            glossary: options.glossary,
+            read,
             models,
         })
     }
@@ -132,39 +139,46 @@ impl Upload {
         let route = self.models.pool.route(self.choices, true).await?;
         let caller = caller.for_file(&accepted.slot);
         let options = TranslateOptions {
-            glossary: self.options.glossary,
+            glossary: self.glossary,
             has_terms_alone: true,
             ..TranslateOptions::default()
         };
-        let columns = self.options.columns.iter();
-        let mut read = FormatOptions::default();
-        read.table.columns = columns.map(|it| Column::from(it.as_str())).collect();
-        translate_file(&route, (self.format, read), self.bytes, &options, &caller).await
+        let format = (self.format, self.read);
+        translate_file(&route, format, self.bytes, &options, &caller).await
     }
 }
 
-/// Returns the text of a file that is packed, or its start if it has more characters than allowed.
-fn text_of(format: Format, bytes: &Bytes, max_chars: usize) -> Result<String, ApiError> {
+/// Returns the text of a file without markup, or its start if it has more characters than allowed.
+async fn passages(
+    format: Format,
+    file: &UploadedFile,
+    options: &FormatOptions,
+    caller: &Caller,
+) -> Result<String, ApiError> {
+    let (input, options) = (Cursor::new(file.bytes.clone()), options.clone());
+    let max_chars = caller.max_chars;
     let refused = |error: ReadError| ApiError::request(one_line(&error));
-    let input = Cursor::new(bytes.clone());
-    let reader = format.read("the file".to_owned(), input, &FormatOptions::default());
-    let mut text = String::new();
-    let mut n_chars = 0;
-    for part in reader.map_err(refused)? {
-        if let Part::Passage(passage) = part.map_err(refused)? {
-            n_chars += passage.text.chars().count() + 1;
-            text.push_str(&passage.text);
-            text.push('\n');
+    let read = move || {
+        let reader = format.read("the file".to_owned(), input, &options);
+        let mut text = String::new();
+        let mut n_chars = 0;
+        for part in reader.map_err(refused)? {
+            if let Part::Passage(passage) = part.map_err(refused)? {
+                n_chars += passage.text.chars().count() + 1;
+                text.push_str(&passage.text);
+                text.push('\n');
+            }
+            if n_chars > max_chars {
+                break;
+            }
         }
-        if n_chars > max_chars {
-            break;
-        }
-    }
-    Ok(text)
+        Ok(text)
+    };
+    compute_step(caller.id, read).await
 }
 
 fn detected(models: &Models, text: &str) -> Result<String, ApiError> {
-    let found = detector(models).detect(&without_tags(text));
+    let found = detector(models).detect(text);
     let found = found.ok_or_else(|| {
         ApiError::request("cannot detect the language of the file; give the source language")
     })?;

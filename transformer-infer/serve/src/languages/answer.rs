@@ -259,7 +259,7 @@ fn detected(models: &Models, asked: &Asked<'_>) -> Result<Vec<Source>, ApiError>
 /// Maximum number of bytes of a text with tags that are examined.
 const MAX_BYTES: usize = 1 << 14;
 
-pub(crate) fn without_tags(text: &str) -> String {
+fn without_tags(text: &str) -> String {
     let mut rest = &text[..text.floor_char_boundary(MAX_BYTES)];
     let mut visible = String::with_capacity(rest.len());
     while let Some(at) = rest.find('<') {

@@ -3,7 +3,5 @@
 mod answer;
 mod detection;
 
-pub(crate) use answer::{
-    Answer, Asked, AskedFormat, answer, answer_each, detector, pairs, without_tags,
-};
+pub(crate) use answer::{Answer, Asked, AskedFormat, answer, answer_each, detector, pairs};
 pub(crate) use detection::Detection;

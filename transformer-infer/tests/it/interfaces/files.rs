@@ -141,6 +141,34 @@ fn the_language_of_a_file_is_detected() {
 }
 
 #[test]
+fn the_language_of_a_file_is_that_of_its_texts() {
+    let server = TestServer::of_pairs(&[("de", "en"), ("en", "de")], ServeOptions::default());
+    let english = "The colors of the page and of all of its parts. ".repeat(100);
+    let utf_16 = |text: String| text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let files = |text: &str| -> [(&str, Vec<u8>); 4] {
+        let page = format!("<style>/* {english} */</style><p>{text}</p>");
+        let table = format!("note,name\n{english},\"{text}\"\n");
+        [
+            ("a.html", page.into()),
+            ("a.csv", table.into()),
+            ("a.json", format!("{{\"{english}\": \"{text}\"}}").into()),
+            ("a.txt", utf_16(format!("\u{feff}{text}"))),
+        ]
+    };
+    let fields = [("source", "auto"), ("target", "en"), ("columns", "name")];
+    let text = "Wo ist denn hier der nächste Bahnhof, bitte?";
+    let expected = files(&text.to_uppercase());
+    for ((name, content), (_, expected)) in files(text).into_iter().zip(expected) {
+        let file = (name, content.as_slice());
+        let reply = server.post_file("/translate_file", &fields, file).ok();
+        let url = reply["translatedFileUrl"].as_str().unwrap_or_default();
+        let path = url.strip_prefix(&format!("http://{}", server.address));
+        let translated = server.get(path.expect("the address is that of the server"));
+        assert_eq!(translated.body, expected, "{name}");
+    }
+}
+
+#[test]
 fn columns_of_tables_are_translated() {
     let server = shared_server();
     let file: (&str, &[u8]) = ("a.csv", b"id,name,note\n1,dog,\"a, b\"\n");
