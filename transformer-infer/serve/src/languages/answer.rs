@@ -256,26 +256,44 @@ fn detected(models: &Models, asked: &Asked<'_>) -> Result<Vec<Source>, ApiError>
         .collect())
 }
 
-/// Maximum number of bytes of a text with tags that are examined.
+/// Maximum number of bytes of a text without its tags that are examined.
 const MAX_BYTES: usize = 1 << 14;
 
 fn without_tags(text: &str) -> String {
-    let mut rest = &text[..text.floor_char_boundary(MAX_BYTES)];
-    let mut visible = String::with_capacity(rest.len());
-    while let Some(at) = rest.find('<') {
-        let (before, tag) = rest.split_at(at);
-        visible.push_str(before);
-        let is_tag =
-            tag[1..].starts_with(|c: char| c.is_alphabetic() || matches!(c, '/' | '!' | '?'));
-        let len = match tag.find('>') {
-            Some(end) if is_tag => end + 1,
-            _ => 1,
-        };
+    let mut rest = text;
+    let mut visible = String::new();
+    while visible.len() < MAX_BYTES
+        && let Some(at) = rest.find('<')
+    {
+        visible.push_str(&rest[..at]);
         visible.push(' ');
-        rest = &tag[len..];
+        rest = &rest[at..];
+        let Some(len) = len_of_tag(rest) else { break };
+        rest = &rest[len..];
     }
     visible.push_str(rest);
+    visible.truncate(visible.floor_char_boundary(MAX_BYTES));
     visible
+}
+
+/// Returns the length of a tag, in bytes, with the style, script or comment that it begins; 1 for a `<` without a tag.
+/// `None` if no tag ends any more.
+fn len_of_tag(text: &str) -> Option<usize> {
+    if !text[1..].starts_with(|c: char| c.is_alphabetic() || matches!(c, '/' | '!' | '?')) {
+        return Some(1);
+    }
+    let end = text.find('>')?;
+    let tag = text[1..end].to_ascii_lowercase();
+    let name = tag.split(|c: char| c.is_whitespace() || c == '/').next();
+    let end_of_content = match name.unwrap_or_default() {
+        "style" if !tag.ends_with('/') => "</style",
+        "script" if !tag.ends_with('/') => "</script",
+        name if name.starts_with("!--") => "-->",
+        _ => return Some(end + 1),
+    };
+    let mut parts = text.as_bytes().windows(end_of_content.len());
+    let end = parts.position(|it| it.eq_ignore_ascii_case(end_of_content.as_bytes()));
+    Some(end.unwrap_or(text.len()))
 }
 
 #[cfg(test)]
@@ -290,5 +308,32 @@ mod tests {
             .map(str::to_owned)
             .collect();
         assert_eq!(words, ["I", "am", "a", "dog,", "1", "2"]);
+    }
+
+    #[test]
+    fn styles_scripts_and_comments_are_not_looked_at() {
+        let english = "The colors of the page and of all of its parts. ".repeat(400);
+        let german = "<p>Wo ist denn hier der nächste Bahnhof, bitte?</p>";
+        let detector = LanguageDetector::new(["de", "en"]);
+        for hidden in [
+            format!("<STYLE media=\"screen\">{english}</Style>"),
+            format!("<script>if (1 > 0) {{ {english} }}</script>"),
+            format!("<!-- <br/> {english} -->"),
+        ] {
+            let found = detector.detect(&without_tags(&format!("{hidden}{german}")));
+            assert_eq!(found.map(|it| it.code).as_deref(), Some("de"), "{hidden}");
+        }
+    }
+
+    #[test]
+    fn only_the_element_of_a_style_hides_text() {
+        for text in [
+            "<style/>dog",
+            "<styles>dog</styles>",
+            "<b dog",
+            "<!---->dog",
+        ] {
+            assert!(without_tags(text).contains("dog"), "{text}");
+        }
     }
 }
