@@ -116,7 +116,8 @@ async fn translate(
         kind if kind.eq_ignore_ascii_case("html") => AskedFormat::Html,
         _ => return Err(refusal(71)),
     };
-    let source = query.first("from").filter(|code| *code != "auto");
+    let source = query.first("from");
+    let source = source.filter(|code| !matches!(*code, "" | "auto"));
     let mut known = BTreeSet::new();
     let targets = query.all("to").filter(|code| !code.is_empty());
     let targets: Vec<&str> = targets.filter(|code| known.insert(*code)).collect();

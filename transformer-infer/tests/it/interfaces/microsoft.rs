@@ -9,14 +9,15 @@ const TRANSLATE: &str = "/microsoft/translate?api-version=3.0";
 #[test]
 fn texts_are_translated_from_a_detected_language() {
     let texts = json!([{ "text": "How are you today?" }, { "text": "Two dogs & a cat." }]);
-    let reply = shared_server()
-        .post(&format!("{TRANSLATE}&to=de"), &texts)
-        .ok();
-    assert_eq!(reply[0]["detectedLanguage"]["language"], "en");
-    let score = reply[0]["detectedLanguage"]["score"].as_f64();
-    assert!(score.is_some_and(|it| (0.0..=1.0).contains(&it)), "{reply}");
-    let expected = json!([{ "text": "TWO DOGS & A CAT.", "to": "de" }]);
-    assert_eq!(reply[1]["translations"], expected);
+    for from in ["", "&from=", "&from=auto"] {
+        let path = format!("{TRANSLATE}{from}&to=de");
+        let reply = shared_server().post(&path, &texts).ok();
+        assert_eq!(reply[0]["detectedLanguage"]["language"], "en");
+        let score = reply[0]["detectedLanguage"]["score"].as_f64();
+        assert!(score.is_some_and(|it| (0.0..=1.0).contains(&it)), "{reply}");
+        let expected = json!([{ "text": "TWO DOGS & A CAT.", "to": "de" }]);
+        assert_eq!(reply[1]["translations"], expected);
+    }
 }
 
 #[test]
