@@ -1,12 +1,14 @@
 //! [`Parameters`]: the parameters of a request in any of its forms.
 
+use std::borrow::Cow;
 use std::mem;
 use std::sync::Arc;
 
 use axum::body::Bytes;
+use axum::extract::multipart::Field;
 use axum::extract::{FromRequest, FromRequestParts, Multipart, Request};
 use axum::http::Uri;
-use axum::http::header::CONTENT_TYPE;
+use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use percent_encoding::percent_decode;
 use serde::de::{DeserializeOwned, Error as _, IgnoredAny};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -204,7 +206,7 @@ impl Fields {
                 return Ok(());
             };
             let name = field.name().unwrap_or_default().to_owned();
-            let file_name = field.file_name().map(str::to_owned);
+            let file_name = file_name(&field);
             let content_type = field.content_type().unwrap_or_default().to_owned();
             let charset = charset(&content_type);
             let bytes = field.bytes().await;
@@ -256,6 +258,22 @@ impl Fields {
         }
         Ok(parsed)
     }
+}
+
+/// Returns the name of a file: `filename*` (RFC 8187), which .NET sends beside an encoded `filename`, or else that.
+fn file_name(field: &Field<'_>) -> Option<String> {
+    let disposition = field.headers().get(CONTENT_DISPOSITION)?.as_bytes();
+    let disposition = String::from_utf8_lossy(disposition);
+    let mut parameters = disposition.split(';').filter_map(|it| it.split_once('='));
+    let extended = parameters.find(|(name, _)| name.trim().eq_ignore_ascii_case("filename*"));
+    let extended = extended.and_then(|(_, value)| {
+        let (charset, value) = value.trim().trim_matches('"').split_once('\'')?;
+        let (_, name) = value.split_once('\'')?;
+        let name = percent_decode(name.as_bytes()).decode_utf8().ok();
+        name.filter(|_| charset.eq_ignore_ascii_case("utf-8"))
+    });
+    let name = extended.map(Cow::into_owned);
+    name.or_else(|| field.file_name().map(str::to_owned))
 }
 
 /// Leaves out the field of a file: [`Parameters::set_file`] takes it from its part of the form.

@@ -201,6 +201,23 @@ fn the_folder_of_a_proxy_is_in_the_address_of_a_file() {
     assert!(url.contains("/apps/translate/download_file/"), "{url}");
 }
 
+/// As the `MultipartFormDataContent` of .NET writes the name `über.html`.
+#[test]
+fn a_file_may_have_an_encoded_name() {
+    let path = "/translate_file?source=en&target=de";
+    let headers = [("Content-Type", "multipart/form-data; boundary=b")];
+    for name in [
+        "filename=\"=?utf-8?B?w7xiZXIuaHRtbA==?=\"; filename*=utf-8''%C3%BCber.html",
+        "filename*=UTF-8''%C3%BCber.html",
+    ] {
+        let head = format!("Content-Disposition: form-data; name=file; {name}");
+        let body = format!("--b\r\n{head}\r\n\r\n<p>a</p>\r\n--b--\r\n");
+        let reply = shared_server().send("POST", path, &headers, body.as_bytes());
+        let url = reply.ok()["translatedFileUrl"].to_string();
+        assert!(url.contains("._ber_de.html"), "{url}");
+    }
+}
+
 #[test]
 fn a_document_in_the_target_language_fails() {
     let server = shared_server();
