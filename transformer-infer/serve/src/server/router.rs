@@ -66,8 +66,7 @@ pub(super) fn router(shared: &Arc<Shared>) -> Result<Router, ServeError> {
         .route("/health/live", get(live))
         .route("/metrics", get(metrics))
         .route("/openapi.json", get(openapi))
-        // The address that LibreTranslate has for it.
-        .route("/spec", get(openapi))
+        .route("/spec", get(spec))
         .merge(page::router());
     let interfaces = INTERFACES.iter().map(|(_, _, routes)| routes(shared));
     Ok(interfaces
@@ -122,6 +121,17 @@ async fn metrics(State(shared): State<Arc<Shared>>, client: Client) -> Result<Re
 }
 
 async fn openapi() -> Json<Description> {
+    Json(description())
+}
+
+/// Returns the description at LibreTranslate's address, with the title by which Dialect recognizes it.
+async fn spec() -> Json<Description> {
+    let mut description = description();
+    description.info.title = "LibreTranslate".to_owned();
+    Json(description)
+}
+
+fn description() -> Description {
     let mut description = Paths::openapi();
     for (name, describe, _) in INTERFACES {
         let mut interface = describe();
@@ -136,7 +146,7 @@ async fn openapi() -> Json<Description> {
         }
         description.merge(interface);
     }
-    Json(description)
+    description
 }
 
 fn operations(path: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
@@ -173,10 +183,9 @@ const REFUSALS: [(&str, &str); 8] = [
 mod tests {
     use super::*;
 
-    #[tokio::test]
-    async fn every_operation_has_the_name_of_a_group() {
-        let Json(description) = openapi().await;
-        let description = serde_json::to_value(description).expect("it is JSON");
+    #[test]
+    fn every_operation_has_the_name_of_a_group() {
+        let description = serde_json::to_value(description()).expect("it is JSON");
         let paths = description["paths"].as_object().expect("there are paths");
         let operations = paths.values().filter_map(|path| path.as_object());
         let mut n_operations = 0;
