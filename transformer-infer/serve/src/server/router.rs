@@ -135,13 +135,22 @@ fn description() -> Description {
     let mut description = Paths::openapi();
     for (name, describe, _) in INTERFACES {
         let mut interface = describe();
-        let paths = interface.paths.paths.values_mut();
-        for operation in paths.flat_map(operations) {
-            operation.tags = Some(vec![name.to_owned()]);
-            for (status, text) in REFUSALS {
-                let replies = &mut operation.responses.responses;
-                let reply = replies.entry(status.to_owned());
-                reply.or_insert_with(|| Described::new(text).into());
+        for (path, item) in &mut interface.paths.paths {
+            // Interfaces, and the versions of DeepL's, have functions of the same names.
+            let version = match path.split('/').nth(1) {
+                Some(version @ ("v2" | "v3")) => format!("{version}_"),
+                _ => String::new(),
+            };
+            for operation in operations(item) {
+                operation.tags = Some(vec![name.to_owned()]);
+                let function = operation.operation_id.take().unwrap_or_default();
+                let id = format!("{name}_{version}{function}").to_ascii_lowercase();
+                operation.operation_id = Some(id);
+                for (status, text) in REFUSALS {
+                    let replies = &mut operation.responses.responses;
+                    let reply = replies.entry(status.to_owned());
+                    reply.or_insert_with(|| Described::new(text).into());
+                }
             }
         }
         description.merge(interface);
@@ -181,15 +190,31 @@ const REFUSALS: [(&str, &str); 8] = [
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
+    use serde_json::Value;
+
     use super::*;
+
+    fn described() -> Value {
+        serde_json::to_value(description()).expect("it is JSON")
+    }
+
+    /// Returns all operations, each with its path.
+    fn all_operations(description: &Value) -> Vec<(&str, &Value)> {
+        let paths = description["paths"].as_object().expect("there are paths");
+        let operations = paths.iter().flat_map(|(path, item)| {
+            let item = item.as_object().into_iter().flatten();
+            item.map(move |(_, operation)| (path.as_str(), operation))
+        });
+        let operations: Vec<(&str, &Value)> = operations.collect();
+        assert!(operations.len() > 20, "{operations:?}");
+        operations
+    }
 
     #[test]
     fn every_operation_has_the_name_of_a_group() {
-        let description = serde_json::to_value(description()).expect("it is JSON");
-        let paths = description["paths"].as_object().expect("there are paths");
-        let operations = paths.values().filter_map(|path| path.as_object());
-        let mut n_operations = 0;
-        for operation in operations.flat_map(|path| path.values()) {
+        for (_, operation) in all_operations(&described()) {
             let tags = operation["tags"].as_array().map(Vec::as_slice);
             let [tag] = tags.unwrap_or_default() else {
                 panic!("{operation} has not one group");
@@ -199,8 +224,44 @@ mod tests {
                 tag.starts_with(char::is_uppercase) && !tag.contains(':'),
                 "{tag}"
             );
-            n_operations += 1;
         }
-        assert!(n_operations > 20, "{n_operations}");
+    }
+
+    #[test]
+    fn the_id_of_an_operation_is_its_own() {
+        let mut ids = BTreeSet::new();
+        for (path, operation) in all_operations(&described()) {
+            let id = operation["operationId"].as_str().unwrap_or_default();
+            assert!(!id.is_empty() && ids.insert(id.to_owned()), "{path}: {id}");
+        }
+    }
+
+    #[test]
+    fn the_parameters_of_a_path_are_those_in_its_braces() {
+        for (path, operation) in all_operations(&described()) {
+            let parameters = operation["parameters"].as_array().into_iter().flatten();
+            let of_path = parameters.filter(|it| it["in"] == "path");
+            let declared: BTreeSet<&str> = of_path.filter_map(|it| it["name"].as_str()).collect();
+            let parts = path.split('/').filter_map(|it| it.strip_prefix('{'));
+            let in_braces: BTreeSet<&str> = parts.filter_map(|it| it.strip_suffix('}')).collect();
+            assert_eq!(declared, in_braces, "{path}");
+        }
+    }
+
+    #[test]
+    fn every_reference_of_the_description_resolves() {
+        let description = described();
+        let mut values = vec![&description];
+        while let Some(value) = values.pop() {
+            if let Some(reference) = value["$ref"].as_str() {
+                let pointer = reference.strip_prefix('#').unwrap_or_default();
+                assert!(description.pointer(pointer).is_some(), "{reference}");
+            }
+            match value {
+                Value::Object(fields) => values.extend(fields.values()),
+                Value::Array(items) => values.extend(items),
+                _ => {}
+            }
+        }
     }
 }

@@ -40,6 +40,7 @@ pub(crate) struct AttentionRequest {
 
 /// The query of `POST /v1/attention`.
 #[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 pub(crate) struct AttentionQuery {
     /// `json`, the default, or `html`: a page that shows the weights.
     #[serde(default)]

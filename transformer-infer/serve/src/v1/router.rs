@@ -13,11 +13,14 @@ use crate::http::{KeyPlace, guarded};
 use crate::state::Shared;
 
 #[derive(OpenApi)]
-#[openapi(paths(
-    super::translate::translate,
-    super::attention::attention,
-    super::models::models
-))]
+#[openapi(
+    paths(
+        super::translate::translate,
+        super::attention::attention,
+        super::models::models
+    ),
+    components(schemas(super::attention::AttentionFormat))
+)]
 pub(crate) struct Paths;
 
 pub(crate) fn router(shared: &Arc<Shared>) -> Router<Arc<Shared>> {
