@@ -80,7 +80,7 @@ impl Upload {
         };
         let text = match is_packed {
             true => Cow::Borrowed(passages.as_str()),
-            false => String::from_utf8_lossy(&file.bytes),
+            false => decoded(&file.bytes),
         };
         check_texts(shared, &[&text], 1, caller)?;
         let source = match source {
@@ -177,6 +177,18 @@ async fn passages(
     compute_step(caller.id, read).await
 }
 
+/// Returns a file as text, to count its characters: UTF-16 by its byte order mark, or else UTF-8.
+fn decoded(bytes: &[u8]) -> Cow<'_, str> {
+    let unit = match bytes {
+        [0xff, 0xfe, ..] => u16::from_le_bytes,
+        [0xfe, 0xff, ..] => u16::from_be_bytes,
+        _ => return String::from_utf8_lossy(bytes),
+    };
+    let units = bytes.as_chunks::<2>().0.iter().copied().map(unit);
+    let chars = char::decode_utf16(units).map(|it| it.unwrap_or(char::REPLACEMENT_CHARACTER));
+    chars.collect()
+}
+
 fn detected(models: &Models, text: &str) -> Result<String, ApiError> {
     let found = detector(models).detect(text);
     let found = found.ok_or_else(|| {
@@ -229,6 +241,17 @@ pub(crate) async fn download(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn characters_of_utf16_count_once() {
+        let text = "\u{feff}dög 🙂";
+        let little: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let big: Vec<u8> = text.encode_utf16().flat_map(u16::to_be_bytes).collect();
+        for bytes in [text.as_bytes(), &little, &big] {
+            assert_eq!(decoded(bytes), text);
+        }
+        assert_eq!(decoded(&little[..3]), "\u{feff}");
+    }
 
     #[test]
     fn names_are_without_folders_and_special_characters() {
