@@ -43,7 +43,7 @@ pub(crate) enum Repeated {
     /// All of them, as a list, and so for a name such as `text[]`. Those of the body go before those of the query.
     #[default]
     List,
-    /// The first one, as in LibreTranslate: the query goes before a form.
+    /// The first one, as in LibreTranslate: the query goes before a form. Line ends become `\n`, as there.
     First,
 }
 
@@ -228,11 +228,11 @@ impl Fields {
     }
 
     fn push(&mut self, name: &str, value: &str) {
-        let value = Value::String(value.replace("\r\n", "\n"));
-        let name = match self.repeated {
-            Repeated::List => name.strip_suffix("[]").unwrap_or(name),
-            Repeated::First => name,
+        let (name, value) = match self.repeated {
+            Repeated::List => (name.strip_suffix("[]").unwrap_or(name), value.to_owned()),
+            Repeated::First => (name, value.replace("\r\n", "\n")),
         };
+        let value = Value::String(value);
         match self.values.get_mut(name) {
             None => {
                 self.values.insert(name.to_owned(), value);

@@ -39,6 +39,14 @@ fn a_form_repeats_the_name_of_the_texts() {
 }
 
 #[test]
+fn a_form_keeps_its_line_ends() {
+    let form = "text=A+dog.%0D%0ATwo+cats.&target_lang=DE&source_lang=EN";
+    let reply = shared_server().post_form("/v2/translate", form).ok();
+    let text = &reply["translations"][0]["text"];
+    assert_eq!(text, "A DOG.\r\nTWO CATS.");
+}
+
+#[test]
 fn an_address_may_have_all_parameters() {
     let path = "/v2/translate?auth_key=any&source_lang=EN&target_lang=DE&text=A+dog.";
     let reply = shared_server().send("POST", path, &[], b"").ok();
