@@ -283,7 +283,7 @@ pub(crate) fn no_file<'de, D: Deserializer<'de>>(
     IgnoredAny::deserialize(value).map(|_| None)
 }
 
-/// Reads a text; `None` if it is empty or another type.
+/// Reads a text, or a number as text; `None` if it is empty or another type.
 pub(crate) fn text<'de, D: Deserializer<'de>>(value: D) -> Result<Option<String>, D::Error> {
     let value = match Value::deserialize(value)? {
         Value::Array(values) => values.into_iter().next().unwrap_or_default(),
@@ -291,6 +291,7 @@ pub(crate) fn text<'de, D: Deserializer<'de>>(value: D) -> Result<Option<String>
     };
     Ok(match value {
         Value::String(text) if !text.is_empty() => Some(text),
+        Value::Number(number) => Some(number.to_string()),
         _ => None,
     })
 }

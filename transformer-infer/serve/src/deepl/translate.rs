@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use axum::http::HeaderMap;
 use axum::{Extension, Json};
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::languages::Usage;
@@ -28,7 +30,7 @@ pub(super) struct TranslateRequest {
     tag_handling: Option<String>,
     /// `0`: texts are not split into sentences, as far as the model allows. `1` and `nonewlines`: they are; the
     /// default.
-    #[serde(default, deserialize_with = "text")]
+    #[serde(default, deserialize_with = "text_or_flag")]
     split_sentences: Option<String>,
     /// For XML: elements that are not translated.
     #[serde(default, deserialize_with = "list")]
@@ -163,6 +165,37 @@ impl TranslateRequest {
     }
 }
 
+/// Reads a text, or a flag as `0` or `1`.
+fn text_or_flag<'de, D: Deserializer<'de>>(value: D) -> Result<Option<String>, D::Error> {
+    match Value::deserialize(value)? {
+        Value::Bool(flag) => Ok(Some(u8::from(flag).to_string())),
+        value => text(value).map_err(D::Error::custom),
+    }
+}
+
 fn source_code(code: &str) -> String {
     code.split('-').next().unwrap_or(code).to_ascii_uppercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn split_sentences_is_text_a_number_or_a_flag() {
+        let split = |value: Value| {
+            let request = serde_json::from_value(json!({ "split_sentences": value }));
+            let request: TranslateRequest = request.expect("all fields may be absent");
+            request.split().ok()
+        };
+        for value in [json!("0"), json!(0), json!(false)] {
+            assert_eq!(split(value), Some(Split::None));
+        }
+        for value in [json!("nonewlines"), json!(1), json!(true), json!(null)] {
+            assert_eq!(split(value), Some(Split::Sentences));
+        }
+        assert_eq!(split(json!(2)), None);
+    }
 }
