@@ -201,10 +201,11 @@ async fn translations(
         None,
     )
     .await?;
-    let translations = translated.iter();
-    Ok(translations
-        .flat_map(|it| (0..n_best).map_while(|n| it.alternative(n)))
-        .collect())
+    let translations = translated.into_iter().flat_map(|it| {
+        let alternatives = it.alternatives(n_best - 1);
+        [it.text].into_iter().chain(alternatives)
+    });
+    Ok(translations.collect())
 }
 
 /// Returns the source language, unless it is to be detected, and the target language that a name of a model stands for:

@@ -86,7 +86,7 @@ async fn into(
             .collect();
         let translated = translate(models, caller, asked, (source, target), texts).await?;
         for (index, text) in indices.into_iter().zip(translated) {
-            answers[index].alternatives = alternatives(&text, asked.n_alternatives);
+            answers[index].alternatives = text.alternatives(asked.n_alternatives);
             answers[index].text = text.text;
             answers[index].doubtful = text.doubtful;
         }
@@ -128,17 +128,6 @@ async fn translate(
         }
     };
     translate_texts(&route, texts, format, &options, caller, None).await
-}
-
-/// Returns the next best translations of a text, without duplicates.
-fn alternatives(text: &TextTranslation, most: usize) -> Vec<String> {
-    let mut found: Vec<String> = Vec::new();
-    for alternative in (1..=most).map_while(|n| text.alternative(n)) {
-        if alternative != text.text && !found.contains(&alternative) {
-            found.push(alternative);
-        }
-    }
-    found
 }
 
 #[derive(Clone, Debug, Default)]

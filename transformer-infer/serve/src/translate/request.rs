@@ -161,20 +161,50 @@ impl TextTranslation {
         }
     }
 
-    /// Returns the whole text with the n-th best translation of each sentence, counted from 0, or with the best one for
-    /// a sentence that has fewer. `None` if no sentence has so many.
-    pub(crate) fn alternative(&self, n: usize) -> Option<String> {
-        let alternative = |sentence: &SentenceTranslation| {
-            let index = n.checked_sub(1)?;
-            Some(sentence.alternatives.get(index)?.text.clone())
-        };
-        if n > 0 && !self.sentences.iter().any(|it| alternative(it).is_some()) {
-            return None;
+    /// Returns the next best translations, without duplicates and without empty ones.
+    pub(crate) fn alternatives(&self, most: usize) -> Vec<String> {
+        let mut found: Vec<String> = Vec::new();
+        for alternative in (0..most).map_while(|n| self.alternative(n)) {
+            let is_new = alternative != self.text && !found.contains(&alternative);
+            if is_new && !alternative.trim().is_empty() {
+                found.push(alternative);
+            }
         }
+        found
+    }
+
+    /// Returns the whole text with the n-th alternative of each sentence, counted from 0, or with its translation if it
+    /// has fewer. `None` if no sentence has so many.
+    fn alternative(&self, n: usize) -> Option<String> {
+        let alternative = |sentence: &SentenceTranslation| {
+            let found = sentence.alternatives.get(n);
+            found.map(|it| it.text.clone())
+        };
+        self.sentences.iter().find_map(alternative)?;
         let sentences = self.sentences.iter().map(|sentence| SentenceTranslation {
             text: alternative(sentence).unwrap_or_else(|| sentence.text.clone()),
             ..SentenceTranslation::default()
         });
         Some(Self::join(sentences.collect(), self.gaps.clone()).text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn alternatives_are_neither_empty_nor_repeated() {
+        let alternative = |text: &str| Alternative {
+            text: text.to_owned(),
+            score: 0.0,
+        };
+        let sentence = SentenceTranslation {
+            text: "A".to_owned(),
+            alternatives: ["", "B", "A", " ", "B", "C"].map(alternative).into(),
+            ..SentenceTranslation::default()
+        };
+        let text = TextTranslation::join(vec![sentence], Vec::new());
+        assert_eq!(text.alternatives(6), ["B", "C"]);
     }
 }
