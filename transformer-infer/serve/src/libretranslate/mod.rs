@@ -52,7 +52,8 @@ fn languages<'a>(
 ) -> Result<(Option<&'a str>, &'a str), ApiError> {
     let source = source.ok_or_else(|| missing("source"))?;
     let target = target.ok_or_else(|| missing("target"))?;
-    Ok((Some(&**source).filter(|code| *code != "auto"), target))
+    let source = Some(source.as_str()).filter(|code| !code.eq_ignore_ascii_case("auto"));
+    Ok((source, target))
 }
 
 /// Returns the status and the text that LibreTranslate has, which clients look for.

@@ -102,23 +102,24 @@ impl Models {
     /// Returns the one or two models for a request.
     ///
     /// A language is found by its code, such as `pt-BR`, or else by the closest code among those that a model
-    /// translates between, such as `pt`, or `nb` for `no`. Without a source or target language, there must be only one
-    /// possibility. A model with unknown languages is found by its name, or if it is the only model, and then only by
-    /// requests that name no language. Of several models of a pair, one of this pair alone goes before a multilingual
-    /// one, and then the first counts.
+    /// translates between, such as `pt`, or `nb` for `no`. Without a source or target language, or with `auto`, there
+    /// must be only one possibility. A model with unknown languages is found by its name, or if it is the only model,
+    /// and then only by requests that name no language. Of several models of a pair, one of this pair alone goes before
+    /// a multilingual one, and then the first counts.
     pub(crate) fn choose(&self, selection: Selection<'_>) -> Result<Vec<Choice>, ApiError> {
-        let source = selection.source.filter(|code| *code != "auto");
+        let is_given = |code: &&str| !code.eq_ignore_ascii_case("auto");
+        let source = selection.source.filter(is_given);
+        let target = selection.target.filter(is_given);
         if let Some(name) = selection.model {
             let served = self.all.iter().find(|served| served.name == name);
             let served = served.ok_or_else(|| ApiError::Model {
                 name: name.chars().take(100).collect(),
             })?;
-            return direct(served, source, selection.target);
+            return direct(served, source, target);
         }
         if let [served] = self.all.as_slice() {
-            return direct(served, source, selection.target);
+            return direct(served, source, target);
         }
-        let target = selection.target;
         let Some((closest, pair)) = closest_model(&self.all, |_| true, source, target) else {
             let source = source.map(|code| self.source(code)).transpose()?;
             let target = target.map(|code| self.target(code)).transpose()?;

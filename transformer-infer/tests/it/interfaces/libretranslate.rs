@@ -95,20 +95,18 @@ fn html_keeps_its_tags_and_what_is_not_to_be_translated() {
 
 #[test]
 fn with_source_auto_the_language_is_told() {
-    let reply = shared_server().post(
-        "/translate",
-        &json!({
-            "q": "Where is the next station?", "source": "auto", "target": "de",
-        }),
-    );
-    let reply = reply.ok();
-    assert_eq!(reply["translatedText"], "WHERE IS THE NEXT STATION?");
-    assert_eq!(reply["detectedLanguage"]["language"], "en");
-    let confidence = reply["detectedLanguage"]["confidence"].as_f64();
-    assert!(
-        confidence.is_some_and(|it| (50.0..=100.0).contains(&it)),
-        "{reply}"
-    );
+    for (source, target) in [("auto", "de"), ("AUTO", "DE")] {
+        let request =
+            json!({ "q": "Where is the next station?", "source": source, "target": target });
+        let reply = shared_server().post("/translate", &request).ok();
+        assert_eq!(reply["translatedText"], "WHERE IS THE NEXT STATION?");
+        assert_eq!(reply["detectedLanguage"]["language"], "en");
+        let confidence = reply["detectedLanguage"]["confidence"].as_f64();
+        assert!(
+            confidence.is_some_and(|it| (50.0..=100.0).contains(&it)),
+            "{reply}"
+        );
+    }
 }
 
 #[test]

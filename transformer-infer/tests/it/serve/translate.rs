@@ -60,6 +60,15 @@ fn ranges_count_code_points() {
 }
 
 #[test]
+fn auto_means_the_same_as_no_code() {
+    let (_models, server) = start();
+    for (source, target) in [("auto", "de"), ("en", "auto"), ("AUTO", "AUTO")] {
+        let request = json!({ "text": "dog", "source": source, "target": target });
+        assert_eq!(translations(&server, &request)[0]["text"], "dog");
+    }
+}
+
+#[test]
 fn placeholders_are_copied_and_counted() {
     let (_models, server) = start();
     let text = "a dog in {place} runs";
