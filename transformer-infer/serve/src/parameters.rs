@@ -1,4 +1,4 @@
-//! [`Parameters`]: the parameters of a request in any of its forms.
+//! [`Parameters`]: the parameters of a request in any of its forms; [`PathPart`]: a part of its path.
 
 use std::borrow::Cow;
 use std::mem;
@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use axum::body::Bytes;
 use axum::extract::multipart::Field;
-use axum::extract::{FromRequest, FromRequestParts, Multipart, Request};
+use axum::extract::{FromRequest, FromRequestParts, Multipart, Path, Request};
 use axum::http::Uri;
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
+use axum::http::request::Parts;
 use percent_encoding::percent_decode;
 use serde::de::{DeserializeOwned, Error as _, IgnoredAny};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -68,6 +69,19 @@ impl<P: Parameters> FromRequest<Arc<Shared>> for Admitted<P> {
         };
         let caller = shared.admit(&client, key.as_deref())?;
         Ok(Self(shared.clone(), caller, fields.parse()?))
+    }
+}
+
+/// A part of the path, such as an id. Nothing has a name that is not UTF-8.
+pub(crate) struct PathPart(pub(crate) String);
+
+impl<S: Send + Sync> FromRequestParts<S> for PathPart {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        let part = Path::from_request_parts(parts, state).await;
+        part.map(|Path(part)| Self(part))
+            .map_err(|_| ApiError::NotFound)
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use axum::extract::Path;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
@@ -13,7 +12,7 @@ use super::languages::Usage;
 use super::request::{Common, DeeplError};
 use crate::files::{FileState, Upload, UploadOptions, download};
 use crate::http::{ApiError, doubtful_headers};
-use crate::parameters::{Admitted, Parameters, UploadedFile, list, no_file, text};
+use crate::parameters::{Admitted, Parameters, PathPart, UploadedFile, list, no_file, text};
 use crate::state::{Caller, Shared};
 
 /// A document to translate.
@@ -171,7 +170,7 @@ async fn checked(
     )
 )]
 pub(super) async fn status(
-    Path(document_id): Path<String>,
+    PathPart(document_id): PathPart,
     Admitted(shared, caller, request): Admitted<StatusRequest>,
 ) -> Result<(HeaderMap, Json<DocumentStatus>), ApiError> {
     let mut headers = HeaderMap::new();
@@ -214,7 +213,7 @@ pub(super) async fn status(
     )
 )]
 pub(super) async fn result(
-    Path(id): Path<String>,
+    PathPart(id): PathPart,
     Admitted(shared, _, request): Admitted<StatusRequest>,
 ) -> Result<Response, ApiError> {
     match state(&shared, &id, &request)? {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::http::header::HOST;
 use axum::response::Response;
@@ -13,7 +13,9 @@ use utoipa::ToSchema;
 use super::{languages, missing};
 use crate::files::{FileState, Upload, UploadOptions, download};
 use crate::http::{ApiError, ErrorBody, doubtful_headers};
-use crate::parameters::{Admitted, Parameters, Repeated, UploadedFile, list, no_file, text};
+use crate::parameters::{
+    Admitted, Parameters, PathPart, Repeated, UploadedFile, list, no_file, text,
+};
 use crate::state::Shared;
 
 /// A file to translate.
@@ -133,7 +135,7 @@ fn prefix(header: Option<&str>) -> &str {
 )]
 pub(super) async fn download_file(
     State(shared): State<Arc<Shared>>,
-    Path(file): Path<String>,
+    PathPart(file): PathPart,
 ) -> Result<Response, ApiError> {
     let id = file.split('.').next().unwrap_or_default();
     match shared.files.state(id, None) {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use axum::body::Body;
+use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
 use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
@@ -73,11 +74,12 @@ pub(crate) enum AttentionFormat {
 )]
 pub(super) async fn attention(
     State(shared): State<Arc<Shared>>,
-    Query(query): Query<AttentionQuery>,
+    query: Result<Query<AttentionQuery>, QueryRejection>,
     client: Client,
     JsonBody(request): JsonBody<AttentionRequest>,
 ) -> Result<Response, ApiError> {
     let caller = shared.admit(&client, client.key.as_deref())?;
+    let Query(query) = query.map_err(|error| ApiError::request(error.body_text()))?;
     let texts = [Some(&request.source), request.target.as_ref()];
     let texts: Vec<&String> = texts.into_iter().flatten().collect();
     check_texts(&shared, &texts, 1, &caller)?;

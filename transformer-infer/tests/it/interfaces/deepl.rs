@@ -230,6 +230,15 @@ fn paths_that_are_not_here_have_an_error_in_the_form_of_deepl() {
         assert_eq!(reply.status, 404, "{path}");
         assert!(reply.json()["message"].is_string(), "{path}");
     }
+    for path in [
+        "/v2/document/%FF",
+        "/v2/glossaries/%FF",
+        "/v3/glossaries/%FF",
+    ] {
+        let reply = shared_server().get(path);
+        assert_eq!(reply.status, 404, "{path}");
+        assert_eq!(reply.json(), json!({ "message": "not found" }), "{path}");
+    }
     let refused = shared_server().get("/v2/translate");
     assert_eq!(refused.status, 405);
     assert_eq!(

@@ -255,8 +255,11 @@ fn files_that_nobody_stored_are_not_found() {
         "/download_file/a.txt",
         "/download_file/..%2F..%2Fetc%2Fpasswd",
         "/download_file/..",
+        "/download_file/%FF",
     ] {
-        assert_eq!(shared_server().get(path).status, 404, "{path}");
+        let reply = shared_server().get(path);
+        assert_eq!(reply.status, 404, "{path}");
+        assert_eq!(reply.json(), json!({ "error": "not found" }), "{path}");
     }
 }
 

@@ -46,6 +46,14 @@ fn the_page_may_run_its_own_script_only() {
 }
 
 #[test]
+fn an_unknown_format_is_refused() {
+    let (_models, server) = start();
+    let reply = server.post("/v1/attention?format=zz", &json!({ "source": "dog" }));
+    assert_eq!(reply.status, 400);
+    assert!(reply.error().contains("zz"), "{reply:?}");
+}
+
+#[test]
 fn blank_and_long_sentences_are_refused() {
     let (_models, server) = start();
     let blank = server.post("/v1/attention", &json!({ "source": " " }));

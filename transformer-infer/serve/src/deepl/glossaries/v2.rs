@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use axum::Json;
-use axum::extract::Path;
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse;
@@ -15,7 +14,7 @@ use super::{GlossaryRequest, pairs_of, stored, tsv};
 use crate::glossaries::{GlossaryInfo, Pair};
 use crate::http::ApiError;
 use crate::languages::pairs;
-use crate::parameters::Admitted;
+use crate::parameters::{Admitted, PathPart};
 
 /// A glossary of one pair of languages.
 #[derive(Debug, Serialize, ToSchema)]
@@ -128,7 +127,7 @@ pub(in crate::deepl) async fn list(
     )
 )]
 pub(in crate::deepl) async fn describe(
-    Path(id): Path<String>,
+    PathPart(id): PathPart,
     Admitted(shared, caller, _): Admitted<KeyOnly>,
 ) -> Result<Json<GlossaryReply>, ApiError> {
     let info = stored(&shared, &caller, move |store, account| {
@@ -150,7 +149,7 @@ pub(in crate::deepl) async fn describe(
     )
 )]
 pub(in crate::deepl) async fn entries(
-    Path(id): Path<String>,
+    PathPart(id): PathPart,
     Admitted(shared, caller, _): Admitted<KeyOnly>,
 ) -> Result<impl IntoResponse, ApiError> {
     let glossary = stored(&shared, &caller, move |store, account| {
@@ -180,7 +179,7 @@ pub(in crate::deepl) async fn entries(
     )
 )]
 pub(in crate::deepl) async fn delete(
-    Path(id): Path<String>,
+    PathPart(id): PathPart,
     Admitted(shared, caller, _): Admitted<KeyOnly>,
 ) -> Result<StatusCode, ApiError> {
     let deleted = stored(&shared, &caller, move |store, account| {

@@ -3,7 +3,6 @@
 use std::mem::take;
 
 use axum::Json;
-use axum::extract::Path;
 use axum::http::StatusCode;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -12,7 +11,7 @@ use super::super::request::{DeeplError, KeyOnly};
 use super::{DictionaryRequest, GlossaryRequest, PairRequest, merge, put, stored, tsv};
 use crate::glossaries::{Dictionary, DictionaryInfo, GlossaryInfo};
 use crate::http::ApiError;
-use crate::parameters::Admitted;
+use crate::parameters::{Admitted, PathPart};
 use crate::state::Shared;
 
 /// A glossary of several pairs of languages.
@@ -121,7 +120,7 @@ pub(in crate::deepl) async fn list(
     )
 )]
 pub(in crate::deepl) async fn describe(
-    Path(id): Path<String>,
+    PathPart(id): PathPart,
     Admitted(shared, caller, _): Admitted<KeyOnly>,
 ) -> Result<Json<MultilingualReply>, ApiError> {
     let info = stored(&shared, &caller, move |store, account| {
@@ -146,7 +145,7 @@ pub(in crate::deepl) async fn describe(
     )
 )]
 pub(in crate::deepl) async fn change(
-    Path(id): Path<String>,
+    PathPart(id): PathPart,
     Admitted(shared, caller, parameters): Admitted<GlossaryRequest>,
 ) -> Result<Json<MultilingualReply>, ApiError> {
     let dictionaries = dictionaries(&shared, &parameters)?;
@@ -173,7 +172,7 @@ pub(in crate::deepl) async fn change(
     )
 )]
 pub(in crate::deepl) async fn delete(
-    id: Path<String>,
+    id: PathPart,
     admitted: Admitted<KeyOnly>,
 ) -> Result<StatusCode, ApiError> {
     super::v2::delete(id, admitted).await
@@ -192,7 +191,7 @@ pub(in crate::deepl) async fn delete(
     )
 )]
 pub(in crate::deepl) async fn entries(
-    Path(id): Path<String>,
+    PathPart(id): PathPart,
     Admitted(shared, caller, parameters): Admitted<PairRequest>,
 ) -> Result<Json<EntriesReply>, ApiError> {
     let pair = parameters.pair(&shared)?;
@@ -226,7 +225,7 @@ pub(in crate::deepl) async fn entries(
     )
 )]
 pub(in crate::deepl) async fn put_dictionary(
-    Path(id): Path<String>,
+    PathPart(id): PathPart,
     Admitted(shared, caller, parameters): Admitted<GlossaryRequest>,
 ) -> Result<Json<DictionaryInfo>, ApiError> {
     let dictionary = parameters.dictionary.dictionary(&shared)?;
@@ -254,7 +253,7 @@ pub(in crate::deepl) async fn put_dictionary(
     )
 )]
 pub(in crate::deepl) async fn delete_dictionary(
-    Path(id): Path<String>,
+    PathPart(id): PathPart,
     Admitted(shared, caller, parameters): Admitted<PairRequest>,
 ) -> Result<StatusCode, ApiError> {
     let pair = parameters.pair(&shared)?;
