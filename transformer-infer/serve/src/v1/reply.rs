@@ -97,6 +97,7 @@ pub(crate) struct WordPair {
     reason = "each is a field of the interface"
 )]
 pub(super) struct Fields {
+    pub(super) sentences: bool,
     pub(super) alternatives: bool,
     pub(super) scores: bool,
     pub(super) alignments: bool,
@@ -143,7 +144,7 @@ impl Fields {
         };
         let sentences: Vec<SentenceReply> = sentences.into_iter().map(sentence).collect();
         TextReply {
-            sentences: (!sentences.is_empty()).then_some(sentences),
+            sentences: self.sentences.then_some(sentences),
             warning: is_doubtful.then(|| {
                 let Doubtful { n, faults, .. } = doubtful;
                 format!("doubtful translations of sentences: {n} ({faults})")

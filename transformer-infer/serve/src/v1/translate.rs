@@ -204,6 +204,7 @@ pub(super) async fn translate(
     let share = share.map(Arc::new);
     options.attention.clone_from(&share);
     let fields = Fields {
+        sentences: format == TextFormat::Text,
         alternatives: request.n_best > 1,
         scores: request.scores,
         alignments: request.alignments,

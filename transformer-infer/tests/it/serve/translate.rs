@@ -52,6 +52,15 @@ fn a_list_has_a_translation_for_each_text() {
 }
 
 #[test]
+fn a_text_without_words_has_no_sentence() {
+    let (_models, server) = start();
+    for text in ["", "...", "😀"] {
+        let found = translations(&server, &json!({ "text": text }));
+        assert_eq!(found[0], json!({ "text": text, "sentences": [] }));
+    }
+}
+
+#[test]
 fn ranges_count_code_points() {
     let (_models, server) = start();
     let found = translations(&server, &json!({ "text": "äöü é. Dog." }));
