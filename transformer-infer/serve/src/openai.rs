@@ -128,7 +128,10 @@ async fn complete(
             })?
         }
     };
-    let translations = translations(&shared, &caller, &request.model, text, n_best).await?;
+    let mut translations = translations(&shared, &caller, &request.model, text, n_best).await?;
+    // OpenAI's clients read `n` choices, also of a text with fewer translations.
+    let best = translations.first().cloned().unwrap_or_default();
+    translations.resize(n_best, best);
     let is_stream = request.stream == Some(true);
     let reply = |choices| ChatReply {
         id: format!("chatcmpl-{}", client.id),

@@ -63,6 +63,22 @@ fn a_model_may_be_named_by_its_languages_or_its_target() {
 }
 
 #[test]
+fn there_are_as_many_choices_as_wanted() {
+    for (content, best) in [("A dog.", "A DOG."), ("123", "123"), ("", "")] {
+        for model in ["en-de", "en-US-de"] {
+            let message = json!({ "role": "user", "content": content });
+            let request = json!({ "model": model, "messages": [message], "n": 3 });
+            let reply = shared_server().post(PATH, &request).ok();
+            assert_eq!(
+                (texts(&reply).len(), texts(&reply)[0]),
+                (3, best),
+                "{reply}"
+            );
+        }
+    }
+}
+
+#[test]
 fn parts_of_a_message_are_joined() {
     let parts = json!([{ "type": "text", "text": "A dog " }, { "type": "text", "text": "barks." }]);
     let message = json!({ "role": "user", "content": parts });
