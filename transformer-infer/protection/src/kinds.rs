@@ -312,9 +312,9 @@ pub const KINDS: &[Kind] = &[
         name: "escaped characters of spreadsheets",
         keep: Keep::InOrder,
         marks: &["_x"],
-        pattern: r"_x[0-9A-Fa-f]{4}_",
+        pattern: r"(?:_x005[Ff])?_x[0-9A-Fa-f]{4}_",
         is_other: |_, _| false,
-        examples: &["_x000D_"],
+        examples: &["_x000D_", "_x005F_x000D_"],
     },
     Kind {
         name: "codes of emoji",
