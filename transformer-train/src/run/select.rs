@@ -38,24 +38,31 @@ struct Evaluated {
     name: String,
     model: Transformer,
     perplexity: f64,
-    /// The validation score that models are compared by; higher is better.
-    score: f64,
+    /// The validation score that models are compared by; higher is better. `None` if the command failed.
+    score: Option<f64>,
 }
 
 impl Evaluated {
+    /// Returns the score and, for equal ones, the negated perplexity.
+    fn rank(&self) -> (Option<f64>, f64) {
+        (self.score, -self.perplexity)
+    }
+
     fn summary(&self, by: BestBy) -> String {
-        match by {
-            BestBy::Loss => format!("{:.3} for {}", self.perplexity, self.name),
-            BestBy::Bleu | BestBy::Chrf => format!("{:.1} for {}", self.score, self.name),
-            BestBy::Command => format!("{:.4} for {}", self.score, self.name),
-        }
+        let value = match (by, self.score) {
+            (_, None) => format!("none (perplexity {:.3})", self.perplexity),
+            (BestBy::Loss, _) => format!("{:.3}", self.perplexity),
+            (BestBy::Bleu | BestBy::Chrf, Some(score)) => format!("{score:.1}"),
+            (BestBy::Command, Some(score)) => format!("{score:.4}"),
+        };
+        format!("{value} for {}", self.name)
     }
 }
 
 impl ModelSelection<'_> {
     /// Returns the best on the validation pairs among these models: the last checkpoint, the mean of the last ones
     /// (§6.1), which is worse while the weights still change fast, and, if they are kept, the best checkpoint and the
-    /// mean of the best ones. Among equal ones, the later in this list wins.
+    /// mean of the best ones. Among equal ones, the lower perplexity wins, then the later in this list.
     pub(crate) fn select(&self) -> Result<Selected, TrainError> {
         let training = &self.experiment.training;
         let log = &self.environment.log;
@@ -90,7 +97,7 @@ impl ModelSelection<'_> {
             summaries.push(evaluated.summary(training.best_by));
             if selected
                 .as_ref()
-                .is_none_or(|best| evaluated.score >= best.score)
+                .is_none_or(|best| evaluated.rank() >= best.rank())
             {
                 selected = Some(evaluated);
             }
@@ -168,13 +175,10 @@ impl ModelSelection<'_> {
         let model = objective.into_model();
         let translations = || self.evaluator.translate_valid(&model);
         let score = match self.experiment.training.best_by {
-            BestBy::Loss => -perplexity,
-            BestBy::Bleu => self.evaluator.text_scores(&translations()).bleu,
-            BestBy::Chrf => self.evaluator.text_scores(&translations()).chrf,
-            BestBy::Command => {
-                let score = self.evaluator.command_score(&translations())?;
-                score.unwrap_or(f64::NEG_INFINITY)
-            }
+            BestBy::Loss => Some(-perplexity),
+            BestBy::Bleu => Some(self.evaluator.text_scores(&translations()).bleu),
+            BestBy::Chrf => Some(self.evaluator.text_scores(&translations()).chrf),
+            BestBy::Command => self.evaluator.command_score(&translations())?,
         };
         Ok(Evaluated {
             name,

@@ -42,13 +42,13 @@ impl Validation {
         }
     }
 
-    /// Returns the score to compare validations by; higher is better.
-    fn score(&self, by: BestBy) -> f64 {
+    /// Returns the score to compare validations by, if there is one; higher is better.
+    fn score(&self, by: BestBy) -> Option<f64> {
         match by {
-            BestBy::Loss => -self.perplexity,
-            BestBy::Bleu => self.bleu,
-            BestBy::Chrf => self.chrf,
-            BestBy::Command => self.command.unwrap_or(f64::NEG_INFINITY),
+            BestBy::Loss => Some(-self.perplexity),
+            BestBy::Bleu => Some(self.bleu),
+            BestBy::Chrf => Some(self.chrf),
+            BestBy::Command => self.command,
         }
     }
 }
@@ -75,19 +75,22 @@ impl History {
     }
 }
 
-/// Returns the intervals of the best validations, at most `max_intervals`, the best first. Of equal ones the earlier
-/// comes first.
+/// Returns the intervals of the best validations with a score, at most `max_intervals`, the best first. Of equal ones
+/// that with the lower perplexity comes first, then the earlier.
 pub(crate) fn best(validations: &[Validation], by: BestBy, max_intervals: usize) -> Vec<usize> {
-    let mut ranked: Vec<&Validation> = validations.iter().collect();
-    ranked.sort_by(|a, b| b.score(by).total_cmp(&a.score(by)));
-    ranked
+    let scored = validations
         .iter()
-        .take(max_intervals)
-        .map(|it| it.interval)
-        .collect()
+        .filter_map(|it| Some((it.score(by)?, it)));
+    let mut ranked: Vec<(f64, &Validation)> = scored.collect();
+    ranked.sort_by(|(score, a), (other, b)| {
+        let by_score = other.total_cmp(score);
+        by_score.then(a.perplexity.total_cmp(&b.perplexity))
+    });
+    let intervals = ranked.into_iter().map(|(_, it)| it.interval);
+    intervals.take(max_intervals).collect()
 }
 
-/// Returns whether patience is used up: that many validations since the best one were no better.
+/// Returns whether patience is used up: that many validations with a score since the best one were no better.
 pub(crate) fn is_out_of_patience(validations: &[Validation], training: &TrainingSettings) -> bool {
     let Some(patience) = training.patience else {
         return false;
@@ -95,6 +98,7 @@ pub(crate) fn is_out_of_patience(validations: &[Validation], training: &Training
     let best = best(validations, training.best_by, 1);
     let since = validations
         .iter()
+        .filter(|it| it.score(training.best_by).is_some())
         .filter(|it| best.iter().any(|best| it.interval > *best));
     since.count() as u64 >= patience
 }
@@ -145,16 +149,45 @@ mod tests {
             scored(2, Some(-3.0)),
             scored(3, None),
         ];
-        assert_eq!(best(&validations, BestBy::Command, 1), [2]);
+        assert_eq!(best(&validations, BestBy::Command, 3), [2]);
     }
 
-    /// Returns whether a run with these validations ends with this patience.
-    fn ends(scores: &[(f64, f64)], patience: u64) -> bool {
+    #[test]
+    fn of_equal_scores_that_with_the_lower_perplexity_is_the_best() {
+        let scores = [(9.0, 0.0), (5.0, 0.0), (6.0, 0.0)];
+        assert_eq!(best(&validations(&scores), BestBy::Bleu, 3), [2, 3, 1]);
+    }
+
+    /// Returns whether a run with these validations ends with this patience, of this measure.
+    fn ends_by(best_by: BestBy, validations: &[Validation], patience: u64) -> bool {
         let training = TrainingSettings {
+            best_by,
             patience: Some(patience),
             ..TrainingSettings::default()
         };
-        is_out_of_patience(&validations(scores), &training)
+        is_out_of_patience(validations, &training)
+    }
+
+    fn ends(scores: &[(f64, f64)], patience: u64) -> bool {
+        ends_by(BestBy::Loss, &validations(scores), patience)
+    }
+
+    #[test]
+    fn a_validation_whose_command_failed_uses_up_no_patience() {
+        let of_commands = |commands: &[Option<f64>]| -> Vec<Validation> {
+            let scored = |(&command, interval)| Validation::new(interval, 2.0, [0.0; 2], command);
+            commands.iter().zip(1..).map(scored).collect()
+        };
+        let ends = |commands: &[Option<f64>]| ends_by(BestBy::Command, &of_commands(commands), 2);
+        assert!(!ends(&[None; 4]));
+        assert!(!ends(&[Some(1.0), Some(0.5), None, None]));
+        assert!(ends(&[Some(1.0), Some(0.5), None, Some(0.0)]));
+    }
+
+    #[test]
+    fn patience_goes_on_while_equal_scores_have_a_falling_perplexity() {
+        let falling = validations(&[(9.0, 0.0), (8.0, 0.0), (7.0, 0.0)]);
+        assert!(!ends_by(BestBy::Bleu, &falling, 1));
     }
 
     #[test]

@@ -115,6 +115,19 @@ fn a_command_that_fails_is_a_warning_with_its_last_words() {
 }
 
 #[test]
+fn a_command_that_always_fails_uses_up_no_patience_and_perplexity_chooses_the_model() {
+    let workplace = Workplace::new();
+    let script = script(&workplace, FAILING);
+    let more = "--set training.best_by=command --set training.patience=1 --updates 50";
+    let more: Vec<&str> = more.split(' ').collect();
+    let ended = workplace.train("run", &with(&script, &more));
+    assert_eq!(ended.intervals().len(), 5, "{ended:?}");
+    let candidate = "score of the command none (perplexity ";
+    assert!(ended.stdout.contains(candidate), "{ended:?}");
+    assert!(!ended.stdout.contains("-inf"), "{ended:?}");
+}
+
+#[test]
 fn a_command_that_fails_ends_the_run_if_the_settings_say_so() {
     let workplace = Workplace::new();
     let script = script(&workplace, FAILING);
