@@ -48,24 +48,44 @@ impl Interrupted {
         RunFolder::new(self.directory.path())
     }
 
-    /// Edits a setting in `experiment.toml`, and resumes with the settings in that file.
-    fn resume_with_edited(
-        &self,
-        key: &str,
-        existing: Existing,
-    ) -> Result<Option<SavedState>, TrainError> {
+    /// Returns the experiment with an edited setting.
+    fn edited(&self, key: &str) -> Experiment {
         let mut settings = Table::try_from(&self.experiment).expect("TOML has these values");
         let (section, name) = key.split_once('.').expect("a key has a section");
         let keys = settings.get_mut(section).and_then(Value::as_table_mut);
         let keys = keys.expect("every section is written");
         let value = other_value(key, keys.get(name));
         keys.insert(name.to_owned(), value);
-        let path = self.directory.path().join("experiment.toml");
-        fs::write(&path, settings.to_string()).expect("the temporary directory is writable");
-        let edited = Experiment::from_toml(&path).expect("the edited settings can be read");
+        let edited = Experiment::from_toml_text(&settings.to_string(), "run.toml");
+        let edited = edited.expect("the edited settings can be read");
         assert_ne!(edited, self.experiment, "`{key}` is unchanged");
+        edited
+    }
+
+    fn write_settings(&self, experiment: &Experiment) {
+        let settings = experiment.to_toml().expect("TOML has these values");
+        let path = self.directory.path().join("experiment.toml");
+        fs::write(path, settings).expect("the temporary directory is writable");
+    }
+
+    /// Edits a setting in `experiment.toml`, and resumes with the settings in that file.
+    fn resume_with_edited(
+        &self,
+        key: &str,
+        existing: Existing,
+    ) -> Result<Option<SavedState>, TrainError> {
+        let edited = self.edited(key);
+        self.write_settings(&edited);
+        self.resume(&edited, existing)
+    }
+
+    fn resume(
+        &self,
+        experiment: &Experiment,
+        existing: Existing,
+    ) -> Result<Option<SavedState>, TrainError> {
         let no_log: LogFn = Arc::new(|_| {});
-        self.folder().resume(&edited, existing, &no_log)
+        self.folder().resume(experiment, existing, &no_log)
     }
 }
 
@@ -195,6 +215,22 @@ fn an_edited_setting_that_is_accepted_is_recorded_with_its_first_update() {
                 assert!(!is_listed(&ON_REQUEST), "{error}");
                 assert!(!error.to_string().contains("--allow-changes"), "{error}");
             }
+        }
+    }
+}
+
+#[test]
+fn an_unfinished_run_is_not_replaced_with_settings_that_would_resume_it() {
+    let run = Interrupted::new();
+    run.write_settings(&run.experiment);
+    for key in setting_keys() {
+        let replaced = run.resume(&run.edited(&key), Existing::Replace);
+        match replaced {
+            Err(TrainError::Unfinished { done: DONE, .. }) => {
+                assert!(MAY_DIFFER.contains(&key.as_str()), "`{key}`");
+            }
+            Ok(None) => assert!(!MAY_DIFFER.contains(&key.as_str()), "`{key}`"),
+            other => panic!("`{key}`: {other:?}"),
         }
     }
 }

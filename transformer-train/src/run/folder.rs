@@ -24,7 +24,7 @@ pub enum Existing {
     /// Like `Resume`, but settings that change only later updates may differ, for example the learning rate.
     Change,
     /// The run is deleted once the new run has read its data; other files in the folder are kept. An unfinished run
-    /// with the same settings is not deleted.
+    /// that `Resume` would resume, with the same or another length, is not deleted.
     Replace,
 }
 
@@ -89,7 +89,7 @@ impl RunFolder {
         self.check_checkpoints()?;
         let path = self.directory.clone();
         if existing == Existing::Replace {
-            return match self.unfinished(experiment)? {
+            return match self.unfinished(experiment, would_resume)? {
                 Some(done) => Err(TrainError::Unfinished { path, done }),
                 None => Ok(None),
             };
@@ -194,37 +194,36 @@ impl RunFolder {
     /// Returns whether the folder holds exactly this run, unfinished, and no program trains in it.
     fn is_unfinished(&self, experiment: &Experiment) -> bool {
         // A run that cannot be read counts: `resume` then reports the error.
-        let found = self.unfinished(experiment);
+        let found = self.unfinished(experiment, is_same);
         !matches!(found, Ok(None)) && self.lock().is_ok()
     }
 
-    /// Returns the number of updates done, if the folder holds exactly this run and it has not finished.
-    fn unfinished(&self, experiment: &Experiment) -> Result<Option<u64>, TrainError> {
+    /// Returns the number of updates done, if the folder holds this run, of which `is_this` decides by the settings of
+    /// both, and it has not finished.
+    fn unfinished(
+        &self,
+        experiment: &Experiment,
+        is_this: fn(&Experiment, &Experiment) -> bool,
+    ) -> Result<Option<u64>, TrainError> {
         let no_log: LogFn = std::sync::Arc::new(|_| {});
-        // The settings of validation and reports have no effect on the weights.
-        let is_this = |existing: Experiment| {
-            let comparable = Experiment {
-                validation: experiment.validation.clone(),
-                report: experiment.report.clone(),
-                ..existing
-            };
-            // Without the model settings that equal the preset's, as users write them.
-            matches!((comparable.resolved(), experiment.resolved()), (Ok(a), Ok(b)) if a == b)
-        };
         // Missing or damaged settings, and those of another version, count as those of another run. The settings of the
         // folder may have been edited, and those of a checkpoint have the length that the run had then. A match of
         // either is enough, because otherwise the run is deleted.
         let newest = SavedState::newest(&self.checkpoints);
         let known = [self.experiment(), self.trained_with(newest.as_ref())];
-        if !known.into_iter().flatten().any(is_this) {
+        let known = known.into_iter().flatten();
+        let known: Vec<Experiment> = known.filter(|it| is_this(it, experiment)).collect();
+        if known.is_empty() {
             return Ok(None);
         }
         let found = match SavedState::find(&self.checkpoints, &experiment.training, &no_log) {
             Err(error @ TrainError::Unreadable { .. }) => return Err(error),
             found => found.ok().flatten(),
         };
-        let unfinished = found.filter(|state| !state.is_finished(&experiment.training));
-        Ok(unfinished.map(|state| state.updates))
+        // A run that reached its own end can be replaced by a longer one.
+        let is_unfinished =
+            |state: &SavedState| known.iter().any(|it| !state.is_finished(&it.training));
+        Ok(found.filter(is_unfinished).map(|state| state.updates))
     }
 
     pub(crate) fn lock(&self) -> Result<FolderLock, TrainError> {
@@ -361,6 +360,22 @@ impl RunFolder {
         files.extend(ours(&self.model, is_model_file));
         files
     }
+}
+
+/// Returns whether two experiments are the same but for validation and reports, which have no effect on the weights.
+fn is_same(existing: &Experiment, experiment: &Experiment) -> bool {
+    let comparable = Experiment {
+        validation: experiment.validation.clone(),
+        report: experiment.report.clone(),
+        ..existing.clone()
+    };
+    // Without the model settings that equal the preset's, as users write them.
+    matches!((comparable.resolved(), experiment.resolved()), (Ok(a), Ok(b)) if a == b)
+}
+
+/// Returns whether an experiment resumes the existing one, with the same or another length.
+fn would_resume(existing: &Experiment, experiment: &Experiment) -> bool {
+    changes(existing, experiment).is_ok_and(|found| found.iter().all(Change::is_of_length))
 }
 
 fn is_model_file(name: &str) -> bool {

@@ -83,14 +83,29 @@ fn the_same_run_is_not_overwritten_before_its_end() {
     let mut running = workplace.start("run", 5000);
     running.wait_for_intervals(2);
     running.kill();
-    let ended = workplace.train("run", &["--updates", "5000", "--overwrite"]);
-    let message = ended.failure();
-    assert!(
-        message.starts_with("`run` holds this very run, stopped after "),
-        "{message}"
-    );
+    for more in [
+        "--updates 5000",
+        "--updates 6000 --src-lang en --set training.patience=900 --set data.src=./a.src",
+    ] {
+        let more: Vec<&str> = more.split(' ').chain(["--overwrite"]).collect();
+        let ended = workplace.train("run", &more);
+        let message = ended.failure();
+        assert!(
+            message.starts_with("`run` holds this very run, stopped after "),
+            "{message}"
+        );
+    }
     assert!(workplace.translates("run"));
-    workplace.train("run", &["--overwrite"]).lines();
+    let other = ["--seed", "2", "--overwrite"];
+    workplace.train("run", &other).lines();
+}
+
+#[test]
+fn a_finished_run_can_be_replaced_by_a_longer_one() {
+    let workplace = Workplace::new();
+    workplace.train("run", &["--updates", "20"]).lines();
+    let ended = workplace.train("run", &["--updates", "30", "--overwrite"]);
+    assert_eq!(ended.intervals().len(), 3, "{ended:?}");
 }
 
 #[test]
