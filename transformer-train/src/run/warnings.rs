@@ -187,15 +187,15 @@ fn size(facts: &Facts<'_>) -> Option<String> {
 }
 
 fn batch(facts: &Facts<'_>) -> Option<String> {
-    let budget = facts.experiment.training.tokens_per_batch as u64;
-    let train = facts.train;
+    let (training, train) = (&facts.experiment.training, facts.train);
+    let n_batches = training.batches_per_update();
     let mean = train.src_tokens.max(train.tgt_tokens) / train.kept.max(1) + 1;
-    (budget / mean < MIN_SENTENCES).then(|| {
+    let n_sentences = training.tokens_per_batch as u64 / mean * n_batches;
+    (n_sentences < MIN_SENTENCES).then(|| {
         format!(
-            "an update has room for {} sentences of {mean} tokens; raise `training.tokens_per_batch`, for \
+            "an update has room for {n_sentences} sentences of {mean} tokens; raise `training.tokens_per_batch`, for \
              example to {}",
-            budget / mean,
-            32 * mean
+            32 * mean / n_batches
         )
     })
 }

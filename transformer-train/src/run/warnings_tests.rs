@@ -185,6 +185,31 @@ fn a_batch_of_a_few_sentences_causes_a_warning() {
 }
 
 #[test]
+fn all_batches_of_an_update_count() {
+    let with_batches = |accumulate| {
+        check(|experiment, _, _| {
+            experiment.training.tokens_per_batch = 60;
+            experiment.training.accumulate = accumulate;
+        })
+    };
+    let expected = "an update has room for 4 sentences of 14 tokens; raise `training.tokens_per_batch`, \
+                    for example to 448";
+    assert_eq!(with_batches(1), [expected]);
+    assert!(with_batches(2).is_empty());
+}
+
+#[test]
+fn the_example_for_larger_batches_counts_all_of_an_update() {
+    let warnings = check(|experiment, _, _| {
+        experiment.training.tokens_per_batch = 30;
+        experiment.training.accumulate = 2;
+    });
+    let expected = "an update has room for 4 sentences of 14 tokens; raise `training.tokens_per_batch`, \
+                    for example to 224";
+    assert_eq!(warnings, [expected]);
+}
+
+#[test]
 fn files_of_one_language_cause_a_warning() {
     let warnings = check(|_, train, _| train.copies = 20_000);
     assert_eq!(warnings.len(), 1);
