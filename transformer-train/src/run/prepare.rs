@@ -13,7 +13,7 @@ use super::finetune::{self, InitialEmbeddings, InitialState};
 use super::mixture::{corpus_weights, log_corpus_shares};
 use super::trained_tokens::TrainedTokens;
 use super::validation_pairs::{ValidationPairs, n_seen};
-use super::warnings::{Facts, warnings};
+use super::warnings::{Facts, n_required, warnings};
 use crate::batching::{CorpusWeight, Plan};
 use crate::config::{
     ConfigError, Copies, DataSettings, Duplicates, Experiment, Tags, ValidationSettings,
@@ -145,6 +145,7 @@ impl Prepared {
             train: &self.train_summary,
             valid: &self.valid.summary,
             n_valid_seen: self.n_valid_seen,
+            n_required: [self.tokenizers.src(), self.tokenizers.tgt()].map(n_required),
         };
         for warning in warnings(&facts) {
             log(&format!("warning     {warning}"));

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use transformer_core::config::Positions;
-use transformer_core::text::TokenizerKind;
+use transformer_core::text::special::{byte_of, is_special};
+use transformer_core::text::{Tokenizer, TokenizerKind};
 use transformer_core::{Preset, TransformerConfig};
 
 use crate::config::{Experiment, Vocabulary};
@@ -43,7 +44,22 @@ pub(crate) struct Facts<'a> {
     pub(crate) train: &'a CorpusSummary,
     pub(crate) valid: &'a CorpusSummary,
     pub(crate) n_valid_seen: usize,
+    /// Number of tokens of the source's and of the target's vocabulary that a smaller one needs as well.
+    pub(crate) n_required: [u64; 2],
     pub(crate) updates_per_pass: u64,
+}
+
+/// Counts the special tokens, symbols, bytes and characters of a vocabulary.
+pub(crate) fn n_required(tokenizer: &Tokenizer) -> u64 {
+    let symbols = tokenizer.user_symbols();
+    let is_required = |id: &u32| {
+        let token = tokenizer.token(*id).unwrap_or_default();
+        let is_part = token.chars().count() == 1 || byte_of(&token).is_some();
+        is_part || is_special(*id) || symbols.contains(id)
+    };
+    (0..tokenizer.vocab_size() as u32)
+        .filter(is_required)
+        .count() as u64
 }
 
 pub(crate) fn warnings(facts: &Facts<'_>) -> Vec<String> {
@@ -137,33 +153,38 @@ fn passes(facts: &Facts<'_>) -> Option<String> {
 }
 
 fn vocabulary(facts: &Facts<'_>) -> Option<String> {
-    let (key, tokens, entries) = too_large_vocabulary(facts)?;
+    let (key, tokens, entries, required) = too_large_vocabulary(facts)?;
+    // At least half of its tokens have several characters.
+    let smaller = (tokens / (2 * MIN_TOKENS_PER_ENTRY)).max(2 * required);
+    let remedy = match 2 * smaller < entries {
+        true => format!("lower `tokenizer.{key}`, for example to {smaller}"),
+        false => "train on more text".to_owned(),
+    };
     Some(format!(
-        "the text has {tokens} tokens for a vocabulary of {entries}, {} for each; lower `tokenizer.{key}`, \
-         for example to {}",
-        tokens / entries,
-        (tokens / (2 * MIN_TOKENS_PER_ENTRY)).max(5),
+        "the text has {tokens} tokens for a vocabulary of {entries}, {} for each; {remedy}",
+        tokens / entries
     ))
 }
 
 /// Returns the setting of the first vocabulary that is too large to learn from the text, with the numbers of tokens in
-/// the text and of entries.
-fn too_large_vocabulary(facts: &Facts<'_>) -> Option<(&'static str, u64, u64)> {
+/// the text, of entries, and of those that are required.
+fn too_large_vocabulary(facts: &Facts<'_>) -> Option<(&'static str, u64, u64, u64)> {
     if facts.experiment.finetune.model.is_some() {
         return None; // The model has learnt its vocabulary already.
     }
     let Facts { config, train, .. } = facts;
     let (src, tgt) = (config.src_vocab_size as u64, config.tgt_vocab_size as u64);
+    let [of_src, of_tgt] = facts.n_required;
+    let n_tokens = train.src_tokens + train.tgt_tokens;
     let sides = match facts.experiment.tokenizer.vocabulary {
-        Vocabulary::Joint => vec![("vocab_size", train.src_tokens + train.tgt_tokens, src)],
+        Vocabulary::Joint => vec![("vocab_size", n_tokens, src, of_src)],
         Vocabulary::Separate => vec![
-            ("vocab_size", train.src_tokens, src),
-            ("tgt_vocab_size", train.tgt_tokens, tgt),
+            ("vocab_size", train.src_tokens, src, of_src),
+            ("tgt_vocab_size", train.tgt_tokens, tgt, of_tgt),
         ],
     };
-    let too_large =
-        |(_, tokens, entries): &(&str, u64, u64)| tokens / entries < MIN_TOKENS_PER_ENTRY;
-    sides.into_iter().find(too_large)
+    let mut sides = sides.into_iter();
+    sides.find(|(_, tokens, entries, _)| tokens / entries < MIN_TOKENS_PER_ENTRY)
 }
 
 fn size(facts: &Facts<'_>) -> Option<String> {

@@ -1,10 +1,10 @@
 //! Tests of the warnings, with invented corpora.
 
 use transformer_core::config::Positions;
-use transformer_core::text::TokenizerKind;
+use transformer_core::text::{Tokenizer, TokenizerConfig, TokenizerError, TokenizerKind};
 use transformer_core::{Preset, TransformerConfig};
 
-use super::warnings::{Facts, warnings};
+use super::warnings::{Facts, n_required, warnings};
 use crate::config::{Experiment, Vocabulary};
 use crate::corpus::CorpusSummary;
 use crate::tasks::Task;
@@ -47,6 +47,7 @@ fn check_model(
         train: &train,
         valid: &valid,
         n_valid_seen: 0,
+        n_required: [100; 2],
         updates_per_pass: 110,
     })
 }
@@ -174,6 +175,54 @@ fn the_papers_vocabulary_and_model_on_little_text_cause_a_warning() {
     assert_eq!(warnings[0], expected);
     assert!(warnings[1].starts_with("the model has 157 parameters for each target token"));
     assert_eq!(warnings.len(), 2);
+}
+
+/// Returns the warning about a vocabulary of this size for 5200 tokens of text, of which 100 are required.
+fn for_vocabulary(n_entries: usize) -> Option<String> {
+    let of_size = |config: &mut TransformerConfig| {
+        (config.src_vocab_size, config.tgt_vocab_size) = (n_entries, n_entries);
+    };
+    let warnings = check_model(of_size, |_, train, _| {
+        (train.src_tokens, train.tgt_tokens) = (2600, 2600);
+    });
+    let mut warnings = warnings.into_iter();
+    warnings.find(|it| it.starts_with("the text has 5200 tokens for a vocabulary of "))
+}
+
+#[test]
+fn the_example_for_a_smaller_vocabulary_has_room_for_every_character() {
+    let warning = for_vocabulary(6000).expect("the text is too small");
+    let remedy = "; lower `tokenizer.vocab_size`, for example to 200";
+    assert!(warning.ends_with(remedy), "{warning}");
+}
+
+#[test]
+fn a_vocabulary_with_little_more_than_its_characters_is_not_to_be_lowered() {
+    let warning = for_vocabulary(250).expect("the text is too small");
+    assert!(warning.ends_with("; train on more text"), "{warning}");
+}
+
+#[test]
+fn the_required_tokens_are_those_of_the_smallest_vocabulary() {
+    for kind in [TokenizerKind::Bpe, TokenizerKind::Unigram] {
+        let with_size = |vocab_size| {
+            let config = TokenizerConfig {
+                kind,
+                vocab_size,
+                byte_fallback: true,
+                user_symbols: vec!["<2de>".to_owned(), "€".to_owned()],
+                ..TokenizerConfig::default()
+            };
+            Tokenizer::train(&config, ["a dog and a cat", "two dogs <2de> bark"])
+        };
+        let tokenizer = with_size(290).expect("it has room for the bytes");
+        let error = with_size(7).expect_err("it has no room for the bytes");
+        let TokenizerError::VocabTooSmall { smallest, .. } = error else {
+            panic!("{kind}: {error}");
+        };
+        assert_eq!(n_required(&tokenizer), smallest as u64, "{kind}");
+        assert!(tokenizer.vocab_size() > smallest, "{kind}");
+    }
 }
 
 #[test]
