@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use toml::{Table, Value};
+use transformer_core::regular_file::{self, MAX_JSON_BYTES};
 
 use crate::config::read::{put, replace};
 use crate::config::{
@@ -89,7 +90,7 @@ impl ContinuedRun {
             target_tag: tags.tgt,
             ..self.new.clone()
         });
-        let rate = rate_after(&old)?;
+        let rate = self.rate_after(&old)?;
         reasons.push(format!("the learning rate is {rate:.1e}"));
         let corpora: Result<Vec<Value>, _> = corpora.into_iter().map(Value::try_from).collect();
         let model = Value::try_from(&self.run).map_err(ConfigError::Write)?;
@@ -107,6 +108,35 @@ impl ContinuedRun {
             recommended: recipe(&old, rate)?,
             reasons,
         })
+    }
+
+    /// Returns the learning rate after the run: a share of its highest one, or that of a run that was itself a
+    /// continuation.
+    fn rate_after(&self, run: &Experiment) -> Result<f64, ConfigError> {
+        let training = &run.training;
+        if let Some(rate) = training.peak_learning_rate
+            && training.schedule == ScheduleKind::Constant
+            && run.data.sampling_temperature == SHARES
+        {
+            return Ok(rate);
+        }
+        let d_model = match self.number("config.json", "/d_model") {
+            Some(d_model) => d_model as usize,
+            // The width does not depend on the vocabulary.
+            None => run.model.config(1, 1, run.tokenizer.vocabulary)?.d_model,
+        };
+        let n_updates = self.number("manifest.json", "/training/scores/updates");
+        let n_updates = n_updates.unwrap_or(training.updates);
+        let schedule = Schedule::new(training, d_model);
+        Ok(SHARE_OF_PEAK * schedule.learning_rate(training.warmup_steps.min(n_updates)))
+    }
+
+    /// Reads a number from a JSON file of the run's model; `None` if there is no such file or number.
+    fn number(&self, file: &str, pointer: &str) -> Option<u64> {
+        let path = self.run.join("model").join(file);
+        let json = regular_file::read(&path, MAX_JSON_BYTES).ok()?;
+        let json: serde_json::Value = serde_json::from_slice(&json).ok()?;
+        json.pointer(pointer)?.as_u64()
     }
 }
 
@@ -144,22 +174,6 @@ fn corpora_of(data: &DataSettings) -> Vec<CorpusSettings> {
     }
 }
 
-/// Returns the learning rate after a run: a share of its highest one, or that of a run that was itself a continuation.
-fn rate_after(run: &Experiment) -> Result<f64, ConfigError> {
-    let training = &run.training;
-    if let (ScheduleKind::Constant, Some(_), Some(rate)) = (
-        training.schedule,
-        &run.finetune.model,
-        training.peak_learning_rate,
-    ) {
-        return Ok(rate);
-    }
-    // The width does not depend on the vocabulary.
-    let config = run.model.config(1, 1, run.tokenizer.vocabulary)?;
-    let schedule = Schedule::new(training, config.d_model);
-    Ok(SHARE_OF_PEAK * schedule.learning_rate(training.warmup_steps))
-}
-
 #[cfg(test)]
 mod tests {
     use std::path::Path;
@@ -181,10 +195,22 @@ mod tests {
         new: CorpusSettings,
         settings: &[&str],
     ) -> Result<Experiment, ConfigError> {
+        continued_with_files(old, &[], new, settings)
+    }
+
+    /// Continues a run with these JSON files of its model.
+    fn continued_with_files(
+        old: &Experiment,
+        files: &[(&str, &str)],
+        new: CorpusSettings,
+        settings: &[&str],
+    ) -> Result<Experiment, ConfigError> {
         let run = tempfile::tempdir().expect("the system has temporary directories");
+        std::fs::create_dir(run.path().join("model")).expect("the folder is writable");
         let text = old.to_toml().expect("the settings can be written");
-        let path = run.path().join("experiment.toml");
-        std::fs::write(path, text).expect("the temporary directory is writable");
+        for (name, text) in [&[("experiment.toml", text.as_str())][..], files].concat() {
+            std::fs::write(run.path().join(name), text).expect("the folder is writable");
+        }
         let continued = ContinuedRun {
             run: run.path().to_owned(),
             new,
@@ -238,6 +264,42 @@ mod tests {
         assert_eq!(again.training.peak_learning_rate, Some(rate));
         let weights: Vec<f64> = again.data.corpora.iter().map(|it| it.weight).collect();
         assert_eq!(weights, [0.0625, 0.1875, 0.75]);
+    }
+
+    /// Asserts that the continuation of a run has this share of the rate of Eq. 3 with factor 0.8, width 128 and a
+    /// warm-up of 500 updates.
+    fn assert_share_of_peak(old: &Experiment, files: &[(&str, &str)], share: f64) {
+        let experiment = continued_with_files(old, files, new_text(), &[]);
+        let experiment = experiment.expect("the run has text");
+        let rate = experiment.training.peak_learning_rate.expect("it is set");
+        let peak = 0.8 / (128.0_f64 * 500.0).sqrt();
+        assert!((rate / (share * peak) - 1.0).abs() < 1e-9, "{rate}");
+    }
+
+    #[test]
+    fn a_rate_that_the_run_did_not_reach_does_not_count() {
+        let mut old = old_run();
+        let stopped = r#"{ "training": { "scores": { "updates": 250 } } }"#;
+        assert_share_of_peak(&old, &[("model/manifest.json", stopped)], 0.05);
+        old.training.updates = 100;
+        assert_share_of_peak(&old, &[], 0.02);
+    }
+
+    #[test]
+    fn the_width_is_that_of_the_model_and_not_of_the_preset() {
+        let mut old = old_run();
+        old.finetune.model = Some("base".into());
+        let config = ("model/config.json", r#"{ "d_model": 512 }"#);
+        assert_share_of_peak(&old, &[config], 0.05);
+    }
+
+    #[test]
+    fn a_finetuned_model_with_a_constant_rate_is_no_continuation() {
+        let mut old = old_run();
+        old.finetune.model = Some("base".into());
+        old.training.schedule = ScheduleKind::Constant;
+        old.training.peak_learning_rate = Some(0.8 / (128.0_f64 * 500.0).sqrt());
+        assert_share_of_peak(&old, &[], 0.1);
     }
 
     #[test]
