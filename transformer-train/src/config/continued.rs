@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use toml::{Table, Value};
+use transformer_core::lines::LineReader;
 use transformer_core::regular_file::{self, MAX_JSON_BYTES};
 
 use crate::config::read::{put, replace};
@@ -80,10 +81,7 @@ impl ContinuedRun {
             let reason = "only the new text is measured: the old corpora have no validation files";
             reasons.push(reason.to_owned());
         }
-        let sum: f64 = corpora.iter().map(|corpus| corpus.weight).sum();
-        for corpus in &mut corpora {
-            corpus.weight *= self.replay / sum;
-        }
+        set_shares(&mut corpora, self.replay, old.data.sampling_temperature)?;
         corpora.push(CorpusSettings {
             weight: 1.0 - self.replay,
             tag: tags.src,
@@ -172,6 +170,28 @@ fn corpora_of(data: &DataSettings) -> Vec<CorpusSettings> {
         true => vec![single],
         false => data.corpora.clone(),
     }
+}
+
+/// Makes the weights of the corpora of a run shares that add up to `sum`, in the proportions that they had at a
+/// temperature. Cleaning and filters leave out few pairs, so a corpus counts as many as it has lines.
+fn set_shares(
+    corpora: &mut [CorpusSettings],
+    sum: f64,
+    temperature: f64,
+) -> Result<(), ConfigError> {
+    if corpora.len() > 1 && temperature != SHARES {
+        for corpus in corpora.iter_mut() {
+            let file = corpus.src.as_ref().or(corpus.tsv.as_ref());
+            let file = file.ok_or(ConfigError::NoFilesInCorpus)?;
+            let n_pairs = LineReader::open(file)?.count_all()?.max(1);
+            corpus.weight *= (n_pairs as f64).powf(1.0 / temperature);
+        }
+    }
+    let all: f64 = corpora.iter().map(|corpus| corpus.weight).sum();
+    for corpus in corpora {
+        corpus.weight *= sum / all;
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -322,6 +342,37 @@ mod tests {
             .map(|it| it.tag.clone())
             .collect();
         assert_eq!(tags, [Some("<2de>".to_owned()), Some("<2de>".to_owned())]);
+    }
+
+    #[test]
+    fn old_corpora_keep_their_proportions() {
+        let folder = tempfile::tempdir().expect("the system has temporary directories");
+        let corpus = |name: &str, n_pairs: usize, weight| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, "a\tb\n".repeat(n_pairs)).expect("the folder is writable");
+            CorpusSettings {
+                tsv: Some(path),
+                weight,
+                ..CorpusSettings::default()
+            }
+        };
+        let corpora = vec![corpus("large.tsv", 90, 1.0), corpus("small.tsv", 10, 3.0)];
+        let weights = |temperature| {
+            let mut old = old_run();
+            (old.data.src, old.data.tgt, old.data.valid_tsv) = (None, None, None);
+            old.data.corpora.clone_from(&corpora);
+            old.data.sampling_temperature = temperature;
+            let continued = continued(&old, new_text(), &[]).expect("the run has text");
+            let corpora = continued.data.corpora.into_iter();
+            corpora.map(|it| it.weight).collect::<Vec<f64>>()
+        };
+        // A quarter, divided by 90 and 30 pairs, or by the roots of the numbers of lines.
+        let near = |found: &[f64], expected: [f64; 3]| {
+            let mut both = found.iter().zip(expected);
+            both.all(|(found, expected)| (found - expected).abs() < 1e-9)
+        };
+        assert!(near(&weights(1.0), [0.1875, 0.0625, 0.75]));
+        assert!(near(&weights(2.0), [0.125, 0.125, 0.75]));
     }
 
     #[test]

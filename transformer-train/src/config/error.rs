@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use transformer_core::lines::LineError;
 use transformer_core::text::{TokenizerError, TokenizerKind};
 
 use crate::tasks::Task;
@@ -81,6 +82,9 @@ pub enum ConfigError {
          with `[[data.corpora]]` and `finetune.model`"
     )]
     SeveralTags { run: PathBuf },
+    /// A file of a run that is continued cannot be read.
+    #[error(transparent)]
+    Line(#[from] LineError),
     #[error(
         "name the new pairs by `--src` and `--tgt`, or by `--tsv`, and validation pairs of the same text by `--valid-src` and \
          `--valid-tgt`, or by `--valid-tsv`"
