@@ -1,5 +1,7 @@
 //! [`LoadedData`]: the text of an experiment, tokenized.
 
+use std::io::{self, Read};
+
 use transformer_core::directory::Tokenizers;
 use transformer_core::text::Tokenizer;
 
@@ -70,7 +72,8 @@ impl LoadedData {
         if let Some(stored) = location.as_ref().and_then(|location| location.open(log)) {
             return Self::from_stored(stored, &valid, weights, limit);
         }
-        let (train, cleaning) = open_train(&sources, experiment, progress)?;
+        let (train, cleaning) =
+            open_train(&sources, experiment, progress, &mut io::stdin().lock())?;
         let (train, valid_text) = split(train, &valid, experiment)?;
         let Some(location) = location.filter(StoreLocation::builds_missing) else {
             let loaded = Self::in_memory(experiment, tokenizers, train, valid_text, progress)?;
@@ -159,17 +162,19 @@ impl LoadedData {
     }
 }
 
-fn open_train(
+/// Opens the training text, cleaned if the experiment says so, with `-` as the reader given.
+pub(crate) fn open_train(
     sources: &[TaggedCorpus],
     experiment: &Experiment,
     progress: &Progress,
+    stdin: &mut dyn Read,
 ) -> Result<(ParallelText, Vec<Cleaning>), TrainError> {
     let data = &experiment.data;
     let limit = data.line_limit();
     let mut cleaning = Vec::new();
     let mut corpora = Vec::new();
     for TaggedCorpus { source, tags } in sources {
-        let mut text = ParallelText::open(source, limit)?;
+        let mut text = ParallelText::open_with_stdin(source, limit, stdin)?;
         if data.clean {
             // Corpora with tags can be in other languages than that of the settings.
             let has_tags = sources.iter().any(|it| it.tags != Tags::default());

@@ -23,7 +23,7 @@ mod tsv_tests;
 pub(crate) use cleaning::{CLEANING_RULES, Cleaning};
 pub(crate) use encode::{KeptPair, encode, encode_into, tokenized};
 pub(crate) use fingerprint::{Fingerprint, has_own_hash, with_own_hash};
-pub(crate) use loaded_data::LoadedData;
+pub(crate) use loaded_data::{LoadedData, open_train};
 pub(crate) use noise::SourceNoise;
 pub(crate) use pairs::Pairs;
 pub(crate) use parallel_text::ParallelText;

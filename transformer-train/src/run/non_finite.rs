@@ -12,8 +12,9 @@ use parking_lot::Mutex;
 use super::prepare::Prepared;
 use crate::batching::UpdateGate;
 use crate::config::{DataSource, Experiment, ValidationSource};
-use crate::corpus::{KeptPair, ParallelText, encode_into, tokenized};
+use crate::corpus::{KeptPair, ParallelText, encode_into, open_train, tokenized};
 use crate::error::TrainError;
+use crate::progress::{Interrupt, LogFn, Progress};
 use crate::step::have_collectives;
 use crate::validation::OnNonFinite;
 
@@ -161,9 +162,10 @@ fn training_text(experiment: &Experiment) -> Option<ParallelText> {
     let [(train, _)] = train.as_slice() else {
         return None;
     };
-    let limit = data.line_limit();
-    let text = ParallelText::open_with_stdin(&train.source, limit, &mut io::empty()).ok()?;
-    let text = text.tagged(&train.tags);
+    let no_log: LogFn = Arc::new(|_| {});
+    let progress = Progress::new(&no_log, None, &Interrupt::default());
+    let train = std::slice::from_ref(train);
+    let (text, _) = open_train(train, experiment, &progress, &mut io::empty()).ok()?;
     let seed = experiment.training.seed;
     match valid {
         ValidationSource::HeldOut => Some(text.hold_out(data.valid_pairs, seed).ok()?.0),

@@ -114,18 +114,18 @@ fn a_loss_that_is_not_finite_ends_the_run_and_names_the_update() {
     assert!(message.contains("`learning_rate_factor`"), "{message}");
 }
 
-/// Every second line is too long and left out.
-#[test]
-fn a_loss_that_is_not_finite_is_reported_with_its_lines() {
+/// Trains on the text with another line after each, made of the line and its side, and checks that the error names lines
+/// of the original text only.
+fn assert_names_original_lines(more: &[&str], other: impl Fn(&str, &str) -> String) {
     let workplace = Workplace::with(&[DIVERGING]);
-    for (name, long) in [("a.src", "1"), ("b.tgt", "7")] {
+    for name in ["a.src", "b.tgt"] {
         let text = workplace.read(name);
         let lines = text
             .lines()
-            .map(|line| format!("{line}\n{}\n", long.repeat(14)));
+            .map(|line| format!("{line}\n{}\n", other(name, line)));
         workplace.write(name, lines.collect::<String>());
     }
-    let ended = workplace.train("run", &[]);
+    let ended = workplace.train("run", more);
     let message = ended.failure();
     let told = message.split_once(", made of lines ").map(|(_, rest)| rest);
     let told = told.and_then(|rest| rest.split([';', 'a']).next());
@@ -141,6 +141,19 @@ fn a_loss_that_is_not_finite_is_reported_with_its_lines() {
         *lines.last().unwrap_or(&0) <= 2 * N_PAIRS as u64,
         "{message}"
     );
+}
+
+/// Every second line is too long and left out.
+#[test]
+fn a_loss_that_is_not_finite_is_reported_with_its_lines() {
+    let long = |name: &str| if name == "a.src" { "1" } else { "7" };
+    assert_names_original_lines(&[], |name, _| long(name).repeat(14));
+}
+
+/// Every second pair occurred before.
+#[test]
+fn a_loss_that_is_not_finite_is_reported_with_its_lines_of_a_cleaned_text() {
+    assert_names_original_lines(&["--clean"], |_, line| line.to_owned());
 }
 
 #[test]
