@@ -71,7 +71,7 @@ pub(crate) fn encode_into(
     let mut fingerprint = Fingerprint::default();
     let mut pairs = text.pairs()?;
     loop {
-        let mut chunk = next_chunk(&mut pairs, text.name(), filter.empty)?;
+        let mut chunk = next_chunk(&mut pairs, filter.empty)?;
         if chunk.is_empty() {
             break;
         }
@@ -122,12 +122,8 @@ pub(super) struct ReadPair {
     pub(super) pair: (String, String),
 }
 
-/// Reads the next pairs; none at the end. `name` is that of the text.
-pub(super) fn next_chunk(
-    pairs: &mut Pairs,
-    name: &str,
-    empty: Empty,
-) -> Result<Vec<ReadPair>, TrainError> {
+/// Reads the next pairs; none at the end.
+pub(super) fn next_chunk(pairs: &mut Pairs, empty: Empty) -> Result<Vec<ReadPair>, TrainError> {
     let mut chunk = Vec::new();
     let mut n_bytes = 0;
     while chunk.len() < CHUNK_PAIRS
@@ -138,11 +134,9 @@ pub(super) fn next_chunk(
         if empty == Empty::Refuse
             && let Some(side) = empty_side(&pair)
         {
-            return Err(TrainError::EmptySide {
-                file: name.to_owned(),
-                pair: pairs.n_read(),
-                side,
-            });
+            let (file, pair) = pairs.origin();
+            let file = file.to_owned();
+            return Err(TrainError::EmptySide { file, pair, side });
         }
         n_bytes += pair.0.len() + pair.1.len();
         chunk.push(ReadPair {
@@ -166,7 +160,7 @@ mod tests {
     use transformer_core::text::UNK;
 
     use super::*;
-    use crate::config::{Copies, Duplicates, OverLong, Tags};
+    use crate::config::{Copies, Duplicates, LineLimit, OverLong, Tags};
 
     /// Returns one id per lower-case letter; other characters are dropped.
     fn letters(lines: &[String]) -> Vec<Vec<u32>> {
@@ -352,6 +346,22 @@ mod tests {
             "pair 2 of the list of pairs has an empty target; correct the files, or set `data.empty` to `drop`"
         );
         assert!(encode_pairs(&pairs[..1], &filter).is_ok());
+    }
+
+    #[test]
+    fn an_empty_line_of_several_corpora_has_its_number_in_its_own_file() {
+        let filter = DataSettings {
+            empty: Empty::Refuse,
+            ..DataSettings::default()
+        };
+        let corpora = [("one", ["x", "y"]), ("two", ["z", ""])].map(|(name, targets)| {
+            let pairs = targets.map(|tgt| ("a".to_owned(), tgt.to_owned()));
+            ParallelText::from_pairs(pairs.into()).named(name.to_owned())
+        });
+        let text = ParallelText::concatenated(corpora.into(), LineLimit::default());
+        let error = encode(&text, &filter, 128, letters, letters).expect_err("a line is blank");
+        let start = "pair 2 of two has an empty target;";
+        assert!(error.to_string().starts_with(start), "{error}");
     }
 
     #[test]

@@ -77,6 +77,16 @@ impl Pairs {
         self.n_read
     }
 
+    /// Returns the name of the corpus of the last pair, and the number of the pair in it, from 1.
+    pub(super) fn origin(&self) -> (&str, u64) {
+        match &self.source {
+            PairSource::Corpora { corpora, current } if *current < corpora.len() => {
+                corpora[*current].origin()
+            }
+            _ => (&self.name, self.n_read),
+        }
+    }
+
     /// Returns the number of pairs so far that were skipped because a line is above the limit.
     pub(super) fn n_long(&self) -> u64 {
         match &self.source {

@@ -51,7 +51,7 @@ impl Cleaning {
         let mut seen = SeenPairs::default();
         let mut pairs = cleaning.text.pairs()?;
         loop {
-            let mut chunk = next_chunk(&mut pairs, cleaning.text.name(), Empty::Drop)?;
+            let mut chunk = next_chunk(&mut pairs, Empty::Drop)?;
             if chunk.is_empty() {
                 break;
             }
