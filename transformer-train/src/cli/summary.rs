@@ -67,10 +67,11 @@ pub(crate) fn print_summary(
         "\nThe model is in {}. To translate with it:\n",
         outcome.model.display()
     ));
-    let (directory, text) = (quoted(&directory.display().to_string()), quoted(&text));
+    let directory = quoted(&directory.display().to_string());
     output.print_line(&format!(
-        "    {} translate --model {directory} {text}",
-        command_for("transformer-infer", "-q ", backend)
+        "    {} translate --model {directory} {}",
+        command_for("transformer-infer", "-q ", backend),
+        as_argument(&text)
     ));
     if was_stopped(outcome, experiment) {
         output.print_line(&format!(
@@ -155,6 +156,12 @@ fn command_for(name: &str, flags: &str, backend: Backend) -> String {
     format!("cargo run {flags}-p {name}{features} --")
 }
 
+/// Returns a text as the last argument of a command; after `--`, a hyphen at its start begins no flag.
+fn as_argument(text: &str) -> String {
+    let end_of_flags = if text.starts_with('-') { "-- " } else { "" };
+    format!("{end_of_flags}{}", quoted(text))
+}
+
 /// Quotes a word for the shell, if necessary.
 fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./".contains(c);
@@ -162,4 +169,15 @@ fn quoted(word: &str) -> String {
         return word.to_owned();
     }
     format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_with_a_hyphen_at_its_start_is_no_flag() {
+        assert_eq!(as_argument("- a dog"), "-- '- a dog'");
+        assert_eq!(as_argument("a-b"), "a-b");
+    }
 }
