@@ -23,24 +23,32 @@ pub struct DataSettings {
     /// Built-in task to train on, instead of files: `numbers`, `reverse` or `copy`. Default: none.
     pub task: Option<Task>,
     /// File with the source side of the training data, one sentence per line, plain or gzip. Default: none.
+    #[serde(deserialize_with = "optional::deserialize")]
     pub src: Option<PathBuf>,
     /// File with the target side of the training data: line n translates line n of `src`. Default: none.
+    #[serde(deserialize_with = "optional::deserialize")]
     pub tgt: Option<PathBuf>,
     /// File with both sides of the training data, instead of `src` and `tgt`: source, tab and
     /// target on each line. Default: none.
+    #[serde(deserialize_with = "optional::deserialize")]
     pub tsv: Option<PathBuf>,
     /// File with the source side of the validation data. Default: none; `valid_pairs` pairs are
     /// held out of the training data.
+    #[serde(deserialize_with = "optional::deserialize")]
     pub valid_src: Option<PathBuf>,
     /// File with the target side of the validation data. Default: none.
+    #[serde(deserialize_with = "optional::deserialize")]
     pub valid_tgt: Option<PathBuf>,
     /// File with both sides of the validation data, instead of `valid_src` and `valid_tgt`: source,
     /// tab and target on each line. Default: none.
+    #[serde(deserialize_with = "optional::deserialize")]
     pub valid_tsv: Option<PathBuf>,
     /// Language of the source, as a code of BCP 47 such as `en`, `pt-BR` or `zh-Hans`. It is stored with the model and
     /// changes nothing that is learnt. Default: that of the model that is trained further, or none.
+    #[serde(deserialize_with = "optional::deserialize")]
     pub src_lang: Option<LanguageCode>,
     /// Language of the target, likewise. Default: that of the model that is trained further, or none.
+    #[serde(deserialize_with = "optional::deserialize")]
     pub tgt_lang: Option<LanguageCode>,
     /// Maximum size of a line of text, in bytes. Default 1,048,576 (1 MiB). It bounds memory: a
     /// small gzip file can unpack to an endless line.
@@ -83,6 +91,7 @@ pub struct DataSettings {
     /// each file, the filters, the tokenizers, the seed, and the number of held-out pairs. Default: `auto`.
     pub store: Store,
     /// Folder of the token stores on disk, which several runs can share. Default: `store` in the run's folder.
+    #[serde(deserialize_with = "optional::deserialize")]
     pub store_folder: Option<PathBuf>,
     /// Several training corpora, instead of one. Each is a table `[[data.corpora]]` with `src` and `tgt`, or `tsv`, and
     /// `weight`: the average number of times that each of its pairs occurs in a pass over the data (default 1); with

@@ -9,7 +9,7 @@ use transformer_core::text::TokenizerConfig;
 
 use crate::config::{
     ConfigError, DataSettings, ModelSettings, TokenizerSettings, TrainingSettings,
-    ValidationSettings, Vocabularies,
+    ValidationSettings, Vocabularies, optional,
 };
 
 /// Every setting of a training run: data, tokenizer, model, training and validation.
@@ -27,7 +27,8 @@ use crate::config::{
 /// dropout = 0.3
 /// ```
 ///
-/// An optional key, for example `training.clip_norm`, is unset with `"none"` where the preset or the task sets it.
+/// An optional key, for example `training.clip_norm`, is unset with `"none"` where the preset or the task sets it. A
+/// file of this name is `./none`.
 ///
 /// # Example
 ///
@@ -71,6 +72,7 @@ pub struct FinetuneSettings {
     /// Model directory, or folder of a run, whose weights, tokenizers and model shape the run
     /// starts from. In `[model]`, only `preset` (for its training recipe) and the dropout keys can
     /// then be set; in `[tokenizer]`, only `dropout`. Default: none.
+    #[serde(deserialize_with = "optional::deserialize")]
     pub model: Option<PathBuf>,
 }
 
@@ -82,8 +84,10 @@ pub struct FinetuneSettings {
 pub struct EmbeddingSettings {
     /// File of pretrained word vectors for the source tokens, in the text format of word2vec or
     /// GloVe, plain or gzip, with `model.d_model` values per word. Default: none.
+    #[serde(deserialize_with = "optional::deserialize")]
     pub src_word_vectors: Option<PathBuf>,
     /// File of pretrained word vectors for the target tokens. Default: none.
+    #[serde(deserialize_with = "optional::deserialize")]
     pub tgt_word_vectors: Option<PathBuf>,
     /// Scales word vectors to the root mean square of new embeddings, `1/√d_model`. Pretrained vectors are often
     /// larger, and then outweigh the position encodings. Default: `true`.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use toml::{Table, Value};
 
 use crate::config::read::value;
-use crate::config::{ConfigError, Experiment, read, setting};
+use crate::config::{ConfigError, Experiment, optional, read, setting};
 
 /// The settings that a user gives for an experiment.
 ///
@@ -38,7 +38,7 @@ pub struct UserSettings {
     /// only the preset of `file`: its other keys still apply.
     pub arguments: Table,
     /// Settings of the form `section.key=value`, with a TOML value. Text needs no quotes. `none`
-    /// unsets an optional key.
+    /// unsets an optional key; a file of this name is `./none`.
     pub settings: Vec<String>,
 }
 
@@ -121,7 +121,12 @@ impl UserSettings {
 
 fn names_data(settings: &Table) -> bool {
     let mut keys = TRAIN_KEYS.iter();
-    keys.any(|key| value(settings, "data", key).is_some())
+    keys.any(|key| is_given(settings, key))
+}
+
+/// Returns whether a key of `[data]` has a value that does not unset it.
+fn is_given(settings: &Table, key: &str) -> bool {
+    value(settings, "data", key).is_some_and(|value| !optional::is_none(value))
 }
 
 fn remove_replaced(file: &mut Table, overrides: &Table) {
@@ -129,10 +134,7 @@ fn remove_replaced(file: &mut Table, overrides: &Table) {
         return;
     };
     for (keys, replaced) in REPLACED {
-        if keys
-            .iter()
-            .any(|key| value(overrides, "data", key).is_some())
-        {
+        if keys.iter().any(|key| is_given(overrides, key)) {
             data.retain(|key, _| !replaced.contains(&key));
         }
     }
@@ -294,6 +296,39 @@ mod tests {
         expected.data.src = Some("a".into());
         expected.data.tgt = Some("c".into());
         assert_eq!(experiment, Ok(expected));
+    }
+
+    #[test]
+    fn paths_and_languages_can_be_unset() {
+        let data = "[data]\nsrc = \"a\"\ntgt = \"b\"\n";
+        let more = "src_lang = \"en\"\ntgt_lang = \"de\"\nvalid_tsv = \"c\"\nstore_folder = \"d\"\n\
+                    [embeddings]\nsrc_word_vectors = \"e\"\n[finetune]\nmodel = \"f\"\n";
+        let unset = [
+            "data.src_lang=none",
+            "data.tgt_lang=none",
+            "data.valid_tsv=none",
+            "data.store_folder=none",
+            "embeddings.src_word_vectors=none",
+            "finetune.model=none",
+        ];
+        let experiment = with_file_and_settings(&format!("{data}{more}"), &unset);
+        assert!(experiment.is_ok(), "{experiment:?}");
+        assert_eq!(experiment, with_file_and_settings(data, &[]));
+    }
+
+    #[test]
+    fn files_that_are_unset_replace_no_others() {
+        let text = "[data]\ntsv = \"a\"\nvalid_tsv = \"b\"\n";
+        let unset = ["data.src=none", "data.tgt=none", "data.valid_src=none"];
+        let experiment = with_file_and_settings(text, &unset);
+        assert_eq!(experiment, with_file_and_settings(text, &[]));
+    }
+
+    #[test]
+    fn a_file_with_the_name_none_is_given_with_its_folder() {
+        let experiment = with_settings(&["data.tsv=./none"]).experiment();
+        let tsv = experiment.map(|experiment| experiment.data.tsv);
+        assert_eq!(tsv, Ok(Some("./none".into())));
     }
 
     /// The recipe of `big` with the dropout of the file.
