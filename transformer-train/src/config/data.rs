@@ -43,8 +43,8 @@ pub struct DataSettings {
     /// tab and target on each line. Default: none.
     #[serde(deserialize_with = "optional::deserialize")]
     pub valid_tsv: Option<PathBuf>,
-    /// Language of the source, as a code of BCP 47 such as `en`, `pt-BR` or `zh-Hans`. It is stored with the model and
-    /// changes nothing that is learnt. Default: that of the model that is trained further, or none.
+    /// Language of the source, as a code of BCP 47 such as `en`, `pt-BR` or `zh-Hans`. It is stored with the model, and
+    /// otherwise only cleaning depends on it. Default: that of the model that is trained further, or none.
     #[serde(deserialize_with = "optional::deserialize")]
     pub src_lang: Option<LanguageCode>,
     /// Language of the target, likewise. Default: that of the model that is trained further, or none.

@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-use transformer_core::directory::Tokenizers;
+use transformer_core::directory::{Languages, Tokenizers};
 use transformer_core::text::Tokenizer;
 
 use crate::config::{
@@ -54,6 +54,7 @@ impl LoadedData {
     /// tokenizers if there are no `tokenizers` yet.
     pub(crate) fn load(
         experiment: &Experiment,
+        cleaned_as: &Languages,
         tokenizers: Option<Tokenizers>,
         location: Option<StoreLocation>,
         progress: &Progress,
@@ -72,8 +73,13 @@ impl LoadedData {
         if let Some(stored) = location.as_ref().and_then(|location| location.open(log)) {
             return Self::from_stored(stored, &valid, weights, limit);
         }
-        let (train, cleaning) =
-            open_train(&sources, experiment, progress, &mut io::stdin().lock())?;
+        let (train, cleaning) = open_train(
+            &sources,
+            experiment,
+            cleaned_as,
+            progress,
+            &mut io::stdin().lock(),
+        )?;
         let (train, valid_text) = split(train, &valid, experiment)?;
         let Some(location) = location.filter(StoreLocation::builds_missing) else {
             let loaded = Self::in_memory(experiment, tokenizers, train, valid_text, progress)?;
@@ -162,10 +168,11 @@ impl LoadedData {
     }
 }
 
-/// Opens the training text, cleaned if the experiment says so, with `-` as the reader given.
+/// Opens the training text, cleaned by these languages if the experiment says so, with `-` as the reader given.
 pub(crate) fn open_train(
     sources: &[TaggedCorpus],
     experiment: &Experiment,
+    cleaned_as: &Languages,
     progress: &Progress,
     stdin: &mut dyn Read,
 ) -> Result<(ParallelText, Vec<Cleaning>), TrainError> {
@@ -179,7 +186,7 @@ pub(crate) fn open_train(
             // Corpora with tags can be in other languages than that of the settings.
             let has_tags = sources.iter().any(|it| it.tags != Tags::default());
             let given = match has_tags {
-                false => [data.src_lang.as_ref(), data.tgt_lang.as_ref()],
+                false => [cleaned_as.src.as_ref(), cleaned_as.tgt.as_ref()],
                 true => [None, None],
             };
             let text_to_clean = text.with_progress(progress, CLEANING);

@@ -6,7 +6,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-use transformer_core::directory::{ModelDirectory, Tokenizers, create_folder};
+use transformer_core::directory::{Languages, ModelDirectory, Tokenizers, create_folder};
 use transformer_core::random::hash;
 
 use crate::config::{
@@ -55,9 +55,11 @@ pub(crate) enum IfMissing {
 
 impl StoreLocation {
     /// Returns the location of an experiment's store, which need not exist; `None` if its ids are
-    /// kept in memory. `folder` is the run's folder, and `base` the model that the run starts from.
+    /// kept in memory. `cleaned_as` are the languages by which the text is cleaned, `folder` is the run's folder, and
+    /// `base` the model that the run starts from.
     pub(crate) fn of(
         experiment: &Experiment,
+        cleaned_as: &Languages,
         folder: &Path,
         base: Option<&ModelDirectory>,
         if_missing: IfMissing,
@@ -77,7 +79,7 @@ impl StoreLocation {
         // Only a limit that is not the default, so that older stores stay usable.
         let limit = data.line_limit();
         facts.extend((limit != LineLimit::default()).then(|| format!("{limit:?}")));
-        let languages = (&data.src_lang, &data.tgt_lang);
+        let languages = (&cleaned_as.src, &cleaned_as.tgt);
         facts.extend(
             data.clean
                 .then(|| format!("cleaned {CLEANING_RULES} {languages:?}")),

@@ -11,6 +11,7 @@ use transformer_core::{Transformer, TransformerConfig};
 
 use super::folder::RunFolder;
 use super::trained_tokens::TrainedTokens;
+use crate::checkpoint::SavedState;
 use crate::config::{EmbeddingSettings, Experiment, check_sequences, check_tokenizer};
 use crate::error::TrainError;
 use crate::progress::LogFn;
@@ -20,6 +21,8 @@ pub(crate) struct InitialState {
     pub(super) tokenizers: Option<Tokenizers>,
     /// The trained model that provides the config and the tokenizers.
     pub(super) base: Option<ModelDirectory>,
+    /// The languages by which the text is cleaned: those that the run began with.
+    pub(super) cleaned_as: Languages,
 }
 
 impl InitialState {
@@ -43,7 +46,12 @@ impl InitialState {
             let path = folder.directory.clone();
             return Err(TrainError::OwnModel { path });
         }
+        let cleaned_as = match is_resumed {
+            true => folder.trained_with(SavedState::newest(&folder.checkpoints).as_ref())?,
+            false => experiment.clone(),
+        };
         Ok(Self {
+            cleaned_as: cleaned_as.data.languages(),
             is_fresh: !is_resumed,
             tokenizers: known.or_else(|| base.as_ref().map(|it| it.tokenizers().clone())),
             base,

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use burn::tensor::Device;
 use burn_train::Interrupter;
 use parking_lot::Mutex;
+use transformer_core::directory::Languages;
 
 use super::prepare::Prepared;
 use crate::batching::UpdateGate;
@@ -121,7 +122,7 @@ pub(super) fn lines_of_update(
     prepared: &Prepared,
     update: u64,
 ) -> Option<Vec<u64>> {
-    let text = training_text(experiment)?;
+    let text = training_text(experiment, &prepared.cleaned_as)?;
     let mut plan = prepared.plan.clone();
     let n_batches = experiment.training.batches_per_update();
     let batches = update * n_batches..(update + 1) * n_batches;
@@ -153,7 +154,7 @@ pub(super) fn lines_of_update(
     (lines.len() == wanted.len()).then_some(lines)
 }
 
-fn training_text(experiment: &Experiment) -> Option<ParallelText> {
+fn training_text(experiment: &Experiment, cleaned_as: &Languages) -> Option<ParallelText> {
     let data = &experiment.data;
     let DataSource::Corpus { train, valid } = data.source().ok()? else {
         return None;
@@ -165,7 +166,8 @@ fn training_text(experiment: &Experiment) -> Option<ParallelText> {
     let no_log: LogFn = Arc::new(|_| {});
     let progress = Progress::new(&no_log, None, &Interrupt::default());
     let train = std::slice::from_ref(train);
-    let (text, _) = open_train(train, experiment, &progress, &mut io::empty()).ok()?;
+    let text = open_train(train, experiment, cleaned_as, &progress, &mut io::empty());
+    let (text, _) = text.ok()?;
     let seed = experiment.training.seed;
     match valid {
         ValidationSource::HeldOut => Some(text.hold_out(data.valid_pairs, seed).ok()?.0),

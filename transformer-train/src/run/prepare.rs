@@ -31,6 +31,8 @@ pub(crate) struct Prepared {
     pub(crate) config: TransformerConfig,
     /// The languages of the settings, or of the model that is trained further.
     pub(crate) languages: Languages,
+    /// The languages by which the text is cleaned.
+    pub(super) cleaned_as: Languages,
     /// The model with the initial weights; `None` if they are random, or in a checkpoint.
     base: Option<ModelDirectory>,
     embeddings: InitialEmbeddings,
@@ -62,7 +64,8 @@ impl Prepared {
         let log = progress.log();
         let embeddings = initial.embeddings(experiment);
         let (is_fresh, base) = (initial.is_fresh, initial.base);
-        let loaded = LoadedData::load(experiment, initial.tokenizers, store, progress)?;
+        let (tokenizers, cleaned_as) = (initial.tokenizers, initial.cleaned_as);
+        let loaded = LoadedData::load(experiment, &cleaned_as, tokenizers, store, progress)?;
         let (tokenizers, store) = (loaded.tokenizers, loaded.store);
         log(&format!("data        {}", loaded.summary));
         let [source_tags, target_tags] = encoded_tags(experiment, &tokenizers)?;
@@ -90,6 +93,7 @@ impl Prepared {
         Ok(Self {
             config,
             languages,
+            cleaned_as,
             // The weights of a resumed run are in its checkpoint.
             base: base.filter(|_| is_fresh),
             embeddings,

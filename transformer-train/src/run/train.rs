@@ -8,6 +8,7 @@ use burn::module::Module;
 use serde::{Deserialize, Serialize};
 use transformer_core::Transformer;
 use transformer_core::device::is_cpu_memory;
+use transformer_core::directory::Languages;
 
 use super::command_scorer::CommandScorer;
 use super::environment::{Display, RunEnvironment, ThreadCount};
@@ -162,7 +163,8 @@ fn open(
     }
     let initial = InitialState::new(experiment, &folder, resumed.is_some())?;
     let base = initial.base.as_ref();
-    let store = StoreLocation::of(experiment, &folder.directory, base, if_missing)?;
+    let cleaned_as = &initial.cleaned_as;
+    let store = StoreLocation::of(experiment, cleaned_as, &folder.directory, base, if_missing)?;
     let progress = environment.progress();
     let prepared = Prepared::new(experiment, initial, store.clone(), &progress)?;
     Ok(OpenedRun {
@@ -224,7 +226,8 @@ pub fn follow(experiment: &Experiment, environment: &RunEnvironment) -> Result<(
     let folder = RunFolder::new(&environment.directory);
     let initial = InitialState::new(experiment, &folder, opened.is_resumed)?;
     let base = initial.base.as_ref();
-    let store = StoreLocation::of(experiment, &folder.directory, base, IfMissing::UseMemory)?;
+    let (cleaned_as, if_missing) = (&initial.cleaned_as, IfMissing::UseMemory);
+    let store = StoreLocation::of(experiment, cleaned_as, &folder.directory, base, if_missing)?;
     // Rank 0 builds a token store, and the others read it when it is complete.
     let told = || -> SavedState { heard(&ranks.broadcast(String::new)) };
     let told_before = store.is_some().then(told);
@@ -283,7 +286,13 @@ pub(super) fn start_point(
         prepared.fingerprint,
         validation_fingerprint,
     );
-    Ok(state.with_settings(experiment.to_toml()?))
+    let mut settings = experiment.clone();
+    if settings.data.clean {
+        // The text of the next resumed run is cleaned in the same way, whatever languages have been added.
+        let Languages { src, tgt } = prepared.cleaned_as.clone();
+        (settings.data.src_lang, settings.data.tgt_lang) = (src, tgt);
+    }
+    Ok(state.with_settings(settings.to_toml()?))
 }
 
 /// Drops the validations of a resumed run that are not comparable with later ones, because the validation pairs or

@@ -45,6 +45,27 @@ fn a_finished_run_can_be_named_by_resuming_it() {
     assert!(workplace.weights("run") == before);
 }
 
+/// A pair with equal sides is left out only if the languages are known.
+#[test]
+fn languages_that_are_added_to_a_run_do_not_change_its_cleaned_text() {
+    let workplace = Workplace::new();
+    for name in ["a.src", "b.tgt"] {
+        workplace.write(name, workplace.read(name) + "a b c\n");
+    }
+    workplace
+        .train("whole", &["--clean", "--updates", "50"])
+        .lines();
+    workplace
+        .train("run", &["--clean", "--updates", "20"])
+        .lines();
+    for updates in ["30", "50"] {
+        let resume = [&["--resume", "run", "--updates", updates], &EN_PT[..]].concat();
+        workplace.run(&resume).lines();
+    }
+    assert_eq!(languages(&workplace, "run"), "en to pt-BR");
+    assert!(workplace.weights("run") == workplace.weights("whole"));
+}
+
 #[test]
 fn a_mean_of_checkpoints_has_the_languages_of_the_run() {
     let workplace = Workplace::new();
