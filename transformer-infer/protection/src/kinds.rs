@@ -2,9 +2,9 @@
 //!
 //! The tests of the patterns and the table in docs/translating.md are generated from it.
 
-use std::ops::Range;
-
-use regex::Regex;
+pub use crate::patterns::{
+    MESSAGE_START, NUMBERS, URL, URL_OF_MARKDOWN, closed_braces, len_of_braces, pattern,
+};
 
 /// The way in which a translation keeps copied text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,16 +38,6 @@ pub struct Kind {
 /// Number of bytes on each side in which to look for the first of numbered placeholders.
 const NEAR_BYTES: usize = 1024;
 
-/// The start of text that is copied up to its closing brace.
-pub const MESSAGE_START: &str = r"\{\s*\w+\s*,\s*(?:plural|select|selectordinal|choice)\s*,";
-
-/// Numbers, with their units, and as parts of dates, times, fractions and versions.
-pub const NUMBERS: &str = concat!(
-    r"(?:(?-u:\b)(?:US|AU|CA|NZ|HK|[ACRS]))?[€$£¥₹₩][ \u{a0}\u{202f}]?\d+(?:[.,'’\u{a0}\u{202f}]\d+)*(?:[A-Za-z]+|[ \u{a0}\u{202f}]?(?:bn|mn)\b)?",
-    r"|(?-u:\b)[vV]?\d+(?:[.,:/'’\u{a0}\u{202f}–-]\d+)*(?:[ \u{a0}\u{202f}]?(?:[%‰€$£¥₹₩]|°[CF]?)",
-    r"|[ \u{a0}\u{202f}]?(?:k?m/h|m/s|kWh|[kKMGT]i?[Bb]|[kKMGT]?Hz|[cdkmµn]?m[²³23]?|[kmµ]?g|[cdm]?[lL]|[kMG]?[WVAJN]|ms|s|min|h)(?-u:\b)|[A-Za-z]*)",
-);
-
 /// The flags, the width, the precision and the length of a conversion of printf.
 macro_rules! conversion {
     () => {
@@ -60,45 +50,6 @@ macro_rules! after_conversion {
     () => {
         r"(?:(?-u:\b)|_|[A-Z][a-z]|(?:x|px|pt|em|[kKMGT]i?[Bb]|B|[ckm]?m|[km]?g|m?s|min|h|th|st|nd|rd|dpi|Hz|bits?|bytes?)(?-u:\b))"
     };
-}
-
-/// A character of an address, or a part of it in brackets.
-macro_rules! of_address {
-    ($not:literal, $ends:literal) => {
-        concat!(
-            r"(?:[^\s<>\x22“”„«»‘’()\[\]{}。，、）",
-            $ends,
-            $not,
-            r"]|\([^\s<>\x22()",
-            $ends,
-            r"]*\)|\[[^\s<>\x22\[\]",
-            $ends,
-            r"]*\]|\{[^\s<>\x22{}]*\}|\{\{[^\n`{}]*\}\})"
-        )
-    };
-}
-
-/// The pattern of URLs without certain characters at their ends, and that others end.
-macro_rules! url {
-    ($not:literal, $ends:literal) => {
-        concat!(
-            r"(?:(?:https?|ftp|file|wss?)://|(?-u:\b)www\.)",
-            of_address!("", $ends),
-            "*",
-            of_address!($not, $ends)
-        )
-    };
-}
-
-/// URLs in text.
-pub const URL: &str = url!(".,;:!?'*_", "");
-
-/// URLs in Markdown: code, cells and backslashes end them.
-pub const URL_OF_MARKDOWN: &str = url!(".,;:!?'*_~", r"`|\\");
-
-/// Compiles a pattern of this program.
-pub fn pattern(pattern: &str) -> Regex {
-    Regex::new(pattern).expect("the program's patterns are regular expressions")
 }
 
 /// All kinds. If two match at the same place, the longer match wins, then the first kind.
@@ -468,30 +419,4 @@ fn ends_with_digit(before: &str, _: &str) -> bool {
 /// Returns whether a sign after this text is part of the word before it.
 fn touches_word(before: &str, _: &str) -> bool {
     before.ends_with(|c: char| c.is_alphanumeric() || "_:@#/<.-&$".contains(c))
-}
-
-/// Returns the ranges from the opening braces at `starts`, which are in order, to their closing braces, in the order of
-/// the latter. Braces that are not closed have no range. Reads the text once, regardless of the number of braces, and no
-/// further than the last range that is taken.
-pub fn closed_braces(
-    text: &str,
-    starts: impl Iterator<Item = usize>,
-) -> impl Iterator<Item = Range<usize>> {
-    let mut starts = starts.peekable();
-    // Braces not closed yet, and whether each is in `starts`.
-    let mut open: Vec<(usize, bool)> = Vec::new();
-    text.bytes().enumerate().filter_map(move |(at, byte)| {
-        match byte {
-            b'{' => open.push((at, starts.next_if_eq(&at).is_some())),
-            b'}' => return open.pop().filter(|it| it.1).map(|(start, _)| start..at + 1),
-            _ => {}
-        }
-        None
-    })
-}
-
-/// Returns the length of the text in the braces at the start of `text`, if they are closed.
-pub fn len_of_braces(text: &str) -> Option<usize> {
-    let mut closed = closed_braces(text, std::iter::once(0));
-    closed.next().map(|braces| braces.end)
 }

@@ -12,6 +12,7 @@ mod check;
 pub mod kept;
 #[doc(hidden)]
 pub mod kinds;
+mod patterns;
 #[doc(hidden)]
 pub mod protection;
 

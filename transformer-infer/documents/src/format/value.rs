@@ -13,7 +13,7 @@ use super::segments::push_items;
 use super::spelling::{WithEntities, character};
 use crate::Notation;
 use crate::split::list_mark;
-use transformer_protection::kinds::{MESSAGE_START, len_of_braces, pattern};
+use transformer_protection::kinds::{MESSAGE_START, closed_braces, len_of_braces, pattern};
 
 /// Text and the spelling of each of its characters in the document.
 #[derive(Debug, Default)]
@@ -214,8 +214,6 @@ const MAX_TAG_BYTES: usize = 1024;
 
 static MESSAGE: LazyLock<Regex> = LazyLock::new(|| pattern(&format!("^{MESSAGE_START}")));
 
-static MESSAGE_INSIDE: LazyLock<Regex> = LazyLock::new(|| pattern(MESSAGE_START));
-
 const MAX_MESSAGE_BYTES: usize = 1 << 14;
 
 /// Number of characters from which a line is full even if the next one does not begin in lower case.
@@ -292,8 +290,9 @@ fn end_of_tag(tag: &str) -> Option<usize> {
 
 /// Returns whether a message with choices begins in the text and does not end there.
 pub(super) fn has_open_message(text: &str) -> bool {
-    let mut starts = MESSAGE_INSIDE.find_iter(text);
-    starts.any(|start| len_of_braces(&text[start.start()..]).is_none())
+    let braces = text.match_indices('{').map(|(at, _)| at);
+    let starts: Vec<usize> = braces.filter(|at| MESSAGE.is_match(&text[*at..])).collect();
+    closed_braces(text, starts.iter().copied()).count() < starts.len()
 }
 
 /// Returns whether a `<` belongs to a placeholder, such as `%<name>s` of Ruby and `%<PRIu64>` of C, and not to a tag.

@@ -33,7 +33,7 @@ pub(in crate::format) struct Pairs {
     is_comment: bool,
     /// The indentation of the key of a block of YAML.
     block: Option<usize>,
-    /// What follows the last record, if it has been read: the next line of YAML, or the next string of the line.
+    /// The text after the last record, if it has been read: the next line of YAML, or the next string of the line.
     next: Option<String>,
     /// True if the file has characters beyond ASCII, as far as it has been read.
     has_raw: bool,
