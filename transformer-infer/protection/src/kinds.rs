@@ -231,7 +231,7 @@ pub const KINDS: &[Kind] = &[
         name: "linked messages of vue-i18n",
         keep: Keep::Exact,
         marks: &["@:", "@."],
-        pattern: r"@(?:\.\w+)?:(?:[\w.]*\w|\{'[^'\n]*'\})",
+        pattern: r"@(?:\.[a-z]+)?:(?:[A-Za-z0-9_.]*[A-Za-z0-9_]|\{'[^'\n]*'\})",
         is_other: touches_word,
         examples: &["@:menu.open", "@.lower:menu.open"],
     },
@@ -248,14 +248,19 @@ pub const KINDS: &[Kind] = &[
         keep: Keep::InOrder,
         marks: &["["],
         pattern: r#"\[[a-z][\w-]*(?:\s+[\w-]+=(?:"[^"\n]*"|'[^'\n]*'))+\s*/?\]|\[/[a-z][\w-]*\]"#,
-        is_other: |_, _| false,
-        examples: &["[caption id=\"x\" width='300']", "[/caption]"],
+        // Without such a start before it, the end is one of another markup.
+        is_other: |before, rest| {
+            let name = rest.strip_prefix("[/").and_then(|it| it.split_once(']'));
+            let near = before.floor_char_boundary(before.len().saturating_sub(NEAR_BYTES));
+            name.is_some_and(|(name, _)| !before[near..].contains(&format!("[{name} ")))
+        },
+        examples: &["[caption id=\"x\" width='300']"],
     },
     Kind {
-        name: "patterns of file names, and what separates them",
+        name: "wildcards, and separators of file filters",
         keep: Keep::InOrder,
         marks: &["*.", ";;"],
-        pattern: r"\*\.(?:\w+|\*)|;;",
+        pattern: r"\*\.(?:[A-Za-z0-9_]+|\*)|;;",
         is_other: |before, _| before.ends_with(char::is_alphanumeric),
         examples: &["*.txt", "*.*", ";;"],
     },

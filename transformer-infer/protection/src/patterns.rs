@@ -49,6 +49,10 @@ pub const URL: &str = url!(".,;:!?'*_", "");
 pub const URL_OF_MARKDOWN: &str = url!(".,;:!?'*_~", r"`|\\");
 
 /// Compiles a pattern of this program.
+///
+/// # Panics
+///
+/// Panics if it is no regular expression.
 pub fn pattern(pattern: &str) -> Regex {
     Regex::new(pattern).expect("the program's patterns are regular expressions")
 }

@@ -117,7 +117,7 @@ async fn translate(
         _ => return Err(refusal(71)),
     };
     let source = query.first("from");
-    let source = source.filter(|code| !matches!(*code, "" | "auto"));
+    let source = source.filter(|code| !code.is_empty() && !code.eq_ignore_ascii_case("auto"));
     let mut known = BTreeSet::new();
     let targets = query.all("to").filter(|code| !code.is_empty());
     let targets: Vec<&str> = targets.filter(|code| known.insert(*code)).collect();

@@ -224,10 +224,11 @@ fn languages<'a>(models: &Models, name: &'a str) -> Option<(Option<&'a str>, &'a
     let is_target = |code: &str| !is_region(code) && is_known(code);
     let hyphens = name.match_indices('-');
     let mut pairs = hyphens.map(|(at, _)| (&name[..at], &name[at + 1..]));
+    let is_auto = |code: &str| code.eq_ignore_ascii_case("auto");
     let pair =
-        pairs.find(|(source, target)| (*source == "auto" || is_known(source)) && is_target(target));
+        pairs.find(|(source, target)| (is_auto(source) || is_known(source)) && is_target(target));
     match pair {
-        Some(("auto", target)) => Some((None, target)),
+        Some((source, target)) if is_auto(source) => Some((None, target)),
         Some((source, target)) => Some((Some(source), target)),
         None => is_known(name).then_some((None, name)),
     }

@@ -114,6 +114,7 @@ impl ContinuedRun {
         let training = &run.training;
         if let Some(rate) = training.peak_learning_rate
             && training.schedule == ScheduleKind::Constant
+            && run.finetune.model.is_some()
             && run.data.sampling_temperature == SHARES
         {
             return Ok(rate);

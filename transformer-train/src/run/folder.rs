@@ -373,9 +373,19 @@ fn is_same(existing: &Experiment, experiment: &Experiment) -> bool {
     matches!((comparable.resolved(), experiment.resolved()), (Ok(a), Ok(b)) if a == b)
 }
 
-/// Returns whether an experiment resumes the existing one, with the same or another length.
+/// Returns whether an experiment resumes the existing one: on the same files, which may have other names.
 fn would_resume(existing: &Experiment, experiment: &Experiment) -> bool {
-    changes(existing, experiment).is_ok_and(|found| found.iter().all(Change::is_of_length))
+    let found = changes(existing, experiment);
+    found.is_ok_and(|it| it.is_empty()) && training_files(existing) == training_files(experiment)
+}
+
+fn training_files(experiment: &Experiment) -> Vec<Option<PathBuf>> {
+    let data = &experiment.data;
+    let corpora = data.corpora.iter();
+    let corpora = corpora.flat_map(|corpus| [&corpus.src, &corpus.tgt, &corpus.tsv]);
+    let files = [&data.src, &data.tgt, &data.tsv].into_iter().chain(corpora);
+    let file = |path: &PathBuf| fs::canonicalize(path).unwrap_or_else(|_| path.clone());
+    files.map(|path| path.as_ref().map(file)).collect()
 }
 
 fn is_model_file(name: &str) -> bool {

@@ -216,7 +216,7 @@ fn batch(facts: &Facts<'_>) -> Option<String> {
         format!(
             "an update has room for {n_sentences} sentences of {mean} tokens; raise `training.tokens_per_batch`, for \
              example to {}",
-            32 * mean / n_batches
+            mean * 32_u64.div_ceil(n_batches)
         )
     })
 }

@@ -96,7 +96,8 @@ fn the_same_run_is_not_overwritten_before_its_end() {
         );
     }
     assert!(workplace.translates("run"));
-    let other = ["--seed", "2", "--overwrite"];
+    std::fs::copy(workplace.path("a.src"), workplace.path("other.src")).expect("it can be copied");
+    let other = ["--set", "data.src=other.src", "--overwrite"];
     workplace.train("run", &other).lines();
 }
 

@@ -115,9 +115,9 @@ impl Source {
         Ok((len > 0).then(|| self.take(len)))
     }
 
-    /// Refuses a file whose first line has a carriage return inside: it ends lines without line feeds.
+    /// Refuses a file that ends its first line with a carriage return alone.
     pub(super) fn check_line_ends(&self, line: &str) -> Result<(), ReadError> {
-        if self.n_read() > 1 || !split_line_end(line).0.contains('\r') {
+        if self.n_read() > 1 || !line.trim_end_matches(['\r', '\n']).contains('\r') {
             return Ok(());
         }
         let problem = "there is a carriage return without a line feed";

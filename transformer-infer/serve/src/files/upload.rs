@@ -18,7 +18,7 @@ use transformer_translate::Glossary;
 
 use super::PendingFile;
 use crate::http::{ApiError, doubtful_headers};
-use crate::languages::detector;
+use crate::languages::{MAX_DETECTED_BYTES, detector};
 use crate::models::{Choice, Models, Selection};
 use crate::parameters::UploadedFile;
 use crate::state::{Caller, Shared};
@@ -85,6 +85,8 @@ impl Upload {
         check_texts(shared, &[&text], 1, caller)?;
         let source = match source {
             Some(source) => models.language(source)?.as_str().to_owned(),
+            // There is nothing to translate.
+            None if passages.is_empty() => target.clone(),
             None => detected(&models, &passages)?,
         };
         let choices = match source == target {
@@ -148,7 +150,7 @@ impl Upload {
     }
 }
 
-/// Returns the text of a file without markup, or its start if it has more characters than allowed.
+/// Returns the text of a file without markup, or its start if it has more characters than a maximum.
 async fn passages(
     format: Format,
     file: &UploadedFile,
@@ -156,7 +158,11 @@ async fn passages(
     caller: &Caller,
 ) -> Result<String, ApiError> {
     let (input, options) = (Cursor::new(file.bytes.clone()), options.clone());
-    let max_chars = caller.max_chars;
+    let max_chars = match format {
+        // Its characters are counted.
+        Format::Package(_) => caller.max_chars,
+        _ => MAX_DETECTED_BYTES,
+    };
     let refused = |error: ReadError| ApiError::request(one_line(&error));
     let read = move || {
         let reader = format.read("the file".to_owned(), input, &options);

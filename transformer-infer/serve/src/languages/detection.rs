@@ -4,7 +4,7 @@ use transformer_core::text::language_codes::three_letter_code;
 use whatlang::{Detector, Lang};
 
 /// Maximum number of bytes of a text that are examined: a sentence is enough.
-const MAX_BYTES: usize = 4096;
+pub(crate) const MAX_DETECTED_BYTES: usize = 4096;
 
 /// Minimum confidence at which a text is judged by itself, and not together with the others of its request.
 const SURE: f64 = 0.9;
@@ -49,7 +49,7 @@ impl LanguageDetector {
 
     /// Returns the language of a text, or `None` without letters of a served language.
     pub(crate) fn detect(&self, text: &str) -> Option<Detection> {
-        let text = &text[..text.floor_char_boundary(MAX_BYTES)];
+        let text = &text[..text.floor_char_boundary(MAX_DETECTED_BYTES)];
         if !text.contains(char::is_alphabetic) {
             return None;
         }
@@ -90,10 +90,10 @@ impl LanguageDetector {
         if texts.len() > 1 && !found.iter().all(is_sure) {
             let mut all = String::new();
             for text in texts {
-                if all.len() >= MAX_BYTES {
+                if all.len() >= MAX_DETECTED_BYTES {
                     break;
                 }
-                all.push_str(&text[..text.floor_char_boundary(MAX_BYTES)]);
+                all.push_str(&text[..text.floor_char_boundary(MAX_DETECTED_BYTES)]);
                 all.push('\n');
             }
             let of_all = self.detect(&all);
@@ -207,7 +207,7 @@ mod tests {
 
     #[test]
     fn long_texts_are_cut_between_characters() {
-        let text = "ä".repeat(MAX_BYTES);
+        let text = "ä".repeat(MAX_DETECTED_BYTES);
         assert!(code(&["en", "de"], &format!("x{text}")).is_some());
     }
 }

@@ -4,4 +4,4 @@ mod answer;
 mod detection;
 
 pub(crate) use answer::{Answer, Asked, AskedFormat, answer, answer_each, detector, pairs};
-pub(crate) use detection::Detection;
+pub(crate) use detection::{Detection, MAX_DETECTED_BYTES};

@@ -169,6 +169,18 @@ fn the_language_of_a_file_is_that_of_its_texts() {
 }
 
 #[test]
+fn a_file_without_text_to_translate_needs_no_language() {
+    let server = TestServer::of_pairs(&[("de", "en"), ("en", "de")], ServeOptions::default());
+    let catalog = b"msgid \"A dog\"\nmsgstr \"Ein Hund\"\n";
+    let fields = [("source", "auto"), ("target", "de")];
+    let reply = server.post_file("/translate_file", &fields, ("a.po", catalog));
+    let url = reply.ok()["translatedFileUrl"].to_string();
+    let path = url.trim_matches('"').split_once("/download_file");
+    let path = path.expect("it is an address").1;
+    assert_eq!(server.get(&format!("/download_file{path}")).body, catalog);
+}
+
+#[test]
 fn columns_of_tables_are_translated() {
     let server = shared_server();
     let file: (&str, &[u8]) = ("a.csv", b"id,name,note\n1,dog,\"a, b\"\n");

@@ -38,8 +38,9 @@ static CODE: LazyLock<Regex> =
 const FENCE: &[u8] = b"~~~~~~~~~~";
 
 impl Masked {
-    /// Hides templates such as `{{ site.title }}`, the tags around code of Jekyll, addresses, formulas between `\\(` and `\\)`, and lines that begin or
-    /// end containers and admonitions. Formulas between dollar signs are left to the parser.
+    /// Hides templates such as `{{ site.title }}`, addresses, formulas between `\\(` and `\\)`, the lines around code in
+    /// Jekyll, and lines that begin or end containers and admonitions. Formulas between dollar signs are left to the
+    /// parser.
     pub(super) fn new(text: &str) -> Self {
         let mut masked = text.as_bytes().to_owned();
         for line in LINE.captures_iter(text) {

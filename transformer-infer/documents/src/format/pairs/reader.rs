@@ -9,6 +9,7 @@ use crate::format::escapes::len_until_single_quote;
 use crate::format::parts::{PartQueue, ReadParts};
 use crate::format::quoted::{PlainYaml, QuotedText, Quotes, is_plain};
 use crate::format::source::{MAX_RECORD_BYTES, Source, split_line_end};
+use crate::format::value::Value;
 use crate::{Notation, Part, ReadError};
 use transformer_protection::kinds::pattern;
 
@@ -33,7 +34,7 @@ pub(in crate::format) struct Pairs {
     is_comment: bool,
     /// The indentation of the key of a block of YAML.
     block: Option<usize>,
-    /// The text after the last record, if it has been read: the next line of YAML, or the next string of the line.
+    /// The line of YAML after the last record, if it has been read.
     next: Option<String>,
     /// True if the file has characters beyond ASCII, as far as it has been read.
     has_raw: bool,
@@ -129,9 +130,11 @@ impl Pairs {
             PairKind::Strings => {
                 let begins = !self.is_comment && content.starts_with("/*");
                 let was_inside = self.is_comment || begins;
-                let after = content.rsplit_once("*/").map(|(_, after)| after.trim());
-                self.is_comment = was_inside && after.is_none();
-                was_inside && after.is_none_or(str::is_empty) || content.starts_with("//")
+                if begins && STRING.is_match(line) {
+                    return false;
+                }
+                self.is_comment = was_inside && !content.contains("*/");
+                was_inside || content.starts_with("//")
             }
             PairKind::Yaml => {
                 let is_in_block = |block: usize| content.is_empty() || indent(line) > block;
@@ -246,16 +249,25 @@ impl ReadParts for Pairs {
             true => parts.push_verbatim(&record[start..end]),
             false => parts.extend(found),
         }
-        let mut rest = record.split_off(end);
-        if self.kind == PairKind::Strings
-            && let Some(at) = rest.find(';')
-            && STRING.is_match(&rest[at + 1..])
+        let mut at = end;
+        while self.kind == PairKind::Strings
+            && let Some((start, end, value)) = string_after(&record, at)
         {
-            self.next = Some(rest.split_off(at + 1));
+            parts.push_verbatim(&record[at..start]);
+            value.push_parts(&notation, parts);
+            at = end;
         }
-        parts.push_verbatim(&(rest + &blank));
+        parts.push_verbatim(&(record.split_off(at) + &blank));
         Ok(true)
     }
+}
+
+/// Returns the start, the end and the content of the string of Apple after the one that ends at `at`.
+fn string_after(record: &str, at: usize) -> Option<(usize, usize, Value)> {
+    let from = at + record[at..].find(';')? + 1;
+    let start = from + STRING.find(&record[from..])?.end();
+    let end = start + len_until_quote(&record[start..])?;
+    Some((start, end, Quotes::Double.decode(&record[start..end])?))
 }
 
 /// Returns the encoding of properties by their first bytes: UTF-8, or else ISO 8859-1, as in Java up to version 8.

@@ -35,7 +35,8 @@ pub(super) fn words(source: &str) -> Item {
     Item::new(ItemKind::Text(resolved(source).into_owned()), source)
 }
 
-/// Divides text at carriage returns and at the entities that the document declares, if they are written as entities; returns the text between them and the entities, in turn.
+/// Divides text at references to carriage returns and to entities that the document declares; returns the text between
+/// them and the references, in turn.
 pub(super) fn split_at_entities(source: &str) -> Vec<&str> {
     let mut pieces = Vec::new();
     let (mut start, mut search) = (0, 0);

@@ -126,8 +126,8 @@ fn a_string_of_many_lines_takes_linear_time() {
 fn strings_of_apple_follow_comments_and_each_other_in_a_line() {
     check(
         "strings",
-        "/* A note */ \"a\" = \"A dog\"; /* no */ \"b\" = \"A cat\";\n/* no */ // no\n",
-        "/* A note */ \"a\" = \"DOG A\"; /* no */ \"b\" = \"CAT A\";\n/* no */ // no\n",
+        "/* A note */ \"a\" = \"A dog\"; /* no */ \"b\" = \"A cat\"; /* no */\n/* no */ // no\n",
+        "/* A note */ \"a\" = \"DOG A\"; /* no */ \"b\" = \"CAT A\"; /* no */\n/* no */ // no\n",
     );
 }
 
@@ -148,6 +148,7 @@ fn files_without_line_feeds_are_refused() {
             .expect_err("its lines cannot be told apart")
             .to_string();
         assert!(error.contains("carriage return"), "{error}");
+        assert!(read(format, "a = dog\r\r\nb = cat\r\n").is_ok());
     }
 }
 
