@@ -14,6 +14,7 @@ use utoipa::{OpenApi, ToSchema};
 
 use crate::http::{ApiError, KeyPlace, doubtful_headers, interface};
 use crate::languages::{Asked, AskedFormat, answer};
+use crate::models::is_auto;
 use crate::parameters::{Admitted, Parameters, text};
 use crate::state::Shared;
 
@@ -105,7 +106,7 @@ async fn translate(
     let target = parameters.target_lang.as_deref();
     let target = target.ok_or_else(|| ApiError::request("target_lang is required"))?;
     let source = parameters.source_lang.as_deref();
-    let source = source.filter(|code| !code.eq_ignore_ascii_case("auto"));
+    let source = source.filter(|code| !is_auto(code));
     let (format, n_alternatives) = match parameters.tag_handling.as_deref() {
         None => (AskedFormat::Text, N_ALTERNATIVES),
         Some("html") => (AskedFormat::Html, 0),

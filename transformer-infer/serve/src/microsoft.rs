@@ -14,7 +14,7 @@ use utoipa::{OpenApi, ToSchema};
 
 use crate::http::{ApiError, Client, KeyPlace, doubtful_headers, interface};
 use crate::languages::{Asked, AskedFormat, Detection, answer_each, detector};
-use crate::models::{LanguageNames, base_language};
+use crate::models::{LanguageNames, base_language, is_auto};
 use crate::state::Shared;
 use crate::translate::check_texts;
 use crate::v1::JsonBody;
@@ -117,7 +117,7 @@ async fn translate(
         _ => return Err(refusal(71)),
     };
     let source = query.first("from");
-    let source = source.filter(|code| !code.is_empty() && !code.eq_ignore_ascii_case("auto"));
+    let source = source.filter(|code| !code.is_empty() && !is_auto(code));
     let mut known = BTreeSet::new();
     let targets = query.all("to").filter(|code| !code.is_empty());
     let targets: Vec<&str> = targets.filter(|code| known.insert(*code)).collect();

@@ -18,7 +18,7 @@ use utoipa::{OpenApi, ToSchema};
 use crate::config::Limits;
 use crate::http::{ApiError, Client, KeyPlace, interface};
 use crate::languages::{Asked, answer};
-use crate::models::{Models, Selection};
+use crate::models::{Models, Selection, is_auto};
 use crate::state::{Caller, Shared};
 use crate::translate::{TextFormat, TranslateOptions, check_texts, translate_texts};
 use crate::v1::JsonBody;
@@ -224,7 +224,6 @@ fn languages<'a>(models: &Models, name: &'a str) -> Option<(Option<&'a str>, &'a
     let is_target = |code: &str| !is_region(code) && is_known(code);
     let hyphens = name.match_indices('-');
     let mut pairs = hyphens.map(|(at, _)| (&name[..at], &name[at + 1..]));
-    let is_auto = |code: &str| code.eq_ignore_ascii_case("auto");
     let pair =
         pairs.find(|(source, target)| (is_auto(source) || is_known(source)) && is_target(target));
     match pair {

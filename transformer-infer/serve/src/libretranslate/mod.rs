@@ -14,6 +14,7 @@ use axum::{Json, Router};
 use utoipa::OpenApi;
 
 use crate::http::{ApiError, ErrorBody, KeyPlace, interface};
+use crate::models::is_auto;
 use crate::state::Shared;
 
 #[derive(OpenApi)]
@@ -52,7 +53,7 @@ fn languages<'a>(
 ) -> Result<(Option<&'a str>, &'a str), ApiError> {
     let source = source.ok_or_else(|| missing("source"))?;
     let target = target.ok_or_else(|| missing("target"))?;
-    let source = Some(source.as_str()).filter(|code| !code.eq_ignore_ascii_case("auto"));
+    let source = Some(source.as_str()).filter(|code| !is_auto(code));
     Ok((source, target))
 }
 

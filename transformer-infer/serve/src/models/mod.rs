@@ -13,5 +13,5 @@ pub(crate) use listed::{Choice, Listed};
 pub(crate) use load::{Loader, ModelFacts};
 pub(crate) use pool::Pool;
 pub(crate) use served::{Route, Served};
-pub(crate) use set::{Models, Selection};
+pub(crate) use set::{Models, Selection, is_auto};
 pub(crate) use transformer_core::text::language_codes::base_language;

@@ -107,7 +107,7 @@ impl Models {
     /// and then only by requests that name no language. Of several models of a pair, one of this pair alone goes before
     /// a multilingual one, and then the first counts.
     pub(crate) fn choose(&self, selection: Selection<'_>) -> Result<Vec<Choice>, ApiError> {
-        let is_given = |code: &&str| !code.eq_ignore_ascii_case("auto");
+        let is_given = |code: &&str| !is_auto(code);
         let source = selection.source.filter(is_given);
         let target = selection.target.filter(is_given);
         if let Some(name) = selection.model {
@@ -342,4 +342,9 @@ pub(super) fn check_pair(first: &Listed, other: &Listed) -> Result<(), ServeErro
         }),
         None => Ok(()),
     }
+}
+
+/// Returns whether a code means that the language is to be detected.
+pub(crate) fn is_auto(code: &str) -> bool {
+    code.eq_ignore_ascii_case("auto")
 }
