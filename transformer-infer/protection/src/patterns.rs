@@ -52,7 +52,7 @@ pub const URL_OF_MARKDOWN: &str = url!(".,;:!?'*_~", r"`|\\");
 ///
 /// # Panics
 ///
-/// Panics if it is no regular expression.
+/// Panics if it is not a valid regular expression.
 pub fn pattern(pattern: &str) -> Regex {
     Regex::new(pattern).expect("the program's patterns are regular expressions")
 }

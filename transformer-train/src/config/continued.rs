@@ -130,7 +130,7 @@ impl ContinuedRun {
         Ok(SHARE_OF_PEAK * schedule.learning_rate(training.warmup_steps.min(n_updates)))
     }
 
-    /// Reads a number from a JSON file of the run's model; `None` if there is no such file or number.
+    /// Reads a number from a JSON file of the run's model. Returns `None` if the file or the number is missing.
     fn number(&self, file: &str, pointer: &str) -> Option<u64> {
         let path = self.run.join("model").join(file);
         let json = regular_file::read(&path, MAX_JSON_BYTES).ok()?;

@@ -320,7 +320,7 @@ mod tests {
     #[test]
     fn tags_of_strings_are_pairs_and_points() {
         let open = |name: &str| ItemKind::Open(name.to_owned());
-        assert_eq!(tag("<a b=\"c > d\">x"), Some((open("a"), 13)));
+        assert_eq!(tag("<b>x"), Some((open("b"), 3)));
         assert_eq!(tag("<a href=\"x\">"), Some((open("a"), 12)));
         assert_eq!(tag("</0>"), Some((ItemKind::Close("0".to_owned()), 4)));
         assert_eq!(tag("<img/>"), Some((ItemKind::Point, 6)));

@@ -28,7 +28,7 @@ pub enum Filled {
 
 const RECODE: &str = "convert it with `msgconv --to-code=UTF-8`";
 
-const REMEDY: &str = "check the catalog with `msgfmt --check`, or write it anew with `msgcat`";
+const REMEDY: &str = "check the catalog with `msgfmt --check`, or rewrite it with `msgcat`";
 
 /// A reader of gettext's message catalogs.
 ///

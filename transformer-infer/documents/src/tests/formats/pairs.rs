@@ -141,6 +141,15 @@ fn keys_of_yaml_have_spaces_and_signs() {
 }
 
 #[test]
+fn a_sign_in_an_attribute_does_not_end_its_tag() {
+    check(
+        "properties",
+        "a=A <b title=\"x > y\">brown</b> dog\n",
+        "a=DOG <b title=\"x > y\">BROWN</b> A\n",
+    );
+}
+
+#[test]
 fn files_without_line_feeds_are_refused() {
     for format in ["properties", "md"] {
         let error = read(format, "a = dog\rb = cat\r").map(drop);
